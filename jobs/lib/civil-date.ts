@@ -1,0 +1,23 @@
+// Room: jobs. Dates as a calendar on the wall shows them.
+// In: an instant and an IANA time zone. Out: the date there, as YYYY-MM-DD.
+
+/** The calendar date of an instant in a time zone, as `2026-03-08`. */
+export function civilDate(at: Date, timeZone: string): string {
+  // Swedish writes dates the ISO way.
+  return new Intl.DateTimeFormat('sv-SE', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  }).format(at);
+}
+
+/** Whether this host knows the time zone. */
+export function isTimeZone(name: string): boolean {
+  try {
+    civilDate(new Date(0), name);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,130 @@
+// The daemon: the same rooms as a tick, for as long as the process lives.
+// In: an engine. Out: a running daemon that can be stopped. node-cron gives the minute's beat, LISTEN the
+// immediate wake-up, and a timer the exact second of what is due next.
+import { performance } from 'node:perf_hooks';
+import cron from 'node-cron';
+import type { Engine } from './engine/engine.js';
+import { startListener } from './engine/listen.js';
+import { materialize } from './engine/materialize.js';
+import { reap } from './engine/reap.js';
+import { register } from './engine/register.js';
+import { openWorker, type Tally } from './engine/worker.js';
+import { isConnectionFailure } from './store/database-errors.js';
+
+export interface StartOptions {
+  /** Most runs at once. Default 10. */
+  readonly concurrency?: number | undefined;
+  /** Only runs of these queues. Default: all. */
+  readonly queues?: readonly string[] | undefined;
+  /** Whether to be woken by NOTIFY. Default true. Without it, new runs are found by polling every second. */
+  readonly listen?: boolean;
+}
+
+export interface Daemon {
+  readonly id: string;
+  readonly tally: Readonly<Tally>;
+  /** Drains and stops; see `Worker.stop`. */
+  stop(): Promise<void>;
+}
+
+const REAP_EVERY_MS = 5000;
+const POLL_LISTENING_MS = 5000;
+const POLL_MS = 1000;
+const LONGEST_PAUSE_MS = 15_000;
+
+/** Milliseconds until the next occurrence, and until the next run is due; null: none is planned. */
+const NEXT_DUE = `
+with recursive priorities as (
+  (select priority from tock.job_runs_live order by priority limit 1)
+  union all
+  select (select n.priority from tock.job_runs_live n where n.priority > p.priority order by n.priority limit 1)
+  from priorities p where p.priority is not null
+)
+select
+  (extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null
+    and broken_at is null and vanished_at is null) - tock.now()) * 1000)::float8 as occurrence_ms,
+  (extract(epoch from (select min(f.run_at) from priorities p cross join lateral (
+    select r.run_at from tock.job_runs_live r where r.priority = p.priority and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit 1) f) - tock.now()) * 1000)::float8 as run_ms`;
+
+/** Starts the daemon. It goes on through a lost database: it says so once, and again when it is back. */
+export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
+  const worker = openWorker(engine, { kind: 'daemon', ...options });
+  await register(engine);
+  await worker.announce();
+  const pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS;
+  let isStopping = false;
+  let isAway = false;
+  let registerDue = false;
+  let reapDueAt = 0;
+  let materializeDueAt = 0;
+
+  const beat = cron.schedule(
+    '* * * * *',
+    () => {
+      registerDue = true;
+      materializeDueAt = 0;
+      worker.wake();
+    },
+    { noOverlap: true },
+  );
+  const listener = options.listen === false ? null : startListener(engine, () => worker.wake());
+
+  /** One pass through the rooms that are due. Returns how long nothing will be due. */
+  const pass = async (): Promise<number> => {
+    if (registerDue) await register(engine);
+    registerDue = false;
+    if (performance.now() >= reapDueAt) {
+      await reap(engine);
+      reapDueAt = performance.now() + REAP_EVERY_MS;
+    }
+    if (performance.now() >= materializeDueAt) await materialize(engine);
+    await worker.claim();
+    const [due] = await engine.database.run<{ occurrence_ms: number | null; run_ms: number | null }>(
+      NEXT_DUE,
+    );
+    const occurrenceMs = Math.min(due?.occurrence_ms ?? pollMs, pollMs);
+    materializeDueAt = performance.now() + occurrenceMs;
+    // A due run that was not claimed waits for room, and room makes itself known.
+    const runMs = due?.run_ms ?? pollMs;
+    return Math.min(occurrenceMs, runMs > 0 ? runMs : pollMs, pollMs);
+  };
+
+  const live = async () => {
+    let pause = 250;
+    while (!isStopping) {
+      try {
+        const wait = await pass();
+        if (isAway) engine.logger.info({ event: 'database.back' }, 'the database is back');
+        isAway = false;
+        pause = 250;
+        if (!isStopping) await worker.change(Math.max(1, Math.ceil(wait)));
+      } catch (error) {
+        const log = isConnectionFailure(error) ? 'warn' : 'error';
+        if (!isAway)
+          engine.logger[log](
+            { event: 'database.away', error: String(error) },
+            `cannot work with the database, trying again: ${String(error)}`,
+          );
+        isAway = true;
+        await worker.change(pause);
+        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      }
+    }
+  };
+  const living = live();
+
+  return {
+    id: worker.id,
+    tally: worker.tally,
+    async stop() {
+      if (isStopping) return await living;
+      isStopping = true;
+      await beat.destroy();
+      listener?.stop();
+      worker.wake();
+      await living;
+      await worker.stop(engine.settings.drainMs);
+    },
+  };
+}

@@ -1,0 +1,34 @@
+// Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
+import type { ClaimedRun } from '../store/transition.js';
+
+export interface ActiveRun {
+  readonly run: ClaimedRun;
+  readonly controller: AbortController;
+  /** When the lease was last known to be renewed, by performance.now() taken before the statement was sent. */
+  renewedAt: number;
+  /** The lease is lost: nothing of this attempt may be written. */
+  isLost: boolean;
+  /** Past its timeout: its lease is renewed no more. */
+  isTimedOut: boolean;
+  cancelRequested: boolean;
+  /** The attempt has ended and its outcome is on its way. */
+  isFinalizing: boolean;
+  /** The handler's own transaction has committed the success. */
+  isSettled: boolean;
+  /** Progress that is not yet written. */
+  progress: { readonly fraction: number; readonly stage: string | null } | null;
+}
+
+export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
+  return {
+    run,
+    controller: new AbortController(),
+    renewedAt: claimedAt,
+    isLost: false,
+    isTimedOut: false,
+    cancelRequested: false,
+    isFinalizing: false,
+    isSettled: false,
+    progress: null,
+  };
+}

@@ -1,0 +1,76 @@
+// Room: engine. What every room of the engine is given: the database, the jobs, the logger, the settings.
+// In: the options of createTock. Out: an Engine, checked.
+
+import { type Duration, parseDuration } from '../model/duration.js';
+import { TockError } from '../model/errors.js';
+import type { RetryPolicy } from '../model/job.js';
+import type { Logger } from '../model/logger.js';
+import type { Registry } from '../model/registry.js';
+import { checkRetryPolicy } from '../model/retry.js';
+import type { Database } from '../store/database.js';
+
+export interface Engine {
+  readonly database: Database;
+  readonly registry: Registry;
+  readonly logger: Logger;
+  readonly settings: Settings;
+}
+
+/** All durations in milliseconds. */
+export interface Settings {
+  /** How long a claimed run is ours without a sign of life. */
+  readonly leaseMs: number;
+  /** How often the leases are renewed. */
+  readonly heartbeatMs: number;
+  /** How long a handler has to stop once its signal has aborted. */
+  readonly graceMs: number;
+  /** How long a draining worker lets its runs end before it aborts their signals. */
+  readonly drainMs: number;
+  /** What a job's own retry policy is laid over. */
+  readonly retry: RetryPolicy;
+  readonly maxPayloadBytes: number;
+}
+
+export interface SettingsInput {
+  /** Default `60s`. At least two heartbeats. */
+  readonly lease?: Duration;
+  /** Default `15s`. */
+  readonly heartbeat?: Duration;
+  /** Default `10s`. */
+  readonly grace?: Duration;
+  /** Default `20s`. */
+  readonly drain?: Duration;
+  /** Defaults for jobs that state none. */
+  readonly retry?: RetryPolicy;
+  /** Default 1 MiB. */
+  readonly maxPayloadBytes?: number;
+}
+
+/** Checks the settings and fills in the defaults. Throws TockError TOCK_BAD_OPTION or TOCK_BAD_DURATION. */
+export function readSettings(input: SettingsInput): Settings {
+  const settings: Settings = {
+    leaseMs: parseDuration(input.lease ?? '60s', 'lease'),
+    heartbeatMs: parseDuration(input.heartbeat ?? '15s', 'heartbeat'),
+    graceMs: parseDuration(input.grace ?? '10s', 'grace'),
+    drainMs: parseDuration(input.drain ?? '20s', 'drain'),
+    retry: input.retry ?? {},
+    maxPayloadBytes: input.maxPayloadBytes ?? 1024 * 1024,
+  };
+  if (settings.heartbeatMs < 10) throw new TockError('TOCK_BAD_OPTION', 'heartbeat must be at least 10ms');
+  if (settings.leaseMs < 2 * settings.heartbeatMs) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `a lease of ${settings.leaseMs}ms is under two heartbeats of ${settings.heartbeatMs}ms: one late beat would lose it; raise lease or lower heartbeat`,
+    );
+  }
+  if (!Number.isSafeInteger(settings.maxPayloadBytes) || settings.maxPayloadBytes < 1) {
+    throw new TockError('TOCK_BAD_OPTION', 'maxPayloadBytes must be a whole number of at least 1');
+  }
+  checkRetryPolicy(settings.retry);
+  return settings;
+}
+
+/** The retry policy of a job: its own over the engine's. */
+export function retryPolicyOf(engine: Engine, job: string): RetryPolicy {
+  return { ...engine.settings.retry, ...engine.registry.jobs.get(job)?.retry };
+}

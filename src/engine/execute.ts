@@ -1,0 +1,100 @@
+// Room: engine, fifth of a tick. Executes one claimed run and tells how its attempt ended.
+// In: a run whose lease we hold. Out: an Ending, or null when the lease was lost and nothing may be written.
+
+import type { Ending } from '../model/decide.js';
+import { parseDuration } from '../model/duration.js';
+import { TockError } from '../model/errors.js';
+import type { AnyJob, Occurrence } from '../model/job.js';
+import { findJob, parsePayload } from '../model/registry.js';
+import type { ActiveRun } from './active-run.js';
+import { createContext } from './context.js';
+import { leaseLost } from './effects.js';
+import type { Engine } from './engine.js';
+
+/** Why a handler's signal aborted, as `signal.reason`. */
+export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
+
+/**
+ * Executes the handler. Never throws.
+ *
+ * When the signal aborts (timeout, cancel, drain, lost lease), the handler has `graceMs` to stop; then the
+ * attempt ends without it. No database transaction is open meanwhile, unless the handler asked for one.
+ */
+export async function executeRun(
+  engine: Engine,
+  active: ActiveRun,
+  workerId: string,
+): Promise<Ending | null> {
+  const { run } = active;
+  if (run.is_late) return { kind: 'late' };
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const job = findJob(engine.registry, run.job);
+    const payload = await parsePayload(job, payloadOf(job, active));
+    const context = createContext(engine, active, workerId);
+    if (job.timeout !== undefined) timer = startTimeout(active, parseDuration(job.timeout));
+    const abandoned = abandonAfterAbort(active, engine.settings.graceMs);
+    // Wrapped, so that a handler that throws before its first await ends like any other.
+    const working = (async () => job.run(context, payload))();
+    const value: unknown = await Promise.race([working, abandoned.promise]).finally(abandoned.cancel);
+    return active.isLost ? null : { kind: 'returned', value };
+  } catch (error) {
+    return endingOf(active, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function endingOf(active: ActiveRun, error: unknown): Ending | null {
+  if (active.isLost) return null;
+  if (active.cancelRequested) return { kind: 'cancelled' };
+  const reason: unknown = active.controller.signal.reason;
+  if (reason instanceof TockError) {
+    if (reason.code === 'TOCK_DRAINING') return { kind: 'drained' };
+    if (reason.code === 'TOCK_TIMEOUT') return { kind: 'threw', error: reason };
+  }
+  return { kind: 'threw', error };
+}
+
+function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {
+  const abort = () => {
+    active.isTimedOut = true;
+    active.controller.abort(
+      new TockError('TOCK_TIMEOUT', `the attempt took longer than its timeout of ${timeoutMs}ms`),
+    );
+  };
+  // setTimeout counts in 32 bits; a timeout of over 24 days never fires in practice.
+  return setTimeout(abort, Math.min(timeoutMs, 2 ** 31 - 1));
+}
+
+/** Rejects `graceMs` after the signal has aborted: the handler did not heed it. */
+function abandonAfterAbort(active: ActiveRun, graceMs: number) {
+  const { signal } = active.controller;
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort = () => undefined as void;
+  const promise = new Promise<never>((_resolve, reject) => {
+    onAbort = () => {
+      timer = setTimeout(() => reject(active.isLost ? leaseLost(active) : signal.reason), graceMs);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  const cancel = () => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  };
+  return { promise, cancel };
+}
+
+/** The stored payload; where code computes it and could not when the run was made, it is computed now. */
+function payloadOf(job: AnyJob, { run }: ActiveRun): unknown {
+  if (run.payload !== null) return run.payload;
+  const compute: unknown = job.schedule?.payload;
+  if (typeof compute !== 'function' || run.scheduled_for === null) return {};
+  const scheduledFor = new Date(run.scheduled_for);
+  return (compute as (occurrence: Occurrence) => unknown)({
+    scheduledFor,
+    dataInterval: { start: new Date(run.interval_start ?? run.scheduled_for), end: scheduledFor },
+    occurrenceCount: run.occurrence_count,
+  });
+}

@@ -1,0 +1,126 @@
+// Room: engine, last of a tick. Writes the outcomes of attempts, many in one statement.
+// In: outcomes, one at a time as handlers end. Out: finished rows, or rows that wait for their next attempt.
+import type { ErrorEntry } from '../model/sanitize.js';
+import { isConnectionFailure, sqlState } from '../store/database-errors.js';
+import { type Finalization, finalizeRuns, readSettled } from '../store/transition.js';
+import type { Engine } from './engine.js';
+
+const MOST_IN_A_BATCH = 500;
+const FLUSH_AFTER_MS = 3;
+const LONGEST_PAUSE_MS = 5000;
+
+export interface Finalizer {
+  /** Takes an outcome; resolves when it is written: true, or false where the lease was lost. */
+  add(finalization: Finalization): Promise<boolean>;
+  /** Writes what has gathered, now. */
+  flush(): void;
+}
+
+interface Waiting {
+  readonly finalization: Finalization;
+  readonly done: (isWritten: boolean) => void;
+}
+
+/**
+ * Gathers outcomes and writes them in batches: at 500, or after 3 ms, or when told that nothing else is coming.
+ *
+ * A batch that the database does not take because it is away is sent again, with growing pauses, for as long as
+ * `mayStillWrite` says; the fence makes a repetition harmless, and an outcome that was written though the reply
+ * was lost is found by reading it back. A batch that holds something PostgreSQL refuses to store is written one
+ * by one, the refused one with a constant error in its place.
+ */
+export function createFinalizer(engine: Engine, workerId: string, mayStillWrite: () => boolean): Finalizer {
+  let waiting: Waiting[] = [];
+  let timer: NodeJS.Timeout | undefined;
+
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    const batch = waiting;
+    waiting = [];
+    if (batch.length > 0) void writeBatch(batch);
+  };
+
+  const writeBatch = async (batch: readonly Waiting[]) => {
+    let written = new Set<string>();
+    try {
+      written = await write(batch.map(each => each.finalization));
+    } catch (error) {
+      engine.logger.error(
+        { event: 'finalize.failed', runs: batch.length, error: String(error) },
+        'outcomes could not be written; the leases will expire',
+      );
+    }
+    for (const { finalization, done } of batch) done(written.has(finalization.id));
+  };
+
+  const write = async (batch: readonly Finalization[]): Promise<Set<string>> => {
+    let mayBeWritten = false;
+    for (let pause = 50; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        const moved = await finalizeRuns(engine.database, batch, workerId);
+        if (mayBeWritten && moved.size < batch.length) {
+          for (const id of await readSettled(engine.database, batch, workerId)) moved.add(id);
+        }
+        return moved;
+      } catch (error) {
+        if (isConnectionFailure(error) && mayStillWrite()) {
+          mayBeWritten = true;
+          engine.logger.warn(
+            { event: 'finalize.waiting', runs: batch.length, error: String(error) },
+            'the database is away; outcomes are kept and sent again',
+          );
+          await new Promise(resolve => setTimeout(resolve, pause));
+        } else {
+          return await writeSingly(batch, error);
+        }
+      }
+    }
+  };
+
+  const writeSingly = async (batch: readonly Finalization[], error: unknown): Promise<Set<string>> => {
+    const [first] = batch;
+    if (first === undefined) return new Set();
+    if (isConnectionFailure(error)) {
+      engine.logger.error(
+        { event: 'finalize.lost', runs: batch.length, error: String(error) },
+        'outcomes could not be written; the leases will expire and the runs be tried again',
+      );
+      return new Set();
+    }
+    if (batch.length > 1) {
+      const written = await Promise.all(batch.map(each => write([each])));
+      return new Set(written.flatMap(each => [...each]));
+    }
+    engine.logger.error(
+      { event: 'finalize.refused', run_id: first.id, error: String(error), code: sqlState(error) },
+      'PostgreSQL refused the outcome; a constant text takes its place',
+    );
+    const { outcome } = first;
+    const constant = {
+      ...outcome,
+      output: null,
+      error: outcome.error && { ...UNSTORABLE, attempt: outcome.error.attempt },
+    };
+    return await finalizeRuns(engine.database, [{ ...first, outcome: constant }], workerId);
+  };
+
+  return {
+    add(finalization) {
+      return new Promise(done => {
+        waiting.push({ finalization, done });
+        if (waiting.length >= MOST_IN_A_BATCH) flush();
+        else timer ??= setTimeout(flush, FLUSH_AFTER_MS);
+      });
+    },
+    flush,
+  };
+}
+
+const UNSTORABLE: ErrorEntry = {
+  attempt: 0,
+  name: 'Error',
+  code: null,
+  message: 'the error could not be stored',
+  stack: null,
+};

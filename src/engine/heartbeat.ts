@@ -1,0 +1,111 @@
+// Room: engine. Keeps the leases of this process's runs, tells a handler at once when its lease is lost or
+// somebody asked to cancel it, and writes progress.
+// In: the runs that are active. Out: renewed leases; aborted signals.
+import { performance } from 'node:perf_hooks';
+import { Cancel } from '../model/errors.js';
+import { renewLeases, writeProgress } from '../store/transition.js';
+import type { ActiveRun } from './active-run.js';
+import { leaseLost } from './effects.js';
+import type { Engine } from './engine.js';
+
+const PROGRESS_EVERY_MS = 1000;
+
+export interface Heartbeat {
+  stop(): void;
+}
+
+/**
+ * Beats every `heartbeatMs` with one statement for all runs. A run past its timeout is left out: its lease may
+ * expire. A run that the answer does not name is lost, and so is one whose lease has run out by our own clock
+ * while the database could not be reached.
+ */
+export function startHeartbeat(
+  engine: Engine,
+  workerId: string,
+  active: ReadonlyMap<string, ActiveRun>,
+): Heartbeat {
+  const { leaseMs, heartbeatMs } = engine.settings;
+  let isBeating = false;
+
+  const beat = async () => {
+    await engine.database.run('update tock.workers set seen_at = tock.now() where id = $1', [workerId]);
+    const sentAt = performance.now();
+    const held = [...active.values()].filter(each => !each.isLost && !each.isTimedOut && !each.isSettled);
+    if (held.length === 0) return;
+    const renewed = new Map(
+      (
+        await renewLeases(
+          engine.database,
+          held.map(each => each.run),
+          workerId,
+          leaseMs,
+        )
+      ).map(row => [row.id, row]),
+    );
+    for (const each of held) {
+      const row = renewed.get(each.run.id);
+      // It may have been finalized while the statement was under way; then it is not lost but done.
+      if (row === undefined && active.has(each.run.id) && !each.isSettled && !each.isFinalizing)
+        lose(engine, each);
+      if (row !== undefined) each.renewedAt = sentAt;
+      if (row?.cancel_requested) requestCancel(each);
+    }
+  };
+
+  const guardedBeat = async () => {
+    if (isBeating) return;
+    isBeating = true;
+    try {
+      await beat();
+    } catch (error) {
+      engine.logger.warn(
+        { event: 'heartbeat.failed', error: String(error) },
+        'a heartbeat did not reach the database',
+      );
+      for (const each of active.values())
+        if (performance.now() - each.renewedAt >= leaseMs) lose(engine, each);
+    } finally {
+      isBeating = false;
+    }
+  };
+
+  const beats = setInterval(() => void guardedBeat(), heartbeatMs);
+  const notes = setInterval(() => void noteProgress(engine, workerId, active), PROGRESS_EVERY_MS);
+  return {
+    stop() {
+      clearInterval(beats);
+      clearInterval(notes);
+    },
+  };
+}
+
+function lose(engine: Engine, active: ActiveRun): void {
+  if (active.isLost) return;
+  active.isLost = true;
+  engine.logger.error(
+    { event: 'run.lease_lost', run_id: active.run.id, job: active.run.job, fence: active.run.fence },
+    'the lease is lost; the handler is told to stop and nothing of this attempt is kept',
+  );
+  active.controller.abort(leaseLost(active));
+}
+
+function requestCancel(active: ActiveRun): void {
+  if (active.cancelRequested) return;
+  active.cancelRequested = true;
+  active.controller.abort(new Cancel('cancelled by an operator'));
+}
+
+/** Writes what progress there is; a failure is not worth a word, the next note comes in a second. */
+export async function noteProgress(
+  engine: Engine,
+  workerId: string,
+  active: ReadonlyMap<string, ActiveRun>,
+): Promise<void> {
+  const noted = [...active.values()].flatMap(each => {
+    if (each.progress === null || each.isLost) return [];
+    const entry = { id: each.run.id, fence: each.run.fence, progress: each.progress };
+    each.progress = null;
+    return [entry];
+  });
+  if (noted.length > 0) await writeProgress(engine.database, noted, workerId).catch(() => undefined);
+}

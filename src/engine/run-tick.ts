@@ -1,0 +1,95 @@
+// Room: engine. One tick: register → reap → materialize → claim → execute → finalize, one call per room.
+// In: an engine, and how long it may claim. Out: a summary of what it did.
+import { performance } from 'node:perf_hooks';
+import type { Engine } from './engine.js';
+import { type MaterializeResult, materialize } from './materialize.js';
+import { type ReapResult, reap } from './reap.js';
+import { type RegisterResult, register } from './register.js';
+import { openWorker, type Tally, type Worker } from './worker.js';
+
+export interface TickOptions {
+  /** For how long new runs are claimed, in milliseconds. What runs then is waited for. */
+  readonly budgetMs: number;
+  readonly concurrency?: number | undefined;
+  readonly queues?: readonly string[] | undefined;
+  /** Aborts: stop claiming, drain, release what does not end. */
+  readonly signal?: AbortSignal | undefined;
+  readonly kind?: 'tick' | 'library';
+}
+
+export interface TickSummary {
+  readonly registered: RegisterResult;
+  readonly reaped: ReapResult;
+  readonly materialized: MaterializeResult;
+  readonly executed: Readonly<Tally>;
+  readonly durationMs: number;
+  /** The budget was over, or the tick was told to stop, before nothing was due. */
+  readonly stoppedEarly: boolean;
+}
+
+/** How often a tick with room to spare looks for runs that came due while others are running. */
+const LOOK_AGAIN_MS = 1000;
+
+/**
+ * Runs one tick. Two at once, on one host or several, share the work and double nothing: occurrences are
+ * unique by key, runs are claimed with SKIP LOCKED, outcomes are fenced.
+ */
+export async function runTick(engine: Engine, options: TickOptions): Promise<TickSummary> {
+  const startedAt = performance.now();
+  const registered = await register(engine);
+  const reaped = await reap(engine);
+  const materialized = await materialize(engine);
+  const { executed, stoppedEarly } = await executeDue(engine, options, startedAt + options.budgetMs);
+  return {
+    registered,
+    reaped,
+    materialized,
+    executed,
+    durationMs: Math.round(performance.now() - startedAt),
+    stoppedEarly,
+  };
+}
+
+async function executeDue(
+  engine: Engine,
+  options: TickOptions,
+  until: number,
+): Promise<{ executed: Tally; stoppedEarly: boolean }> {
+  const worker = openWorker(engine, {
+    kind: options.kind ?? 'tick',
+    concurrency: options.concurrency ?? 10,
+    queues: options.queues,
+  });
+  const { signal } = options;
+  signal?.addEventListener('abort', worker.wake);
+  try {
+    const stoppedEarly = await claimUntilIdle(worker, until, signal);
+    await Promise.race([worker.idle(), aborted(signal)]);
+    return { executed: worker.tally, stoppedEarly };
+  } finally {
+    signal?.removeEventListener('abort', worker.wake);
+    await worker.stop(engine.settings.drainMs);
+  }
+}
+
+/** Claims until nothing is due and nothing runs, or the budget is over, or the signal aborts. */
+async function claimUntilIdle(
+  worker: Worker,
+  until: number,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  for (;;) {
+    if (signal?.aborted || performance.now() >= until) return true;
+    const claimed = await worker.claim();
+    if (claimed === 0 && worker.running === 0) return false;
+    if (worker.running > 0)
+      await worker.change(Math.min(LOOK_AGAIN_MS, Math.max(1, until - performance.now())));
+  }
+}
+
+function aborted(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise(resolve => {
+    if (signal?.aborted) resolve();
+    signal?.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

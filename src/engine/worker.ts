@@ -1,0 +1,253 @@
+// Room: engine. A worker: claims by free capacity, executes, finalizes, and keeps its leases until the last
+// outcome is written.
+// In: how many runs at once, which queues. Out: runs that have ended; a tally of them.
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
+import { formatDuration } from '../model/duration.js';
+import type { TransitionName } from '../model/states.js';
+import { TRANSITIONS } from '../model/states.js';
+import { type ClaimedRun, claimRun, claimRuns } from '../store/transition.js';
+import { type ActiveRun, activeRun } from './active-run.js';
+import { type Engine, retryPolicyOf } from './engine.js';
+import { drainReason, executeRun } from './execute.js';
+import { createFinalizer } from './finalize.js';
+import { noteProgress, startHeartbeat } from './heartbeat.js';
+
+export interface WorkerOptions {
+  readonly kind: 'tick' | 'daemon' | 'library' | 'manual';
+  /** Most runs at once. Default 10. */
+  readonly concurrency?: number | undefined;
+  /** Only runs of these queues. Default: all. */
+  readonly queues?: readonly string[] | undefined;
+}
+
+/** How many attempts ended how. `lost` are those whose lease had expired before the outcome could be written. */
+export type Tally = Record<
+  'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'released' | 'lost',
+  number
+>;
+
+export interface Worker {
+  readonly id: string;
+  readonly tally: Readonly<Tally>;
+  /** How many runs it holds. */
+  readonly running: number;
+  /** Makes the worker known in `workers`. */
+  announce(): Promise<void>;
+  /** Claims as many due runs as there is room for and begins to execute them. Returns how many. */
+  claim(): Promise<number>;
+  /** Claims one named run, if it is due and free. */
+  claimOne(runId: string): Promise<boolean>;
+  /** Resolves when a run has ended, or after `ms`, or when `wake` is called. */
+  change(ms: number): Promise<void>;
+  readonly wake: () => void;
+  /** Resolves when no run is left. */
+  idle(): Promise<void>;
+  /**
+   * Drains: claims no more, lets runs end for `graceMs`, then aborts their signals, waits the engine's grace,
+   * and releases what remains without counting the attempt. Beats until the last outcome is written.
+   */
+  stop(graceMs?: number): Promise<void>;
+}
+
+const DEFAULT_CONCURRENCY = 10;
+const ANNOUNCE = 'insert into tock.workers (id, kind, host, pid, capacity) values ($1, $2, $3, $4, $5)';
+
+/**
+ * Opens a worker under a fresh id, so that it is never mistaken for an older process's. Its row in `workers` is
+ * written by `announce`, or with its first claim: an idle tick leaves no trace.
+ */
+export function openWorker(engine: Engine, options: WorkerOptions): Worker {
+  const { database, settings } = engine;
+  const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
+  const id = randomUUID();
+  const active = new Map<string, ActiveRun>();
+  const tally: Tally = {
+    claimed: 0,
+    succeeded: 0,
+    failed: 0,
+    dead: 0,
+    cancelled: 0,
+    skipped: 0,
+    released: 0,
+    lost: 0,
+  };
+  /** Runs whose handler has not ended: these fill the capacity. Those that only wait to be written do not. */
+  let executing = 0;
+  let isStopping = false;
+  let wakers: (() => void)[] = [];
+  const wake = () => {
+    const woken = wakers;
+    wakers = [];
+    for (const each of woken) each();
+  };
+
+  let announced: Promise<unknown> | null = null;
+  const announce = async () => {
+    announced ??= database.run(ANNOUNCE, [id, options.kind, hostname(), process.pid, capacity]);
+    await announced;
+  };
+  const heartbeat = startHeartbeat(engine, id, active);
+  const finalizer = createFinalizer(engine, id, () =>
+    [...active.values()].some(each => performance.now() - each.renewedAt < settings.leaseMs),
+  );
+
+  const begin = (run: ClaimedRun, claimedAt: number) => {
+    const each = activeRun(run, claimedAt);
+    active.set(run.id, each);
+    tally.claimed++;
+    executing++;
+    engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
+    void live(each);
+  };
+
+  const live = async (each: ActiveRun) => {
+    const startedAt = performance.now();
+    const ending = await executeRun(engine, each, id);
+    executing--;
+    each.isFinalizing = true;
+    // The slot is free: somebody may claim while the outcome is being written.
+    wake();
+    const outcome = ending && outcomeOf(engine, each, ending);
+    const isWritten = each.isSettled || (outcome !== null && (await write(each, outcome)));
+    active.delete(each.run.id);
+    report(engine, tally, each, outcome, isWritten, performance.now() - startedAt);
+    wake();
+  };
+
+  const write = async (each: ActiveRun, outcome: Outcome) => {
+    if (each.progress !== null) await noteProgress(engine, id, new Map([[each.run.id, each]]));
+    const written = finalizer.add({ id: each.run.id, fence: each.run.fence, outcome });
+    // Nothing else is coming soon: no reason to wait for company.
+    if (executing === 0) finalizer.flush();
+    return await written;
+  };
+
+  const worker: Worker = {
+    id,
+    tally,
+    announce,
+    get running() {
+      return active.size;
+    },
+    async claim() {
+      // What waits to be written counts against memory, though not against the capacity.
+      const room = Math.min(capacity - executing, capacity + 1000 - active.size);
+      if (isStopping || room <= 0) return 0;
+      const claimedAt = performance.now();
+      const runs = await claimRuns(database, {
+        limit: room,
+        workerId: id,
+        leaseMs: settings.leaseMs,
+        queues: options.queues ?? null,
+      });
+      for (const run of runs) begin(run, claimedAt);
+      if (runs.length > 0) await announce();
+      if (isStopping) abortAll(active);
+      return runs.length;
+    },
+    async claimOne(runId) {
+      if (isStopping) return false;
+      const claimedAt = performance.now();
+      const run = await claimRun(database, runId, id, settings.leaseMs);
+      if (run) begin(run, claimedAt);
+      if (run) await announce();
+      return run !== null;
+    },
+    change(ms) {
+      return new Promise(resolve => {
+        const timer = setTimeout(resolve, ms);
+        wakers.push(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    },
+    wake,
+    async idle() {
+      while (active.size > 0) await worker.change(1000);
+    },
+    async stop(graceMs = 0) {
+      isStopping = true;
+      const until = performance.now() + graceMs;
+      if (active.size > 0) {
+        await database
+          .run('update tock.workers set draining = true where id = $1', [id])
+          .catch(() => undefined);
+      }
+      while (active.size > 0 && performance.now() < until)
+        await worker.change(Math.max(1, until - performance.now()));
+      abortAll(active);
+      await worker.idle();
+      heartbeat.stop();
+      if (announced)
+        await database.run('delete from tock.workers where id = $1', [id]).catch(() => undefined);
+      wake();
+    },
+  };
+  return worker;
+}
+
+function abortAll(active: ReadonlyMap<string, ActiveRun>): void {
+  for (const each of active.values()) if (!each.isFinalizing) each.controller.abort(drainReason());
+}
+
+function outcomeOf(engine: Engine, { run }: ActiveRun, ending: Ending): Outcome {
+  return decideOutcome(
+    ending,
+    { attempt: run.attempts, maxAttempts: run.max_attempts },
+    retryPolicyOf(engine, run.job),
+    Math.random(),
+  );
+}
+
+function fieldsOf(run: ClaimedRun) {
+  return {
+    run_id: run.id,
+    job: run.job,
+    attempt: run.attempts,
+    ...(run.scheduled_for === null ? {} : { scheduled_for: new Date(run.scheduled_for).toISOString() }),
+  };
+}
+
+const LEVELS: Readonly<Record<keyof Tally, 'debug' | 'info' | 'warn' | 'error'>> = {
+  claimed: 'debug',
+  succeeded: 'info',
+  failed: 'warn',
+  dead: 'error',
+  cancelled: 'warn',
+  skipped: 'warn',
+  released: 'info',
+  lost: 'error',
+};
+
+/** Counts and logs how an attempt ended. */
+function report(
+  engine: Engine,
+  tally: Tally,
+  each: ActiveRun,
+  outcome: Outcome | null,
+  isWritten: boolean,
+  durationMs: number,
+): void {
+  const word = isWritten ? wordFor(each.isSettled ? 'succeed' : (outcome?.transition ?? 'succeed')) : 'lost';
+  tally[word]++;
+  const error = outcome?.error;
+  const why = error ? `: ${error.message.split('\n')[0]}` : '';
+  const next = outcome?.transition === 'fail' ? `; next attempt in ${formatDuration(outcome.delayMs)}` : '';
+  engine.logger[LEVELS[word]](
+    {
+      event: `run.${word}`,
+      ...fieldsOf(each.run),
+      duration_ms: Math.round(durationMs),
+      ...(error ? { error: { name: error.name, code: error.code, message: error.message } } : {}),
+    },
+    `run ${each.run.id} of ${each.run.job} ${word} after ${formatDuration(durationMs)} (attempt ${each.run.attempts} of ${each.run.max_attempts})${why}${next}`,
+  );
+}
+
+function wordFor(transition: TransitionName): keyof Tally {
+  return transition === 'release' ? 'released' : (TRANSITIONS[transition].to as keyof Tally);
+}

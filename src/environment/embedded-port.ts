@@ -1,0 +1,27 @@
+// Room: environment. Ports for the embedded server.
+// In: nothing, or a wish. Out: a port of 127.0.0.1; somebody may take it before PostgreSQL does.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** Whether nobody listens on this port of 127.0.0.1 just now. */
+export async function isFree(port: number): Promise<boolean> {
+  return listenOnce(port).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A port of 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  return listenOnce(0);
+}
+
+async function listenOnce(port: number): Promise<number> {
+  const server = createServer().listen({ host: '127.0.0.1', port, exclusive: true });
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port on 127.0.0.1');
+  return address.port;
+}

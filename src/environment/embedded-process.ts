@@ -1,0 +1,169 @@
+// Room: environment. What the operating system knows about processes and users.
+// In: a pid, a command, a user's name. Out: whether that very process still lives, what it runs, what it printed.
+import { execFile, spawn } from 'node:child_process';
+import { lchown, lstat, readdir, readFile, readlink } from 'node:fs/promises';
+import path from 'node:path';
+
+/** The user a program is started as, when it is not our own. */
+export interface Account {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** What a program printed (stdout and stderr together) and how it ended; `code` is null when it was killed. */
+export interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** The environment of the programs we start: no PG* settings, no locale and no secret of ours leaks into them. */
+export function bareEnvironment(): NodeJS.ProcessEnv {
+  const kept: NodeJS.ProcessEnv = { LC_ALL: 'C', TZ: 'UTC' };
+  for (const name of ['PATH', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot']) {
+    const value = process.env[name];
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}
+
+/** Options of `spawn` that run a program as `account` (our own user by default), from a folder all may enter. */
+export function spawnOptions(account: Account | undefined): {
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  uid?: number;
+  gid?: number;
+} {
+  const base = { cwd: path.parse(process.execPath).root, env: bareEnvironment() };
+  return account === undefined ? base : { ...base, uid: account.uid, gid: account.gid };
+}
+
+/** Runs a program to its end. A program that cannot be started at all also counts as ended, with code -1. */
+export async function run(command: string, args: readonly string[], account?: Account): Promise<Ended> {
+  return new Promise(resolve => {
+    const child = spawn(command, args, { ...spawnOptions(account), stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    const collect = (chunk: string): void => {
+      output += chunk;
+    };
+    child.stdout.setEncoding('utf8').on('data', collect);
+    child.stderr.setEncoding('utf8').on('data', collect);
+    child.once('error', error => resolve({ code: -1, output: error.message }));
+    child.once('close', code => resolve({ code, output }));
+  });
+}
+
+/**
+ * The user that a new cluster belongs to and PostgreSQL runs as: undefined (ourselves), or, because it refuses
+ * to run as root, `postgres` if there is one, else `nobody`.
+ */
+export async function serverAccount(): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map(line => line.split(':'));
+  for (const wanted of ['postgres', 'nobody']) {
+    const [name, , uid, gid] = users.find(([name]) => name === wanted) ?? [];
+    if (name !== undefined && Number(uid) > 0 && Number(gid) > 0)
+      return { name, uid: Number(uid), gid: Number(gid) };
+  }
+  throw new Error('PostgreSQL refuses to run as root, and /etc/passwd has no user "postgres" or "nobody"');
+}
+
+/**
+ * The user that the server of an existing data directory runs as: as root its owner, who need not be the one
+ * that a new cluster would get. What root owns itself (a copy that root made) is handed to `account` first.
+ */
+export async function ownerAccount(dataDirectory: string, account: Account): Promise<Account> {
+  const found = await lstat(dataDirectory).catch(() => undefined);
+  if (found === undefined || found.uid === account.uid) return account;
+  if (found.uid !== 0) return { name: `uid ${found.uid}`, uid: found.uid, gid: found.gid };
+  for (const name of await readdir(dataDirectory, { recursive: true })) {
+    await lchown(path.join(dataDirectory, name), account.uid, account.gid);
+  }
+  await lchown(dataDirectory, account.uid, account.gid);
+  return account;
+}
+
+/**
+ * One life of one process, as `<pid>.<start>`; undefined when no such process lives (a zombie does not).
+ * A pid alone is not enough: the system gives it to others later.
+ */
+export async function processLife(pid: number): Promise<string | undefined> {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  if (process.platform === 'linux') return linuxProcessLife(pid);
+  if (!answersSignalZero(pid)) return undefined;
+  if (process.platform === 'win32') return `${pid}.0`;
+  const start = (await outputOf('ps', ['-o', 'lstart=', '-p', String(pid)])).replaceAll(/\W+/g, '');
+  return start === '' ? undefined : `${pid}.${start}`;
+}
+
+async function linuxProcessLife(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The command's name, in parentheses, may itself hold spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const state = fields[0];
+  const start = fields[19];
+  if (start === undefined || state === 'Z' || state === 'X') return undefined;
+  return `${pid}.${start}`;
+}
+
+function answersSignalZero(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) === 'EPERM';
+  }
+}
+
+/** Whether `pid` is a living postmaster of the cluster in `dataDirectory`, and not a stranger with its old pid. */
+export async function isPostmasterOf(pid: number, dataDirectory: string): Promise<boolean> {
+  if ((await processLife(pid)) === undefined) return false;
+  if (process.platform === 'win32') return true;
+  if (process.platform !== 'linux') {
+    const command = await outputOf('ps', ['-ww', '-o', 'command=', '-p', String(pid)]);
+    return command.includes('postgres') && command.includes(dataDirectory);
+  }
+  const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+  if (path.basename(words[0] ?? '') !== 'postgres') return false;
+  if (words.includes(dataDirectory)) return true;
+  return (await readlink(`/proc/${pid}/cwd`).catch(() => '')) === dataDirectory;
+}
+
+/**
+ * Ends what a killed postmaster of `dataDirectory` left behind. A backend that waits for something notices its
+ * death by itself, one that computes does not. Linux only, and only where we may see where processes work.
+ */
+export async function endOrphans(dataDirectory: string): Promise<void> {
+  for (const pid of await readdir('/proc').catch(() => [])) {
+    if (!/^\d+$/.test(pid)) continue;
+    const title = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (!title.startsWith('postgres:')) continue;
+    if ((await readlink(`/proc/${pid}/cwd`).catch(() => '')) !== dataDirectory) continue;
+    try {
+      process.kill(Number(pid), 'SIGQUIT');
+    } catch (error) {
+      if (errorCode(error) !== 'ESRCH') throw error;
+    }
+  }
+}
+
+async function outputOf(command: string, args: string[]): Promise<string> {
+  return new Promise(resolve => {
+    execFile(command, args, (error, stdout) => resolve(error === null ? stdout.trim() : ''));
+  });
+}
+
+/** The `code` of a system error (ENOENT …) or of a PostgreSQL error (57P03 …); undefined for anything else. */
+export function errorCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** Swallows the system errors named in `codes`, and only those. */
+export async function ignoring(codes: readonly string[], work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!codes.includes(errorCode(error) ?? '')) throw error;
+  }
+}

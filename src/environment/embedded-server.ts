@@ -1,0 +1,155 @@
+// Room: environment. The PostgreSQL server that Tock runs itself when DATABASE_URL is not set.
+// In: the project's `.tock` folder. Out: a connection string, and the way to let go of the server.
+// One server per folder, shared by all processes; embedded-lock.ts keeps them apart while they start and stop it.
+import { chmod, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { TockError } from '../model/errors.js';
+import { completeBinaries, copyBinaries, findBinaries } from './embedded-binaries.js';
+import { connectionString, ensureDatabase } from './embedded-client.js';
+import { type Cluster, prepareCluster } from './embedded-cluster.js';
+import { canUsePrograms, settleHome, settleProgramsCopy } from './embedded-home.js';
+import { registerUser, removeLeftovers, unregisterUser, withLock } from './embedded-lock.js';
+import { findRunning, launch, stopServer } from './embedded-postmaster.js';
+import { ignoring, ownerAccount, serverAccount } from './embedded-process.js';
+
+/** This process's use of an embedded server. */
+export interface EmbeddedServer {
+  /** A superuser's URL, on 127.0.0.1, with its password. */
+  readonly connectionString: string;
+  readonly dataDirectory: string;
+  /** False when the server ran already, and was joined. */
+  readonly startedHere: boolean;
+  /**
+   * Ends this process's use. The server itself is stopped (fast shutdown) by the last one out: each use is a
+   * file under `.tock/users/` named by pid and start time of its process, and those of dead processes do not
+   * count. A process that dies without `stop()` leaves the server running; the next start joins it. Calling it
+   * again does nothing more.
+   */
+  stop(): Promise<void>;
+}
+
+/** What {@link startEmbeddedServer} needs to know. */
+export interface EmbeddedServerOptions {
+  /** The folder for data, log and bookkeeping: a project's `.tock`. Created when missing. */
+  readonly folder: string;
+  /** PostgreSQL settings, such as `fsync: 'off'`; they count when this call starts the server, not when it joins. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** The database to connect to, created when missing. Default `tock`. */
+  readonly database?: string;
+  /** Told, in a line each, what takes time. Default: nobody. */
+  readonly log?: (line: string) => void;
+  /** @internal The programs to use (a folder with bin/, lib/, share/) in place of the package's. */
+  readonly binaries?: string;
+}
+
+/**
+ * Starts the PostgreSQL server whose data live under `folder`, or joins the one that runs there.
+ *
+ * It listens on 127.0.0.1 only, on a port of its own, with a generated password. It is the leader of its own
+ * session, so Ctrl-C does not reach it, and it outlives this process unless `stop()` is called.
+ *
+ * As root it runs as the data's owner: for new data the user `postgres`, else `nobody`. If that user cannot reach the folder or the programs, the
+ * data or a copy of the programs live in /var/tmp, and a note in the folder says where. (When the folder is
+ * deleted, the next start sets those data aside, once, as `data.old`.)
+ *
+ * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed,
+ * TOCK_EMBEDDED_SERVER_FAILED when the server cannot be started.
+ */
+export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
+  try {
+    const folder = await prepareFolder(options.folder);
+    return await withLock(folder, () => startOrJoin(folder, options));
+  } catch (error) {
+    throw asTockError(error, options.folder);
+  }
+}
+
+async function startOrJoin(folder: string, options: EmbeddedServerOptions): Promise<EmbeddedServer> {
+  const database = options.database ?? 'tock';
+  const cluster = await locateCluster(folder);
+  const joined = await findRunning(cluster);
+  const running = joined ?? (await startServer(cluster, options));
+  const use = await registerUser(folder);
+  try {
+    await ensureDatabase(cluster, running.port, database);
+    let stopped: Promise<void> | undefined;
+    return {
+      connectionString: await connectionString(cluster, running.port, database),
+      dataDirectory: cluster.dataDirectory,
+      startedHere: joined === undefined,
+      stop: () => (stopped ??= stop(cluster, use)),
+    };
+  } catch (error) {
+    await stopIfLast(cluster, use);
+    throw error;
+  }
+}
+
+async function stop(cluster: Cluster, use: string): Promise<void> {
+  try {
+    await withLock(cluster.folder, () => stopIfLast(cluster, use));
+  } catch (error) {
+    throw asTockError(error, cluster.folder);
+  }
+}
+
+async function stopIfLast(cluster: Cluster, use: string): Promise<void> {
+  if ((await unregisterUser(use)) === 0) await stopServer(cluster);
+}
+
+async function prepareFolder(name: string): Promise<string> {
+  const created = await mkdir(name, { recursive: true });
+  if (created !== undefined) {
+    // Whatever our umask: the user that the server runs as must be able to walk through.
+    if (process.getuid?.() === 0) await chmod(name, 0o711);
+    await ignoring(['EEXIST'], writeFile(path.join(name, '.gitignore'), '*\n', { flag: 'wx' }));
+  }
+  return realpath(name);
+}
+
+async function locateCluster(folder: string): Promise<Cluster> {
+  const newOwner = await serverAccount();
+  const { home, abandoned } = await settleHome(folder, newOwner);
+  const dataDirectory = path.join(home, 'data');
+  const account = newOwner === undefined ? undefined : await ownerAccount(dataDirectory, newOwner);
+  const cluster = { folder, home, dataDirectory, logFile: path.join(folder, 'postgres.log'), account };
+  if (abandoned) {
+    await stopServer(cluster);
+    await rm(`${dataDirectory}.old`, { recursive: true, force: true });
+    await rename(dataDirectory, `${dataDirectory}.old`);
+    return { ...cluster, account: newOwner };
+  }
+  return cluster;
+}
+
+async function startServer(cluster: Cluster, options: EmbeddedServerOptions): Promise<{ port: number }> {
+  if (cluster.home !== cluster.folder) await removeLeftovers(cluster.home);
+  const native = await usableBinaries(cluster, options);
+  options.log?.(`starting PostgreSQL in ${cluster.dataDirectory}`);
+  await prepareCluster(cluster, native);
+  const running = await launch(cluster, native, options.settings ?? {});
+  options.log?.(`PostgreSQL is ready on 127.0.0.1:${running.port}`);
+  return running;
+}
+
+async function usableBinaries(cluster: Cluster, options: EmbeddedServerOptions): Promise<string> {
+  const native = options.binaries ?? (await findBinaries(path.dirname(cluster.folder)));
+  if ((await completeBinaries(native)) && (await canUsePrograms(native, cluster.account))) return native;
+  const copies = await settleProgramsCopy(cluster.folder);
+  options.log?.(`copying PostgreSQL's programs to ${copies}`);
+  await removeLeftovers(copies);
+  return copyBinaries(native, copies);
+}
+
+function asTockError(error: unknown, folder: string): TockError {
+  if (error instanceof TockError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  const mend = /ENOSPC|EDQUOT/.test(reason)
+    ? 'Free some disk space.'
+    : 'Mend that, or set DATABASE_URL to the URL of another PostgreSQL server.';
+  return new TockError(
+    'TOCK_EMBEDDED_SERVER_FAILED',
+    `The embedded PostgreSQL server in ${folder} could not be started or stopped: ${reason}. ${mend}`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,39 @@
+// Room: environment. Loads the module that names the project's jobs.
+// In: its path. Out: the jobs; or one clear line that says what is wrong with which file.
+import { existsSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { TockError } from '../model/errors.js';
+import type { AnyJob } from '../model/job.js';
+
+/**
+ * Imports the module and returns its `jobs`.
+ *
+ * @throws TockError TOCK_JOBS_NOT_FOUND, or what defineJob says of a bad job, with its file
+ */
+export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
+  if (!existsSync(modulePath)) {
+    throw new TockError(
+      'TOCK_JOBS_NOT_FOUND',
+      `there is no job module at ${modulePath}: build the project (npm run build), or set TOCK_JOBS to a compiled module`,
+    );
+  }
+  const loaded = await importModule(modulePath);
+  const jobs = loaded['jobs'] ?? (loaded['default'] as Record<string, unknown> | undefined)?.['jobs'];
+  if (Array.isArray(jobs)) return jobs as readonly AnyJob[];
+  throw new TockError(
+    'TOCK_JOBS_NOT_FOUND',
+    `${modulePath} exports no array named jobs; write: export const jobs = [ … ]`,
+  );
+}
+
+async function importModule(modulePath: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(modulePath).href)) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof TockError) throw error;
+    const told = error instanceof Error ? error.message : String(error);
+    throw new TockError('TOCK_JOBS_NOT_FOUND', `the job module ${modulePath} cannot be loaded: ${told}`, {
+      cause: error,
+    });
+  }
+}

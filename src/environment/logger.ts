@@ -1,0 +1,59 @@
+// Room: environment. The logger: one event per line as JSON, or readable lines for people.
+// In: level and form. Out: a pino logger. pino is used here and nowhere else.
+import { pino } from 'pino';
+import { TockError } from '../model/errors.js';
+import type { Logger } from '../model/logger.js';
+import { quote } from '../model/names.js';
+import { redact } from '../model/sanitize.js';
+
+export type LogFormat = 'json' | 'pretty';
+const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'];
+
+export interface LoggerOptions {
+  /** debug, info, warn (default), error, silent. */
+  readonly level?: string;
+  /** Default `json`. */
+  readonly format?: LogFormat;
+}
+
+/** Makes a logger that writes to standard error, synchronously, so that the last lines of a dying process are there. */
+export function createLogger(options: LoggerOptions = {}): Logger {
+  const level = options.level ?? 'warn';
+  if (!LEVELS.includes(level))
+    throw new TockError('TOCK_BAD_OPTION', `log level ${quote(level)} is none of ${LEVELS.join(', ')}`);
+  const base = {
+    level,
+    base: { pid: process.pid },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    // A connection string may turn up in any text that came from elsewhere.
+    hooks: { streamWrite: redact },
+  };
+  if (options.format === 'pretty') return pino(base, { write: prettyLine });
+  return pino(base, pino.destination({ fd: 2, sync: true }));
+}
+
+const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
+
+/** A log line as a person reads it: local time, level, sentence. The fields are in the JSON form. */
+function prettyLine(line: string): void {
+  const { time, level, msg, event } = JSON.parse(line) as {
+    time: string;
+    level: string;
+    msg?: string;
+    event?: string;
+  };
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  const word = level.toUpperCase().padEnd(5);
+  const coloured =
+    process.stderr.isTTY && !process.env['NO_COLOR']
+      ? `\u001B[${COLOURS[level] ?? 0}m${word}\u001B[0m`
+      : word;
+  process.stderr.write(`${clock} ${coloured} ${escapeControls(msg ?? event ?? '')}\n`);
+}
+
+/** Texts of errors come from anywhere: an escape sequence in them must not reach the terminal. */
+function escapeControls(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u001F\u007F-\u009F]/g, char => (char === '\n' ? ' ⏎ ' : ''));
+}

@@ -1,0 +1,103 @@
+// Room: environment. Opens Tock as the environment says: the shells' common beginning and end.
+// In: a Config. Out: a Tock on a database that answers and is migrated; a close that stops what was started.
+import { TockError } from '../model/errors.js';
+import type { AnyJob } from '../model/job.js';
+import { explainDatabaseError } from '../store/database-errors.js';
+import { createTock, type Tock } from '../tock.js';
+import type { Config } from './config.js';
+import { loadJobs } from './job-module.js';
+import { createLogger } from './logger.js';
+
+export interface OpenOptions {
+  readonly config: Config;
+  /** Used where the environment names no level. */
+  readonly defaultLogLevel?: string;
+  readonly pretty?: boolean;
+  /** Migrate first. Else an unmigrated schema is an error. */
+  readonly migrate?: boolean;
+  /** Whether the command has a use for the jobs; else they are not loaded. Default true. */
+  readonly needsJobs?: boolean;
+  /** Told what is being waited for. */
+  readonly onStep?: (step: string) => void;
+}
+
+export interface OpenTock {
+  readonly tock: Tock;
+  readonly jobs: readonly AnyJob[];
+  /** Where the data are, without password. */
+  readonly where: string;
+  readonly close: () => Promise<void>;
+}
+
+/** Opens Tock. Errors come explained: see exit-codes.ts for what each means to a script. */
+export async function openTock(options: OpenOptions): Promise<OpenTock> {
+  const { config } = options;
+  const logger = createLogger({
+    level: config.logLevel ?? options.defaultLogLevel ?? 'warn',
+    format: config.logFormat ?? (options.pretty ? 'pretty' : 'json'),
+  });
+  const jobs = options.needsJobs === false ? [] : await loadJobs(config.jobsModule);
+  const server = config.databaseUrl === null ? await startServer(config, options.onStep) : null;
+  const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
+  let tock: Tock | null = null;
+  const close = async () => {
+    try {
+      await tock?.close();
+    } finally {
+      await server?.stop();
+    }
+  };
+  try {
+    tock = createTock({ connectionString, jobs, logger, schema: config.schema, ...settingsOf(config) });
+    await prepare(tock, options);
+  } catch (error) {
+    await close();
+    throw explainDatabaseError(error, config.schema);
+  }
+  return {
+    tock,
+    jobs,
+    where: server ? `the embedded server in ${config.dataFolder}` : placeOf(connectionString),
+    close,
+  };
+}
+
+async function startServer(config: Config, onStep: OpenOptions['onStep']) {
+  onStep?.('starting the embedded PostgreSQL');
+  // Loaded only here: who names a database has no use for it.
+  const { startEmbeddedServer } = await import('./embedded-server.js');
+  return await startEmbeddedServer({ folder: config.dataFolder });
+}
+
+async function prepare(tock: Tock, options: OpenOptions): Promise<void> {
+  if (options.migrate) {
+    options.onStep?.('migrating');
+    await tock.migrate();
+  } else {
+    await tock.demandMigrated();
+  }
+}
+
+function settingsOf(config: Config) {
+  const { lease, heartbeat, grace, drain, connections } = config;
+  return {
+    ...(lease === undefined ? {} : { lease }),
+    ...(heartbeat === undefined ? {} : { heartbeat }),
+    ...(grace === undefined ? {} : { grace }),
+    ...(drain === undefined ? {} : { drain }),
+    ...(connections === undefined ? {} : { connections }),
+  };
+}
+
+function placeOf(connectionString: string): string {
+  try {
+    const { hostname, port, pathname } = new URL(connectionString);
+    return `${hostname || 'the local socket'}${port ? `:${port}` : ''}${pathname}`;
+  } catch (error) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'DATABASE_URL cannot be read; write it as postgres://user:password@host:5432/database',
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,30 @@
+// Room: environment. Where things are: the package, its migrations, the project's own jobs and data.
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of this package: the nearest one above this file whose package.json is ours. */
+export function packageFolder(): string {
+  let folder = path.dirname(fileURLToPath(import.meta.url));
+  for (;;) {
+    const manifest = path.join(folder, 'package.json');
+    if (
+      existsSync(manifest) &&
+      (JSON.parse(readFileSync(manifest, 'utf8')) as { name?: unknown }).name === 'pg-tock'
+    )
+      return folder;
+    const parent = path.dirname(folder);
+    if (parent === folder) return process.cwd();
+    folder = parent;
+  }
+}
+
+export function migrationsFolder(): string {
+  return path.join(packageFolder(), 'migrations');
+}
+
+/** The project's folder: this package itself, or, where it is installed as a dependency, the working directory. */
+export function projectFolder(): string {
+  const folder = packageFolder();
+  return folder.split(path.sep).includes('node_modules') ? process.cwd() : folder;
+}

@@ -1,0 +1,13 @@
+// Room: environment. The signals that ask a process to stop.
+
+/** Aborts on SIGTERM, SIGINT and SIGHUP: the tick drains and ends. A second signal ends the process at once. */
+export function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(1);
+      controller.abort();
+    });
+  }
+  return controller.signal;
+}

@@ -1,0 +1,32 @@
+// Room: environment. What a tick did, on one line.
+// In: a tick's summary. Out: the line that ends up in cron's log.
+import type { TickSummary } from '../engine/run-tick.js';
+import { formatDuration } from '../model/duration.js';
+
+/** The summary on one line: what was planned, what was executed, how long it took. */
+export function summaryLine(summary: TickSummary, jobCount: number): string {
+  const { registered, reaped, materialized, executed } = summary;
+  const counted = (count: number, word: string) => (count > 0 ? `${count} ${word}` : null);
+  const parts = [
+    registered.status === 'empty' ? 'no jobs are defined' : null,
+    registered.status === 'superseded' ? 'definitions of a newer version are in force' : null,
+    counted(registered.added.length, 'registered'),
+    counted(registered.changed.length, 'changed'),
+    counted(registered.vanished.length, 'vanished'),
+    counted(reaped.failed + reaped.dead, 'reaped'),
+    counted(materialized.runs, 'materialized'),
+    counted(materialized.skips, 'occurrences skipped'),
+    counted(materialized.broken.length, `broken (${materialized.broken.slice(0, 5).join(', ')})`),
+    counted(executed.claimed, 'claimed'),
+    counted(executed.succeeded, 'succeeded'),
+    counted(executed.failed, 'failed'),
+    counted(executed.dead, 'dead'),
+    counted(executed.cancelled, 'cancelled'),
+    counted(executed.skipped, 'skipped'),
+    counted(executed.released, 'released'),
+    counted(executed.lost, 'lost'),
+    summary.stoppedEarly ? 'stopped early' : null,
+  ].filter(part => part !== null);
+  const told = parts.length > 0 ? parts.join(', ') : `nothing due, ${jobCount} jobs`;
+  return `${new Date().toISOString()} tick: ${told} in ${formatDuration(summary.durationMs)}`;
+}

@@ -1,0 +1,143 @@
+// Room: model. A definition as a row: what a job's code says, turned into the columns of job_definitions.
+// In: a job. Out: the columns, and a fingerprint that is equal where nothing changed.
+import { createHash } from 'node:crypto';
+import { parseDuration } from './duration.js';
+import { TockError } from './errors.js';
+import type { AnyJob, Json } from './job.js';
+import { checkName, quote } from './names.js';
+import { checkPayload } from './payload.js';
+import { CATCHUP_POLICIES, type CatchupPolicy, OVERLAP_POLICIES, type OverlapPolicy } from './policies.js';
+import { DEFAULT_MAX_ATTEMPTS } from './retry.js';
+import { compileSchedule } from './schedule/compile.js';
+import type { Dst, ScheduleSpec } from './schedule/spec.js';
+
+/** The columns of `job_definitions` that code decides. Times as ISO text, durations in milliseconds. */
+export interface DefinitionColumns {
+  readonly name: string;
+  readonly job: string;
+  readonly payload: Json | null;
+  readonly cron: string | null;
+  readonly every_ms: number | null;
+  readonly phase_ms: number;
+  readonly at: string | null;
+  readonly timezone: string;
+  readonly dst: Dst;
+  readonly start_at: string | null;
+  readonly end_at: string | null;
+  readonly exclude: Json;
+  readonly overlap: OverlapPolicy;
+  readonly catchup: CatchupPolicy;
+  readonly catchup_window_ms: number | null;
+  readonly start_deadline_ms: number | null;
+  readonly jitter_ms: number;
+  readonly remaining_count: number | null;
+  readonly queue: string;
+  readonly priority: number;
+  readonly max_attempts: number;
+}
+
+export interface DescribedDefinition {
+  readonly columns: DefinitionColumns;
+  readonly fingerprint: string;
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Turns a job into its definition's columns. A job without a schedule gets a row as well, which holds the
+ * defaults of its one-off runs.
+ *
+ * @throws TockError when the schedule or a policy makes no sense
+ */
+export function describeDefinition(job: AnyJob): DescribedDefinition {
+  const { schedule } = job;
+  if (schedule !== undefined) compileSchedule(schedule, job.name);
+  const catchup = oneOf(CATCHUP_POLICIES, schedule?.catchup ?? 'latest', 'catchup');
+  const columns: DefinitionColumns = {
+    name: checkName(job.name, 'job'),
+    job: job.name,
+    payload: schedule === undefined ? null : staticPayload(schedule.payload),
+    cron: schedule?.cron ?? null,
+    every_ms: duration(schedule?.every, 'every'),
+    phase_ms: duration(schedule?.phase, 'phase') ?? 0,
+    at: instant(schedule?.at),
+    timezone: schedule?.timezone ?? 'UTC',
+    dst: schedule?.dst ?? 'once',
+    start_at: instant(schedule?.startAt),
+    end_at: instant(schedule?.endAt),
+    exclude: (schedule?.exclude ?? []) as Json,
+    overlap: oneOf(OVERLAP_POLICIES, schedule?.overlap ?? 'skip', 'overlap'),
+    catchup,
+    catchup_window_ms:
+      duration(schedule?.catchupWindow, 'catchupWindow') ?? (catchup === 'all' ? DAY_MS : null),
+    start_deadline_ms: duration(schedule?.startDeadline, 'startDeadline'),
+    jitter_ms: duration(schedule?.jitter, 'jitter') ?? 0,
+    remaining_count: remaining(schedule?.remaining),
+    queue: job.queue ?? 'default',
+    priority: job.priority ?? 0,
+    max_attempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
+  };
+  return { columns, fingerprint: fingerprintOf(columns) };
+}
+
+/** The schedule that a stored definition has; null where it has none. */
+export function scheduleOfColumns(row: {
+  readonly cron: string | null;
+  readonly every_ms: number | null;
+  readonly phase_ms: number;
+  readonly at: Date | string | null;
+  readonly timezone: string;
+  readonly dst: string;
+  readonly start_at: Date | string | null;
+  readonly end_at: Date | string | null;
+  readonly exclude: unknown;
+}): ScheduleSpec | null {
+  if (row.cron === null && row.every_ms === null && row.at === null) return null;
+  return {
+    ...(row.cron === null ? {} : { cron: row.cron }),
+    ...(row.every_ms === null ? {} : { every: row.every_ms, phase: row.phase_ms }),
+    ...(row.at === null ? {} : { at: row.at }),
+    timezone: row.timezone,
+    dst: row.dst as Dst,
+    ...(row.start_at === null ? {} : { startAt: row.start_at }),
+    ...(row.end_at === null ? {} : { endAt: row.end_at }),
+    exclude: row.exclude as NonNullable<ScheduleSpec['exclude']>,
+  };
+}
+
+/** One hash over any JSON, whatever the order of its keys. */
+export function fingerprintOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value, sortedKeys)).digest('hex').slice(0, 32);
+}
+
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** A payload that is a function is computed for each occurrence, in code. */
+function staticPayload(payload: unknown): Json | null {
+  return payload === undefined || typeof payload === 'function' ? null : checkPayload(payload);
+}
+
+function duration(value: string | number | undefined, what: string): number | null {
+  return value === undefined ? null : parseDuration(value, what);
+}
+
+function instant(value: Date | string | undefined): string | null {
+  return value === undefined ? null : new Date(value).toISOString();
+}
+
+function remaining(count: number | undefined): number | null {
+  if (count === undefined) return null;
+  if (Number.isInteger(count) && count >= 0 && count <= 2_147_483_647) return count;
+  throw new TockError(
+    'TOCK_BAD_SCHEDULE',
+    `remaining ${quote(count)} is not a whole number from 0 to 2147483647`,
+  );
+}
+
+function oneOf<T extends string>(allowed: readonly T[], value: T, what: string): T {
+  if (allowed.includes(value)) return value;
+  throw new TockError('TOCK_BAD_SCHEDULE', `${what} ${quote(value)} is none of ${allowed.join(', ')}`);
+}

@@ -1,0 +1,88 @@
+// Room: model. The errors that Tock throws, and the three that a handler may throw to steer its run.
+// In: a code and a message that names the mend. Out: an Error that callers can test by `code`.
+
+/** Every code a {@link TockError} can carry. Scripts may rely on them; messages may change. */
+export type TockErrorCode =
+  | 'TOCK_BAD_SCHEDULE'
+  | 'TOCK_BAD_DURATION'
+  | 'TOCK_BAD_JOB'
+  | 'TOCK_DUPLICATE_JOB'
+  | 'TOCK_UNKNOWN_JOB'
+  | 'TOCK_BAD_PAYLOAD'
+  | 'TOCK_BAD_KEY'
+  | 'TOCK_BAD_TIME'
+  | 'TOCK_BAD_OPTION'
+  | 'TOCK_BAD_SCHEMA_NAME'
+  | 'TOCK_BAD_STATE'
+  | 'TOCK_NOT_FOUND'
+  | 'TOCK_NOT_MIGRATED'
+  | 'TOCK_MIGRATION_CHANGED'
+  | 'TOCK_DATABASE_UNREACHABLE'
+  | 'TOCK_DATABASE_TOO_OLD'
+  | 'TOCK_NO_EMBEDDED_SERVER'
+  | 'TOCK_EMBEDDED_SERVER_FAILED'
+  | 'TOCK_JOBS_NOT_FOUND'
+  | 'TOCK_LEASE_LOST'
+  | 'TOCK_TIMEOUT'
+  | 'TOCK_DRAINING'
+  | 'TOCK_OUTCOME_UNKNOWN'
+  | 'TOCK_CLOSED';
+
+/**
+ * The one error class of Tock's own faults.
+ *
+ * `code` is stable and meant for programs; `message` names what is wrong and the mend, and is meant for
+ * people; `cause` holds the error underneath, if there was one.
+ */
+export class TockError extends Error {
+  readonly code: TockErrorCode;
+  constructor(code: TockErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'TockError';
+    this.code = code;
+  }
+}
+
+/**
+ * Thrown by a handler: end this attempt as failed and try again after `delay` (a duration such as `'5m'`,
+ * or milliseconds) in place of the job's own backoff. The attempt still counts towards `maxAttempts`.
+ */
+export class RetryLater extends Error {
+  readonly kind = 'tock.retry-later';
+  readonly delay: string | number;
+  constructor(
+    delay: string | number,
+    reason = 'the handler asked to be run again later',
+    options?: ErrorOptions,
+  ) {
+    super(reason, options);
+    this.name = 'RetryLater';
+    this.delay = delay;
+  }
+}
+
+/** Thrown by a handler: end the run as cancelled. No retry; the reason is kept with the run. */
+export class Cancel extends Error {
+  readonly kind = 'tock.cancel';
+  constructor(reason = 'cancelled by its handler', options?: ErrorOptions) {
+    super(reason, options);
+    this.name = 'Cancel';
+  }
+}
+
+/** Thrown by a handler: end the run as dead at once. No more retries; the reason is kept with the run. */
+export class Dead extends Error {
+  readonly kind = 'tock.dead';
+  constructor(reason = 'given up by its handler', options?: ErrorOptions) {
+    super(reason, options);
+    this.name = 'Dead';
+  }
+}
+
+/**
+ * Whether a handler threw one of the three errors that steer its run. By kind and not by class, since a project
+ * may have two copies of the package, one of Tock's and one that its jobs were compiled with.
+ */
+export function isSteering(error: unknown, kind: 'tock.retry-later' | 'tock.cancel' | 'tock.dead'): boolean {
+  return error instanceof Error && (error as { kind?: unknown }).kind === kind;
+}

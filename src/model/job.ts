@@ -1,0 +1,265 @@
+// Room: model. What a job is, and what its handler is given: the types of the public face, and defineJob.
+// In: a job as its author states it. Out: the same, checked and frozen, with every default filled in.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Kysely, Transaction } from 'kysely';
+import type { Duration } from './duration.js';
+import type { Logger } from './logger.js';
+import type { CatchupPolicy, OverlapPolicy } from './policies.js';
+import type { ScheduleSpec } from './schedule/spec.js';
+import type { Trigger } from './states.js';
+
+/** A value that JSON can hold, which is what payloads and outputs are stored as. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** The half-open span of time `[start, end)` between the previous occurrence and this one. */
+export interface DataInterval {
+  readonly start: Date;
+  readonly end: Date;
+}
+
+/** What a schedule's payload function is told about the occurrence. */
+export interface Occurrence {
+  readonly scheduledFor: Date;
+  readonly dataInterval: DataInterval;
+  /** How many occurrences the run stands for; more than 1 after an outage under `catchup: 'latest'`. */
+  readonly occurrenceCount: number;
+}
+
+/**
+ * A Kysely handle on Tock's own database, for a job's own tables. The type of the tables is the job's affair:
+ * `ctx.db.withTables<{ invoices: … }>()`.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: the job's tables are unknown here
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AnyDatabase = any;
+
+/** What every handler gets besides its payload. */
+export interface JobContext {
+  /** Id of the run: a bigint, as text. */
+  readonly runId: string;
+  readonly job: string;
+  /** Name of the definition that planned the run; null for a one-off run. */
+  readonly definition: string | null;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** Grows with each attempt, over all hosts: hand it to systems that can refuse an older one. */
+  readonly fence: number;
+  /** The nominal time of the occurrence; null for a one-off run. */
+  readonly scheduledFor: Date | null;
+  readonly dataInterval: DataInterval | null;
+  readonly occurrenceCount: number;
+  readonly idempotencyKey: string | null;
+  readonly trigger: Trigger;
+  /** Aborts on timeout, cancel, drain, and when the lease is lost. Pass it on to whatever waits. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Tock's own pool, for the job's own tables; no transaction is open. */
+  readonly db: Kysely<AnyDatabase>;
+  /** What the scheduler itself can tell and do: figures, reports, retention. */
+  readonly scheduler: SchedulerView;
+  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. */
+  progress(fraction: number, stage?: string): void;
+  /**
+   * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
+   * outside any transaction, so it may be repeated if the process dies before the result is kept.
+   */
+  step<T extends Json | void>(name: string, work: () => Promise<T> | T): Promise<T>;
+  /**
+   * Does the work exactly once, ever, under `key`: the ledger row and what `work` writes through `trx` are
+   * committed together, and later calls with the key get the kept result. Something outside the database
+   * (a mail) is repeated only if the process dies between doing it and the commit.
+   */
+  once<T extends Json | void>(
+    key: string,
+    work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
+  ): Promise<T>;
+  /**
+   * Commits the work together with the run's success, under the fence: either both or neither. What it
+   * returns becomes the run's output. Nothing may be done after it.
+   */
+  transaction<T extends Json | void>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T): Promise<T>;
+  /** Enqueues another run; see `Tock.enqueue`. */
+  enqueue(job: string | AnyJob, payload?: unknown, options?: EnqueueOptions): Promise<string>;
+}
+
+/** Options of one enqueued run. */
+export interface EnqueueOptions {
+  /** Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
+  readonly key?: string;
+  /** Not before this time. Default: now. */
+  readonly runAt?: Date | string;
+  /** Not before this long from now, by the database's clock. Excludes `runAt`. */
+  readonly delay?: Duration;
+  readonly queue?: string;
+  readonly priority?: number;
+  readonly maxAttempts?: number;
+  /** Default `api`. */
+  readonly trigger?: Trigger;
+  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
+  readonly client?: QueryClient;
+}
+
+/** The least that is asked of a client in whose transaction a run is enqueued. */
+export interface QueryClient {
+  query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+}
+
+/** Figures of the scheduler at one moment. Times in milliseconds. */
+export interface SchedulerStatus {
+  readonly at: Date;
+  readonly definitions: {
+    readonly scheduled: number;
+    readonly due: number;
+    readonly paused: number;
+    readonly broken: number;
+  };
+  /** `waiting` are due and not yet claimed. */
+  readonly runs: {
+    readonly waiting: number;
+    readonly scheduled: number;
+    readonly running: number;
+    readonly failed: number;
+    readonly stuck: number;
+  };
+  readonly oldestWaitMs: number;
+  /** Runs that ended in the last 24 hours, by state. */
+  readonly lastDay: {
+    readonly succeeded: number;
+    readonly dead: number;
+    readonly cancelled: number;
+    readonly skipped: number;
+  };
+  readonly workers: readonly {
+    readonly id: string;
+    readonly kind: string;
+    readonly host: string;
+    readonly pid: number;
+    readonly seenAt: Date;
+    readonly running: number;
+  }[];
+  readonly queues: readonly {
+    readonly queue: string;
+    readonly waiting: number;
+    readonly running: number;
+    readonly failed: number;
+    readonly paused: boolean;
+  }[];
+  /** Age of the oldest snapshot that any session of this database holds, and its session's pid. */
+  readonly oldestSnapshot: { readonly ageMs: number; readonly pid: number } | null;
+  /** Rows of the live runs that vacuum has yet to remove. */
+  readonly deadRows: number;
+}
+
+/** What happened over a span of time, by job. Durations in milliseconds. */
+export interface RunReport {
+  readonly from: Date;
+  readonly to: Date;
+  readonly jobs: readonly {
+    readonly job: string;
+    readonly succeeded: number;
+    readonly dead: number;
+    readonly cancelled: number;
+    readonly skipped: number;
+    readonly retries: number;
+    readonly meanMs: number | null;
+    readonly p95Ms: number | null;
+  }[];
+  readonly days: readonly {
+    readonly day: string;
+    readonly succeeded: number;
+    readonly dead: number;
+    readonly skipped: number;
+  }[];
+  readonly errors: readonly {
+    readonly job: string;
+    readonly name: string;
+    readonly message: string;
+    readonly count: number;
+  }[];
+}
+
+export interface PruneResult {
+  readonly droppedPartitions: readonly string[];
+  readonly deletedRuns: number;
+  readonly deletedKeys: number;
+  readonly deletedEffects: number;
+  readonly deletedWorkers: number;
+  readonly madePartitions: number;
+}
+
+/** The scheduler as a job sees it. */
+export interface SchedulerView {
+  status(): Promise<SchedulerStatus>;
+  report(from: Date, to: Date): Promise<RunReport>;
+  /** Forgets finished runs that ended before `keep` ago, in small batches; keys are kept for `keepKeys`. */
+  prune(options: { readonly keep: Duration; readonly keepKeys?: Duration }): Promise<PruneResult>;
+}
+
+/** How a failed attempt is followed by the next. */
+export interface RetryPolicy {
+  /** Attempts in all, the first included. Default 10. */
+  readonly maxAttempts?: number;
+  /** Default `exponential`: base, 2 × base, 4 × base, … `linear`: base, 2 × base, 3 × base, … A function gets the attempt that failed (1, 2, …) and its error. */
+  readonly backoff?: 'fixed' | 'linear' | 'exponential' | ((attempt: number, error: unknown) => Duration);
+  /** Default `10s`. */
+  readonly base?: Duration;
+  /** Longest wait. Default `1h`. */
+  readonly max?: Duration;
+  /** Share of the wait that is random, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)]. Default 0.2. */
+  readonly jitter?: number;
+}
+
+/** A job's own schedule: when, and by which policies. See docs/schedules.md. */
+export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
+  /** While an earlier run is live: `skip` (default) leaves a skipped row, `allow_all` runs side by side. */
+  readonly overlap?: OverlapPolicy;
+  /** Missed occurrences: `latest` (default) gives one run that knows how many it stands for, `all`, `none`. */
+  readonly catchup?: CatchupPolicy;
+  /** Missed occurrences older than this are left out. Default: no limit for `latest`, `1d` for `all`. */
+  readonly catchupWindow?: Duration;
+  /** Claimed later than this after its occurrence, a run is skipped. Default: no deadline. */
+  readonly startDeadline?: Duration;
+  /** Spreads definitions over up to this long; fixed for a definition. Default 0. */
+  readonly jitter?: Duration;
+  /** How many scheduled runs to make in all. Default: no limit. */
+  readonly remaining?: number;
+  /** The runs' payload, or a function of the occurrence. */
+  readonly payload?: Payload | ((occurrence: Occurrence) => Payload);
+}
+
+/** A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …). */
+export interface JobOptions<Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown> {
+  /** Letters, digits and `. _ : @ -`, at most 200 bytes; unique in the project. */
+  readonly name: string;
+  readonly description?: string;
+  /** Checked when a run is enqueued and again before the handler. Default: any JSON. */
+  readonly payload?: Schema;
+  readonly schedule?: JobSchedule<StandardSchemaV1.InferInput<Schema>>;
+  readonly retry?: RetryPolicy;
+  /** Longest time for one attempt; then its signal aborts. Default: none. */
+  readonly timeout?: Duration;
+  /** Default `default`. */
+  readonly queue?: string;
+  /** Lower goes first. Default 0. */
+  readonly priority?: number;
+  /** The handler. What it returns is kept as the run's output, as JSON. */
+  run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
+}
+
+/** A job with its defaults filled in, as {@link defineJob} returns it. */
+export interface Job<Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
+  extends JobOptions<Schema, Output> {
+  readonly kind: 'tock.job';
+  /** The file that defined it, where that could be told; for error messages. */
+  readonly file: string | null;
+}
+
+/** Any job, whatever its payload. */
+// biome-ignore lint/suspicious/noExplicitAny: a handler's parameter is contravariant
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AnyJob = Job<any, any>;
+
+/** The payload that enqueueing a job takes. */
+export type PayloadOf<J extends AnyJob> =
+  J extends Job<infer Schema> ? StandardSchemaV1.InferInput<Schema> : never;

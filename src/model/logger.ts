@@ -1,0 +1,22 @@
+// Room: model. The little that Tock asks of a logger; a pino logger has it.
+
+type LogMethod = (fields: Readonly<Record<string, unknown>>, message?: string) => void;
+
+/** A logger of events: fields first, then the message. pino satisfies it. */
+export interface Logger {
+  readonly debug: LogMethod;
+  readonly info: LogMethod;
+  readonly warn: LogMethod;
+  readonly error: LogMethod;
+  child(fields: Readonly<Record<string, unknown>>): Logger;
+}
+
+const nothing: LogMethod = () => undefined;
+/** A logger that keeps silent. */
+export const silentLogger: Logger = {
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+  child: () => silentLogger,
+};

@@ -1,0 +1,54 @@
+// Room: model. What may be a name, and what may be an idempotency key.
+// In: text from code, from the command line, from a row. Out: the same text, or a TockError that says what is allowed.
+import { TockError, type TockErrorCode } from './errors.js';
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._:@-]*$/;
+const SCHEMA = /^[a-z_][a-z0-9_]*$/;
+
+/** Checks the name of a job, definition or queue: letters, digits and `. _ : @ -`, at most 200 bytes. */
+export function checkName(name: unknown, what: string, code: TockErrorCode = 'TOCK_BAD_JOB'): string {
+  if (typeof name === 'string' && name.length <= 200 && NAME.test(name) && !(name in Object.prototype))
+    return name;
+  throw new TockError(
+    code,
+    `${quote(name)} cannot be the name of a ${what}: use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes`,
+  );
+}
+
+/**
+ * Checks the name of the database schema Tock lives in: lower-case letters, digits and `_`, at most 63 bytes,
+ * not one of PostgreSQL's own.
+ */
+export function checkSchemaName(name: unknown): string {
+  const fits = typeof name === 'string' && name.length <= 63 && SCHEMA.test(name);
+  if (fits && !name.startsWith('pg_') && name !== 'information_schema' && name !== 'public') return name;
+  throw new TockError(
+    'TOCK_BAD_SCHEMA_NAME',
+    `${quote(name)} cannot be Tock's schema: use lower-case letters, digits and _, at most 63 bytes, not public and not beginning with pg_`,
+  );
+}
+
+/** Checks an idempotency key: 1 to 512 bytes of text without NUL or lone surrogates. */
+export function checkKey(key: unknown): string {
+  if (typeof key === 'string' && isStorable(key)) {
+    const bytes = Buffer.byteLength(key);
+    if (bytes >= 1 && bytes <= 512) return key;
+  }
+  throw new TockError(
+    'TOCK_BAD_KEY',
+    `${quote(key)} cannot be an idempotency key: it must have 1 to 512 bytes and neither NUL nor a lone surrogate`,
+  );
+}
+
+/** Whether PostgreSQL can store the text: no NUL and no lone surrogate. */
+export function isStorable(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** A value as an error message may show it: short, on one line. */
+export function quote(value: unknown): string {
+  if (typeof value !== 'string')
+    return value === null || typeof value !== 'object' ? String(value) : 'an object';
+  const short = value.length > 60 ? `${value.slice(0, 57)}…` : value;
+  return JSON.stringify(short.toWellFormed());
+}

@@ -1,0 +1,81 @@
+// Room: schedule. The Gregorian calendar as arithmetic, free of Date and of any zone.
+// In: days since 1970-01-01. Out: year, month and day of month, and back. Valid for the years 0 to 10,000.
+
+/** Seconds in a civil day. */
+export const DAY_SECONDS = 86_400;
+/** The first and last years in which occurrences are looked for. Beyond them a schedule has none. */
+export const FIRST_YEAR = 1900;
+export const LAST_YEAR = 2200;
+
+/**
+ * Days since 1970-01-01 of a date.
+ *
+ * Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", days_from_civil.
+ *
+ * @param month 1-12
+ * @param day 1-31
+ */
+export function daysFromDate(year: number, month: number, day: number): number {
+  const y = month <= 2 ? year - 1 : year;
+  const era = Math.floor(y / 400);
+  const yearOfEra = y - era * 400;
+  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * 146_097 + dayOfEra - 719_468;
+}
+
+/**
+ * The date of a day number, packed into one integer so that a walk allocates nothing: see {@link yearOf},
+ * {@link monthOf} and {@link dayOf}.
+ *
+ * Source: as above, civil_from_days.
+ */
+export function packedDate(days: number): number {
+  const z = days + 719_468;
+  const era = Math.floor(z / 146_097);
+  const dayOfEra = z - era * 146_097;
+  const yearOfEra = Math.floor(
+    (dayOfEra -
+      Math.floor(dayOfEra / 1460) +
+      Math.floor(dayOfEra / 36_524) -
+      Math.floor(dayOfEra / 146_096)) /
+      365,
+  );
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const day = dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1;
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  return (year << 9) | (month << 5) | day;
+}
+
+/** The year of a packed date. */
+export const yearOf = (packed: number): number => packed >> 9;
+/** The month, 1-12, of a packed date. */
+export const monthOf = (packed: number): number => (packed >> 5) & 15;
+/** The day of month, 1-31, of a packed date. */
+export const dayOf = (packed: number): number => packed & 31;
+
+/** How many days a month (1-12) has. */
+export function monthLength(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+/** The weekday of a day number: 0 is Sunday. */
+export function weekdayOf(days: number): number {
+  // 1970-01-01 was a Thursday; the second modulo keeps days before it positive.
+  return (((days + 4) % 7) + 7) % 7;
+}
+
+const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
+
+/** The day number of `'YYYY-MM-DD'`, or null where that is no date of the calendar. */
+export function readDate(text: string): number | null {
+  const match = DATE.exec(text);
+  if (!match) return null;
+  const [year, month, day] = match.slice(1).map(Number);
+  if (year === undefined || month === undefined || day === undefined) return null;
+  if (month < 1 || month > 12 || day < 1 || day > monthLength(year, month)) return null;
+  return daysFromDate(year, month, day);
+}

@@ -1,0 +1,138 @@
+// Room: schedule. The civil times that an expression names, as a walk over days in either direction.
+// In: fields, what is excluded, and a civil time in seconds since 1970-01-01T00:00 on the wall. Out: the nearest civil
+// time that matches, or an infinity. No zones here: a civil time may be one that a zone skips or repeats.
+import { bitFrom, bitFrom60, bitTo, bitTo60, has60 } from './bits.js';
+import {
+  DAY_SECONDS,
+  dayOf,
+  FIRST_YEAR,
+  LAST_YEAR,
+  monthLength,
+  monthOf,
+  packedDate,
+  weekdayOf,
+  yearOf,
+} from './calendar.js';
+import { type CronFields, dayMask } from './cron-fields.js';
+import { dayGate, type Exclusions, minuteExcluded } from './exclusions.js';
+
+/** A set of civil times: the fields' less the excluded. */
+export interface CivilSet {
+  readonly fields: CronFields;
+  readonly exclusions: Exclusions | null;
+}
+
+/** The least civil time of the set that is >= `civil`, or Infinity when there is none up to the year 2200. */
+export function nextCivil(set: CivilSet, civil: number): number {
+  const { fields, exclusions } = set;
+  const from = Math.floor(civil / DAY_SECONDS);
+  let time = civil - from * DAY_SECONDS;
+  for (let day = from; ; day++) {
+    const found = nextDay(fields, day);
+    if (found === Number.POSITIVE_INFINITY) return found;
+    if (found > from) time = 0;
+    day = found;
+    const gate = dayGate(exclusions, fields, day);
+    if (gate === 'shut') continue;
+    let at = nextTime(fields, time);
+    while (at >= 0 && gate !== 'open' && minuteExcluded(gate, at)) at = nextTime(fields, at - (at % 60) + 60);
+    if (at >= 0) return day * DAY_SECONDS + at;
+  }
+}
+
+/** The greatest civil time of the set that is <= `civil`, or -Infinity when there is none since the year 1900. */
+export function previousCivil(set: CivilSet, civil: number): number {
+  const { fields, exclusions } = set;
+  const from = Math.floor(civil / DAY_SECONDS);
+  let time = civil - from * DAY_SECONDS;
+  for (let day = from; ; day--) {
+    const found = previousDay(fields, day);
+    if (found === Number.NEGATIVE_INFINITY) return found;
+    if (found < from) time = DAY_SECONDS - 1;
+    day = found;
+    const gate = dayGate(exclusions, fields, day);
+    if (gate === 'shut') continue;
+    let at = previousTime(fields, time);
+    while (at >= 0 && gate !== 'open' && minuteExcluded(gate, at))
+      at = previousTime(fields, at - (at % 60) - 1);
+    if (at >= 0) return day * DAY_SECONDS + at;
+  }
+}
+
+function nextDay(fields: CronFields, day: number): number {
+  const packed = packedDate(day);
+  let year = yearOf(packed);
+  let month = monthOf(packed);
+  let date = dayOf(packed);
+  let first = day - date + 1;
+  // At most 12 months a year until LAST_YEAR; a match is at most 40 years away, for 29 February on one weekday.
+  while (year <= LAST_YEAR) {
+    const length = monthLength(year, month);
+    if (((fields.months >>> month) & 1) === 1) {
+      const found = bitFrom(dayMask(fields, length, weekdayOf(first)), date - 1);
+      if (found >= 0) return first + found;
+    }
+    first += length;
+    date = 1;
+    if (++month > 12) {
+      month = 1;
+      year++;
+    }
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+function previousDay(fields: CronFields, day: number): number {
+  const packed = packedDate(day);
+  let year = yearOf(packed);
+  let month = monthOf(packed);
+  let date = dayOf(packed);
+  let first = day - date + 1;
+  while (year >= FIRST_YEAR) {
+    const length = monthLength(year, month);
+    if (((fields.months >>> month) & 1) === 1) {
+      const found = bitTo(dayMask(fields, length, weekdayOf(first)), date - 1);
+      if (found >= 0) return first + found;
+    }
+    if (--month < 1) {
+      month = 12;
+      year--;
+    }
+    first -= monthLength(year, month);
+    date = 31;
+  }
+  return Number.NEGATIVE_INFINITY;
+}
+
+/** The least matching second of a day that is >= `time`, or -1. `time` may be 86,400. */
+function nextTime(fields: CronFields, time: number): number {
+  const hour = Math.floor(time / 3600);
+  if (((fields.hours >>> hour) & 1) === 1) {
+    const minute = Math.floor(time / 60) % 60;
+    if (has60(fields.minutes, minute)) {
+      const second = bitFrom60(fields.seconds, time % 60);
+      if (second >= 0) return hour * 3600 + minute * 60 + second;
+    }
+    const later = bitFrom60(fields.minutes, minute + 1);
+    if (later >= 0) return hour * 3600 + later * 60 + bitFrom60(fields.seconds, 0);
+  }
+  const later = bitFrom(fields.hours, hour + 1);
+  return later < 0 ? -1 : later * 3600 + bitFrom60(fields.minutes, 0) * 60 + bitFrom60(fields.seconds, 0);
+}
+
+/** The greatest matching second of a day that is <= `time`, or -1. `time` may be -1. */
+function previousTime(fields: CronFields, time: number): number {
+  if (time < 0) return -1;
+  const hour = Math.floor(time / 3600);
+  if (((fields.hours >>> hour) & 1) === 1) {
+    const minute = Math.floor(time / 60) % 60;
+    if (has60(fields.minutes, minute)) {
+      const second = bitTo60(fields.seconds, time % 60);
+      if (second >= 0) return hour * 3600 + minute * 60 + second;
+    }
+    const earlier = bitTo60(fields.minutes, minute - 1);
+    if (earlier >= 0) return hour * 3600 + earlier * 60 + bitTo60(fields.seconds, 59);
+  }
+  const earlier = bitTo(fields.hours, hour - 1);
+  return earlier < 0 ? -1 : earlier * 3600 + bitTo60(fields.minutes, 59) * 60 + bitTo60(fields.seconds, 59);
+}

@@ -1,0 +1,63 @@
+// Room: schedule. From civil times to instants and back: what happens at a gap and at an overlap.
+// In: a set of civil times, a zone, a way of mapping, and an instant in seconds. Out: the nearest instant, or null.
+// Inside a segment the instants are civil times less the offset; only at its start is there anything to decide.
+import { type CivilSet, nextCivil, previousCivil } from './civil-walk.js';
+import type { Segment, Zone } from './zone.js';
+
+/**
+ * What becomes of civil times that a zone skips or repeats. `once`: each gives one instant: in a gap that of the
+ * offset before it, in an overlap the first. `skip`: as `once`, but in a gap none. `literal`: every instant whose
+ * civil time matches: in a gap none, in an overlap both.
+ */
+export type Mapping = 'once' | 'skip' | 'literal';
+
+const DAY = 86_400;
+
+/**
+ * The least instant >= `from` that the set names, or null when there is none up to the year 2200.
+ *
+ * @param from whole seconds since 1970-01-01T00:00Z
+ */
+export function nextInstant(set: CivilSet, zone: Zone, mapping: Mapping, from: number): number | null {
+  let at = from;
+  for (;;) {
+    const segment = zone.segmentAt(at);
+    const { start, end, offset, before } = segment;
+    const civil = nextCivil(set, Math.max(at + offset, firstCivil(segment, mapping)));
+    let found = civil - offset < end ? civil - offset : Number.POSITIVE_INFINITY;
+    if (mapping === 'once' && at < start + offset - before) {
+      const skipped = nextCivil(set, at + before);
+      if (skipped < start + offset) found = Math.min(found, skipped - before);
+    }
+    if (found !== Number.POSITIVE_INFINITY) return found;
+    if (civil === Number.POSITIVE_INFINITY) return null;
+    at = end - at > 2 * DAY ? Math.max(end, civil - DAY) : end;
+  }
+}
+
+/**
+ * The greatest instant <= `to` that the set names, or null when there is none since the year 1900.
+ *
+ * @param to whole seconds since 1970-01-01T00:00Z
+ */
+export function previousInstant(set: CivilSet, zone: Zone, mapping: Mapping, to: number): number | null {
+  let at = to;
+  for (;;) {
+    const segment = zone.segmentAt(at);
+    const { start, offset, before } = segment;
+    const civil = previousCivil(set, at + offset);
+    let found = civil >= firstCivil(segment, mapping) ? civil - offset : Number.NEGATIVE_INFINITY;
+    if (mapping === 'once' && before < offset && found < start + offset - before) {
+      const skipped = previousCivil(set, Math.min(at + before, start + offset - 1));
+      if (skipped >= start + before) found = Math.max(found, skipped - before);
+    }
+    if (found !== Number.NEGATIVE_INFINITY) return found;
+    if (civil === Number.NEGATIVE_INFINITY) return null;
+    at = at - start > 2 * DAY ? Math.min(start - 1, civil + DAY) : start - 1;
+  }
+}
+
+/** The first civil time that belongs to a segment: after an overlap, the first that was not there before. */
+function firstCivil({ start, offset, before }: Segment, mapping: Mapping): number {
+  return start + (mapping === 'literal' ? offset : Math.max(offset, before));
+}

@@ -1,0 +1,119 @@
+// Room: schedule. One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L`, `5L`, `1#2`.
+// In: the field's rule and the entry. Out: the entry as the parser is to read it, or a refusal with the mend.
+import type { CronFieldRule } from './cron-rules.js';
+
+/** Says why an entry is refused; never returns. */
+export type Refuse = (why: string) => never;
+
+/** `L`, `5L`, `friL`, `FRIL`; not `JUL`. */
+const LAST = /^(?:\d*|[A-Za-z]{3})L$/;
+const HASH = /^H(?:\((\d+)-(\d+)\))?$/;
+
+/**
+ * Checks one entry of a field's list.
+ *
+ * @param listed whether the field has other entries: `#` must stand alone
+ * @returns the entry, with the bounds of a bare `H` written out
+ */
+export function checkEntry(rule: CronFieldRule, entry: string, listed: boolean, refuse: Refuse): string {
+  if (entry === '') refuse(listed ? 'has an empty entry; remove the comma that is too many' : 'is empty');
+  if (/\+|^-|[-/,#(]-/.test(entry)) refuse(`has a sign; write ${bounds(rule)} without one`);
+  if (/\d\.|\.\d/.test(entry) && !entry.includes('#'))
+    refuse(`has a fraction; write whole numbers, ${bounds(rule)}`);
+  if (entry.includes('?')) refuse('uses ?, which is not in cron; write * for any');
+  if (entry.includes('#')) return checkNth(rule, entry, listed, refuse);
+  if (LAST.test(entry)) return checkLast(rule, entry, refuse);
+  const [base = '', step, ...more] = entry.split('/');
+  if (more.length > 0) refuse('has more than one /; write one step, as in 0-30/10');
+  if (step !== undefined) checkStep(rule, step, refuse);
+  if (base === '*') return entry;
+  if (base.startsWith('H')) return checkHash(rule, base, refuse) + (step === undefined ? '' : `/${step}`);
+  checkRange(rule, base, refuse);
+  return entry;
+}
+
+/** `0-59`, `1-12 or jan-dec`: what a field may hold. */
+function bounds(rule: CronFieldRule): string {
+  const names = rule.names.length > 0 ? ` or ${rule.names[0]}-${rule.names.at(-1)}` : '';
+  return `${rule.min}-${rule.max}${names}`;
+}
+
+function checkStep(rule: CronFieldRule, step: string, refuse: Refuse): void {
+  if (!/^\d+$/.test(step)) refuse(`has a step that is not a whole number; write 1-${rule.span} after the /`);
+  const size = Number(step);
+  if (size === 0) refuse(`has a step of 0, which never moves on; write 1-${rule.span} after the /`);
+  if (size > rule.span) {
+    refuse(
+      `has a step of ${step}, but a ${rule.name} has ${rule.span} values; write 1-${rule.span}, or use the option every for longer intervals`,
+    );
+  }
+}
+
+function checkRange(rule: CronFieldRule, text: string, refuse: Refuse): void {
+  const [from = '', to, ...more] = text.split('-');
+  if (more.length > 0) refuse('has more than one -; write one range, as in 1-5');
+  const first = readValue(rule, from, refuse);
+  if (to === undefined) return;
+  const last = readValue(rule, to, refuse);
+  if (first <= last) return;
+  // Sunday as the end of a range is 7: fri-sun is 5-7.
+  const mend =
+    rule.span === 7 && last === 0
+      ? `${first}-7`
+      : `${first}-${rule.max === 7 ? 6 : rule.max},${rule.min}-${last}`;
+  refuse(`runs backwards; write ${mend}`);
+}
+
+function readValue(rule: CronFieldRule, text: string, refuse: Refuse): number {
+  if (/^\d+$/.test(text)) {
+    const value = Number(text);
+    if (value < rule.min || value > rule.max) refuse(`is out of range; a ${rule.name} is ${bounds(rule)}`);
+    return value;
+  }
+  const name = text.toLowerCase();
+  const index = rule.names.indexOf(name);
+  if (index >= 0) return index + rule.min;
+  const start = rule.names.find(each => /^[a-z]{4,9}$/.test(name) && name.startsWith(each));
+  if (start !== undefined) refuse(`has a long name; write ${start}`);
+  if (/^\d*w$/.test(name)) refuse('uses W, which is not in cron; write days or weekdays');
+  return refuse(
+    `is not understood; a ${rule.name} is ${bounds(rule)}, a list (1,3), a range (1-5), a step (*/2) or *`,
+  );
+}
+
+function checkHash(rule: CronFieldRule, text: string, refuse: Refuse): string {
+  const match = HASH.exec(text);
+  if (!match) return refuse(`is not understood; write H, H(${rule.min}-${rule.hashMax}) or H/2`);
+  if (match[1] === undefined) return `H(${rule.min}-${rule.hashMax})`;
+  const [from, to] = [Number(match[1]), Number(match[2])];
+  const most = rule.name === 'weekday' ? rule.hashMax : rule.max;
+  if (from < rule.min || to > most || from > to) {
+    refuse(`is out of range; the bounds of H go upwards within ${rule.min}-${most}`);
+  }
+  return text;
+}
+
+function checkLast(rule: CronFieldRule, entry: string, refuse: Refuse): string {
+  if (rule.name === 'day of month') {
+    return entry === 'L'
+      ? entry
+      : refuse('is not understood; L stands alone here and means the last day of the month');
+  }
+  if (rule.name !== 'weekday')
+    return refuse('uses L, which only days know: L as day of month, 5L as weekday');
+  if (entry === 'L') return refuse('does not say which weekday; write 5L for the last Friday');
+  readValue(rule, entry.slice(0, -1), refuse);
+  return entry;
+}
+
+function checkNth(rule: CronFieldRule, entry: string, listed: boolean, refuse: Refuse): string {
+  if (rule.name !== 'weekday')
+    return refuse('uses #, which only the weekday knows: 1#2 is the second Monday');
+  const [weekday = '', nth = '', ...more] = entry.split('#');
+  if (more.length > 0) return refuse('has more than one #; write 1#2 for the second Monday');
+  if (listed) return refuse('stands in a list, but # must stand alone; write one definition for each');
+  if (!/^[1-5]$/.test(nth))
+    return refuse('must have a whole number 1-5 after the #, as in 1#2 for the second Monday');
+  readValue(rule, weekday, refuse);
+  return entry;
+}

@@ -1,0 +1,183 @@
+// Room: schedule. A cron expression as sets of bits. The only file that knows cron-parser.
+// In: an expression and a seed for `H`. Out: which seconds, minutes, hours and months match, and which days of
+// any month, by Vixie's day rule. cron-parser expands the entries of a field; it never sees a zone or a clock.
+import { type CronExpression, CronExpressionParser } from 'cron-parser';
+import { badSchedule, show } from './bad-schedule.js';
+import { type Bits60, bits, bits60 } from './bits.js';
+import { type CronText, readCronText } from './cron-text.js';
+import { createLru } from './lru.js';
+
+/** An expression, ready to be walked. Bit n stands for the value n; in `days`, bit n stands for the day n + 1. */
+export interface CronFields {
+  readonly seconds: Bits60;
+  readonly minutes: Bits60;
+  readonly hours: number;
+  readonly months: number;
+  /** The days that match, by length of the month and weekday of its first day: see {@link dayMask}. */
+  readonly days: Int32Array;
+  /** Whether the hour field covers all 24 hours: then the expression is continuous in real time. */
+  readonly everyHour: boolean;
+}
+
+/** How many expressions are kept, read. One takes about 400 bytes. */
+const CACHED_EXPRESSIONS = 5000;
+const ALL_HOURS = 2 ** 24 - 1;
+/** A letter H that stands for a hash, rather than in THU or MARCH. */
+const HASHED = /(?:^|[\s,])H/;
+/** Where the definition has no name yet. cron-parser would draw at random from an empty seed. */
+const NO_NAME = 'tock';
+
+const cache = createLru<CronFields>(CACHED_EXPRESSIONS);
+
+/** The bits of the days that match in a month of `length` days (28-31) that begins on `firstWeekday` (0 is Sunday). */
+export function dayMask(fields: CronFields, length: number, firstWeekday: number): number {
+  return fields.days[(length - 28) * 7 + firstWeekday] ?? 0;
+}
+
+/**
+ * Reads a cron expression. Cached: the same expression and seed give the same object.
+ *
+ * Day of month and weekday are OR only where neither begins with `*`, else AND, as in Vixie cron.
+ *
+ * @param seed decides what `H` stands for: the definition's name. Without it, H is the same for all.
+ * @throws TockError TOCK_BAD_SCHEDULE for what is not cron, and for a date that never comes
+ */
+export function readCron(expression: string, seed?: string): CronFields {
+  const key = HASHED.test(expression) ? `${expression}\n${seed ?? ''}` : expression;
+  const known = cache.get(key);
+  if (known) return known;
+  const fields = expand(readCronText(expression), expression, seed);
+  cache.set(key, fields);
+  return fields;
+}
+
+type Row = readonly [
+  second: string,
+  minute: string,
+  hour: string,
+  dayOfMonth: string,
+  month: string,
+  weekday: string,
+];
+
+interface Days {
+  readonly dates: Set<number>;
+  readonly weekdays: Set<number>;
+  readonly lastWeekdays: Set<number>;
+  lastDate: boolean;
+  nth: number;
+}
+
+/**
+ * The parser refuses lists that overlap and drops days that the month lacks, so it is given one entry of each
+ * field at a time, and the months apart from the days.
+ */
+function expand(text: CronText, expression: string, seed: string | undefined): CronFields {
+  const months = new Set<number>();
+  for (const month of text.month.entries) {
+    for (const value of parseRow(['0', '0', '0', '*', month, '*'], seed).fields.month.values)
+      months.add(value);
+  }
+  const days: Days = {
+    dates: new Set(),
+    weekdays: new Set(),
+    lastWeekdays: new Set(),
+    lastDate: false,
+    nth: 0,
+  };
+  const seconds = new Set<number>();
+  const minutes = new Set<number>();
+  const hours = new Set<number>();
+  const { second, minute, hour, dayOfMonth, weekday } = text;
+  const lists = [second.entries, minute.entries, hour.entries, dayOfMonth.entries, weekday.entries] as const;
+  const rows = Math.max(...lists.map(list => list.length));
+  for (let row = 0; row < rows; row++) {
+    // A shorter list repeats its last entry: sets do not mind.
+    const [s, m, h, d, w] = lists.map(list => list[Math.min(row, list.length - 1)] ?? '*') as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    const { fields } = parseRow([s, m, h, d, '*', w], seed);
+    for (const value of fields.second.values) seconds.add(value);
+    for (const value of fields.minute.values) minutes.add(value);
+    for (const value of fields.hour.values) hours.add(value);
+    addDays(days, fields);
+  }
+  const and = dayOfMonth.text.startsWith('*') || weekday.text.startsWith('*');
+  const result: CronFields = {
+    seconds: bits60(seconds),
+    minutes: bits60(minutes),
+    hours: bits(hours),
+    months: bits(months),
+    days: dayMasks(days, and),
+    everyHour: bits(hours) === ALL_HOURS,
+  };
+  if (!everComes(result)) throw neverComes(text, expression);
+  return result;
+}
+
+function parseRow(row: Row, seed: string | undefined): CronExpression {
+  try {
+    return CronExpressionParser.parse(row.join(' '), {
+      tz: 'UTC',
+      currentDate: 0,
+      hashSeed: seed === undefined || seed === '' ? NO_NAME : seed,
+    });
+  } catch (error) {
+    throw badSchedule(`cron field ${show(row.join(' '))} is not understood: ${String(error)}`, error);
+  }
+}
+
+function addDays(days: Days, fields: CronExpression['fields']): void {
+  for (const value of fields.dayOfMonth.values) {
+    if (typeof value === 'number') days.dates.add(value);
+    else days.lastDate = true;
+  }
+  for (const value of fields.dayOfWeek.values as readonly (number | string)[]) {
+    if (typeof value === 'number') days.weekdays.add(value % 7);
+    else days.lastWeekdays.add(Number(value[0]) % 7);
+  }
+  days.nth = fields.dayOfWeek.nthDay;
+}
+
+function dayMasks(days: Days, and: boolean): Int32Array {
+  const masks = new Int32Array(28);
+  for (let length = 28; length <= 31; length++) {
+    for (let first = 0; first < 7; first++) {
+      let mask = 0;
+      for (let day = 1; day <= length; day++) {
+        const weekday = (first + day - 1) % 7;
+        const byDate = days.dates.has(day) || (days.lastDate && day === length);
+        const byWeekday =
+          (days.weekdays.has(weekday) && (days.nth === 0 || Math.ceil(day / 7) === days.nth)) ||
+          (days.lastWeekdays.has(weekday) && day + 7 > length);
+        if (and ? byDate && byWeekday : byDate || byWeekday) mask |= 1 << (day - 1);
+      }
+      masks[(length - 28) * 7 + first] = mask;
+    }
+  }
+  return masks;
+}
+
+/** Every month begins on every weekday in some year, leap years too: so the masks tell whether a day ever matches. */
+function everComes(fields: CronFields): boolean {
+  const lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+  return lengths.some((length, index) => {
+    if (((fields.months >>> (index + 1)) & 1) === 0) return false;
+    const longest = length === 28 ? 29 : length;
+    for (let first = 0; first < 7; first++) {
+      if (dayMask(fields, length, first) !== 0 || dayMask(fields, longest, first) !== 0) return true;
+    }
+    return false;
+  });
+}
+
+function neverComes(text: CronText, expression: string): Error {
+  const days = `day of month ${show(text.dayOfMonth.text)}, month ${show(text.month.text)}, weekday ${show(text.weekday.text)}`;
+  return badSchedule(
+    `cron ${show(expression.trim())}: ${days} is a date that never comes; choose a day that the month has (L is its last day)`,
+  );
+}

@@ -1,0 +1,107 @@
+// Room: schedule. What a schedule leaves out: local dates, and cron sets such as holidays.
+// In: the option `exclude`. Out: for a civil day, whether it is open, shut, or which sets hold some of its minutes.
+// Exclusion acts on nominal civil time, before a zone maps it to instants.
+import { badSchedule, show } from './bad-schedule.js';
+import { bitFrom, has60 } from './bits.js';
+import { dayOf, monthLength, monthOf, packedDate, readDate, weekdayOf, yearOf } from './calendar.js';
+import { type CronFields, dayMask, readCron } from './cron-fields.js';
+
+/** The excluded days, as day numbers, and the excluded sets, each of whole minutes. */
+export interface Exclusions {
+  readonly dates: ReadonlySet<number>;
+  readonly sets: readonly CronFields[];
+}
+
+/** `open`: nothing of the day is excluded; `shut`: all that matches is; else the sets that hold some minutes of it. */
+export type DayGate = 'open' | 'shut' | readonly CronFields[];
+
+const MOST_ENTRIES = 10_000;
+const MOST_SETS = 100;
+
+/**
+ * Reads the option `exclude`: dates `'YYYY-MM-DD'` in the schedule's zone, and sets `{ cron }` of five fields. A
+ * set excludes the minutes that it names, whole: `'* * 25 12 *'` is all of Christmas Day, `'0 9 25 12 *'` only 09:00.
+ *
+ * @returns null where nothing is excluded
+ * @throws TockError TOCK_BAD_SCHEDULE
+ */
+export function readExclusions(exclude: unknown, seed: string | undefined): Exclusions | null {
+  if (exclude === undefined) return null;
+  if (!Array.isArray(exclude)) {
+    throw badSchedule(
+      `exclude is ${show(exclude)}; write a list, as in ['2026-12-25', { cron: '* * 1 1 *' }]`,
+    );
+  }
+  if (exclude.length === 0) return null;
+  if (exclude.length > MOST_ENTRIES)
+    throw badSchedule(`exclude has ${exclude.length} entries; at most ${MOST_ENTRIES}`);
+  const dates = new Set<number>();
+  const sets: CronFields[] = [];
+  for (const entry of exclude as readonly unknown[]) {
+    if (typeof entry === 'string') dates.add(readDay(entry));
+    else sets.push(readSet(entry, seed));
+  }
+  if (sets.length > MOST_SETS)
+    throw badSchedule(`exclude has ${sets.length} cron sets; at most ${MOST_SETS}`);
+  return { dates, sets };
+}
+
+function readDay(text: string): number {
+  const day = readDate(text);
+  if (day === null) throw badSchedule(`exclude ${show(text)} is no date; write it as 2026-12-25`);
+  return day;
+}
+
+function readSet(entry: unknown, seed: string | undefined): CronFields {
+  const cron = typeof entry === 'object' && entry !== null && 'cron' in entry ? entry.cron : undefined;
+  if (typeof cron !== 'string') {
+    throw badSchedule(
+      `exclude has ${show(entry)}; each entry is a date '2026-12-25' or { cron: '* * 1 1 *' }`,
+    );
+  }
+  if (cron.trim().split(/\s+/).length === 6) {
+    throw badSchedule(
+      `exclude ${show(cron)} has seconds; a cron set excludes whole minutes: write five fields`,
+    );
+  }
+  return readCron(cron, seed);
+}
+
+/** What exclusion means for one civil day of a schedule. */
+export function dayGate(exclusions: Exclusions | null, fields: CronFields, day: number): DayGate {
+  if (exclusions === null) return 'open';
+  if (exclusions.dates.has(day)) return 'shut';
+  if (exclusions.sets.length === 0) return 'open';
+  const active = exclusions.sets.filter(set => matchesDay(set, day));
+  if (active.length === 0) return 'open';
+  return hasFreeMinute(fields, active) ? active : 'shut';
+}
+
+/** Whether one of the sets holds the minute of `time`, in seconds of the day. */
+export function minuteExcluded(sets: readonly CronFields[], time: number): boolean {
+  const hour = Math.floor(time / 3600);
+  const minute = Math.floor(time / 60) % 60;
+  return sets.some(set => ((set.hours >>> hour) & 1) === 1 && has60(set.minutes, minute));
+}
+
+function matchesDay(fields: CronFields, day: number): boolean {
+  const packed = packedDate(day);
+  const date = dayOf(packed);
+  if (((fields.months >>> monthOf(packed)) & 1) === 0) return false;
+  const mask = dayMask(fields, monthLength(yearOf(packed), monthOf(packed)), weekdayOf(day - date + 1));
+  return ((mask >>> (date - 1)) & 1) === 1;
+}
+
+/** Decided an hour at a time, so that a schedule with nothing left is passed over by days and not by minutes. */
+function hasFreeMinute(fields: CronFields, sets: readonly CronFields[]): boolean {
+  for (let hour = bitFrom(fields.hours, 0); hour >= 0; hour = bitFrom(fields.hours, hour + 1)) {
+    let { low, high } = fields.minutes;
+    for (const set of sets) {
+      if (((set.hours >>> hour) & 1) === 0) continue;
+      low &= ~set.minutes.low;
+      high &= ~set.minutes.high;
+    }
+    if (low !== 0 || high !== 0) return true;
+  }
+  return false;
+}

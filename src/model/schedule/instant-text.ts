@@ -1,0 +1,47 @@
+// Room: schedule. An instant as an option writes it.
+// In: a Date, or ISO 8601 text with Z or an offset. Out: epoch milliseconds. Text without an offset is refused: it
+// would mean another instant on another host.
+import { badSchedule, show } from './bad-schedule.js';
+import { FIRST_YEAR, LAST_YEAR, readDate } from './calendar.js';
+
+const TEXT = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
+
+/** The bounds within which schedules are evaluated, in epoch milliseconds: [1900, 2201). */
+export const EARLIEST_MS: number = Date.UTC(FIRST_YEAR, 0, 1);
+export const LATEST_MS: number = Date.UTC(LAST_YEAR + 1, 0, 1) - 1000;
+
+/**
+ * Reads an instant into epoch milliseconds.
+ *
+ * @param what names the option in the error message
+ * @throws TockError TOCK_BAD_SCHEDULE when it is no instant, has no offset, or is not between 1900 and 2200
+ */
+export function readInstant(value: unknown, what: string): number {
+  const ms =
+    value instanceof Date ? value.getTime() : typeof value === 'string' ? readText(value, what) : Number.NaN;
+  if (Number.isNaN(ms)) {
+    throw badSchedule(
+      `${what} ${show(value)} is not an instant; write a Date, or text such as 2026-03-08T02:30:00Z`,
+    );
+  }
+  if (ms < EARLIEST_MS || ms > LATEST_MS) {
+    throw badSchedule(`${what} ${show(value)} is not between the years ${FIRST_YEAR} and ${LAST_YEAR}`);
+  }
+  return ms;
+}
+
+function readText(text: string, what: string): number {
+  const match = TEXT.exec(text);
+  if (!match) {
+    if (readDate(text) === null) return Number.NaN;
+    throw badSchedule(
+      `${what} ${show(text)} has no time and no offset; write ${text}T00:00:00Z, or +02:00 in place of Z`,
+    );
+  }
+  const [, date = '', offset] = match;
+  if (offset === undefined) {
+    throw badSchedule(`${what} ${show(text)} has no offset; end it in Z, or in one such as +02:00`);
+  }
+  // Date.parse would take 30 February for 2 March.
+  return readDate(date) === null ? Number.NaN : Date.parse(text);
+}

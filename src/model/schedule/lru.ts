@@ -1,0 +1,34 @@
+// Room: schedule. A cache that forgets what was used longest ago.
+// In: how many entries to keep. Out: `get` and `set`; memory never exceeds that many entries.
+
+/** A bounded cache. `get` makes an entry the youngest; `set` drops the oldest when the cache is full. */
+export interface Lru<Value> {
+  get(key: string): Value | undefined;
+  set(key: string, value: Value): void;
+  readonly size: number;
+}
+
+/** Makes an empty {@link Lru} that keeps at most `limit` entries. */
+export function createLru<Value>(limit: number): Lru<Value> {
+  const entries = new Map<string, Value>();
+  return {
+    get(key) {
+      const value = entries.get(key);
+      if (value === undefined) return undefined;
+      // A Map iterates in order of insertion: to insert again is to become the youngest.
+      entries.delete(key);
+      entries.set(key, value);
+      return value;
+    },
+    set(key, value) {
+      entries.delete(key);
+      entries.set(key, value);
+      if (entries.size <= limit) return;
+      const oldest = entries.keys().next();
+      if (oldest.done !== true) entries.delete(oldest.value);
+    },
+    get size() {
+      return entries.size;
+    },
+  };
+}

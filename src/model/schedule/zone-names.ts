@@ -1,0 +1,86 @@
+// Room: schedule. Which names are time zones, and what was probably meant by one that is not.
+// In: a name. Out: nothing, or an error with a hint. PostgreSQL and Intl must both know a zone: names that only one
+// of them knows are refused.
+import { badSchedule, show } from './bad-schedule.js';
+
+const SHORT_NAMES =
+  'CET CST6CDT Cuba EET EST EST5EDT Egypt Eire GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT UTC Universal W-SU WET Zulu';
+/** The zones without a `/` that are in the IANA database. Intl knows more (PST, IST): PostgreSQL does not. */
+const SHORT: ReadonlySet<string> = new Set(SHORT_NAMES.toLowerCase().split(' '));
+const OFFSET = /^(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?$/i;
+const LONGEST = 64;
+
+/**
+ * Checks that a name is an IANA time zone, in any case of letters.
+ *
+ * @throws TockError TOCK_BAD_SCHEDULE with a hint: the nearest name, or why offsets and `local` are refused
+ */
+export function checkZoneName(name: unknown): asserts name is string {
+  if (typeof name !== 'string')
+    throw badSchedule(`timezone is ${show(name)}; write an IANA name such as Europe/Berlin`);
+  if (isZone(name)) return;
+  throw badSchedule(`timezone ${show(name)} is not known; ${hint(name)}`);
+}
+
+function isZone(name: string): boolean {
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name) || name.length > LONGEST) return false;
+  const lower = name.toLowerCase();
+  if (!lower.includes('/')) return SHORT.has(lower);
+  // Old names that ICU keeps, unknown to PostgreSQL.
+  if (lower.startsWith('systemv/') || lower === 'us/pacific-new' || lower === 'etc/unknown') return false;
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
+
+function hint(name: string): string {
+  const text = name.trim();
+  if (text === '') return 'write an IANA name such as Europe/Berlin, or leave the option out for UTC';
+  if (text.toLowerCase() === 'local' || text.toLowerCase() === 'localtime') {
+    return 'hosts differ in their local zone; write the one you mean, such as Europe/Berlin';
+  }
+  const offset = OFFSET.exec(text);
+  if (offset) return offsetHint(offset[1] ?? '+', Number(offset[2]), offset[3] ?? '00');
+  const near = text.length > LONGEST ? undefined : nearest(text);
+  return near === undefined ? 'write an IANA name such as Europe/Berlin or UTC' : `did you mean ${near}?`;
+}
+
+function offsetHint(sign: string, hours: number, minutes: string): string {
+  const place = 'a place such as Europe/Berlin follows summer time';
+  if (minutes !== '00' || hours > 12 || hours === 0) return `offsets are not zones; ${place}`;
+  // In Etc names the sign is that of POSIX: Etc/GMT-3 is three hours ahead of UTC.
+  return `offsets are not zones; ${place}, and Etc/GMT${sign === '+' ? '-' : '+'}${hours} is always UTC${sign}${hours}`;
+}
+
+function nearest(text: string): string | undefined {
+  const wanted = text.toLowerCase().replaceAll(' ', '_');
+  const names = Intl.supportedValuesOf('timeZone');
+  const city = names.find(name =>
+    name.toLowerCase().endsWith(`/${wanted.slice(wanted.lastIndexOf('/') + 1)}`),
+  );
+  if (city !== undefined) return city;
+  let best: string | undefined;
+  let least = 3;
+  for (const name of names) {
+    if (Math.abs(name.length - wanted.length) >= least) continue;
+    const steps = editDistance(name.toLowerCase(), wanted);
+    if (steps < least) [best, least] = [name, steps];
+  }
+  return best;
+}
+
+/** Levenshtein's distance: how many letters to add, drop or change. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,170 @@
+// Room: schedule. A time zone as a row of segments in which its offset from UTC is constant.
+// In: an IANA name and an instant in seconds. Out: the segment around it. The offsets come from Intl, asked once per
+// zone and year at probes two days apart, and are kept; the answers do not depend on what was asked before.
+import { createLru, type Lru } from './lru.js';
+import { checkZoneName } from './zone-names.js';
+
+/** A stretch [start, end) of instants with one offset. Seconds since 1970-01-01T00:00Z; offsets are east of UTC. */
+export interface Segment {
+  readonly start: number;
+  readonly end: number;
+  readonly offset: number;
+  /** The offset of the segment before. Greater than `offset`: an overlap at `start`; less: a gap. */
+  readonly before: number;
+}
+
+/** A zone that was looked up. `segmentAt` is pure in its answers; the rest is memory. */
+export interface Zone {
+  readonly name: string;
+  segmentAt(instant: number): Segment;
+}
+
+/** What changed in one UTC year: `first` is the offset when it begins. */
+interface YearTable {
+  readonly first: number;
+  readonly at: readonly number[];
+  readonly offsets: readonly number[];
+}
+
+const DAY = 86_400;
+/** Gaza in 2040 has two changes within seven days; no zone has had two within two. */
+const PROBE = 2 * DAY;
+const CACHED_ZONES = 600;
+const CACHED_YEARS = 64;
+const CACHED_FORMATS = 32;
+
+const zones = createLru<Zone>(CACHED_ZONES);
+const formats = createLru<Intl.DateTimeFormat>(CACHED_FORMATS);
+
+/**
+ * Looks a zone up. Cached by name; memory is bounded: 600 zones of 64 years, and 32 formatters.
+ *
+ * @throws TockError TOCK_BAD_SCHEDULE when there is no such zone
+ */
+export function findZone(name: unknown): Zone {
+  const known = typeof name === 'string' ? zones.get(name) : undefined;
+  if (known) return known;
+  checkZoneName(name);
+  const zone = formatOf(name).resolvedOptions().timeZone === 'UTC' ? utc(name) : createZone(name);
+  zones.set(name, zone);
+  return zone;
+}
+
+function utc(name: string): Zone {
+  const always: Segment = {
+    start: Number.NEGATIVE_INFINITY,
+    end: Number.POSITIVE_INFINITY,
+    offset: 0,
+    before: 0,
+  };
+  return { name, segmentAt: () => always };
+}
+
+function createZone(name: string): Zone {
+  const years = createLru<YearTable>(CACHED_YEARS);
+  // Calls come in runs around one instant: the last answer is mostly the next one.
+  let last: Segment | undefined;
+  return {
+    name,
+    segmentAt(instant) {
+      if (last === undefined || instant < last.start || instant >= last.end)
+        last = findSegment(name, years, instant);
+      return last;
+    },
+  };
+}
+
+function findSegment(name: string, years: Lru<YearTable>, instant: number): Segment {
+  const year = new Date(instant * 1000).getUTCFullYear();
+  const table = yearTable(name, years, year);
+  let index = table.at.length - 1;
+  while (index >= 0 && (table.at[index] ?? 0) > instant) index--;
+  const offset = index < 0 ? table.first : (table.offsets[index] ?? table.first);
+  const start = index >= 0 ? startIn(table, index) : startBefore(name, years, year, offset);
+  // Where nothing changes until the year after next, the segment is cut there: a cut is a change of nothing.
+  const end = table.at[index + 1] ?? yearTable(name, years, year + 1).at[0] ?? yearStart(year + 2);
+  return { start: start.at, end, offset, before: start.before };
+}
+
+interface Start {
+  readonly at: number;
+  readonly before: number;
+}
+
+function startIn(table: YearTable, index: number): Start {
+  return { at: table.at[index] ?? 0, before: index === 0 ? table.first : (table.offsets[index - 1] ?? 0) };
+}
+
+/** As above: cut two days into last year, when it has no change, so that a change before is more than a gap away. */
+function startBefore(name: string, years: Lru<YearTable>, year: number, offset: number): Start {
+  const table = yearTable(name, years, year - 1);
+  if (table.at.length > 0) return startIn(table, table.at.length - 1);
+  return { at: yearStart(year - 1) + PROBE, before: offset };
+}
+
+function yearStart(year: number): number {
+  return Date.UTC(year, 0, 1) / 1000;
+}
+
+function yearTable(name: string, years: Lru<YearTable>, year: number): YearTable {
+  const known = years.get(String(year));
+  if (known) return known;
+  const table = probeYear(formatOf(name), yearStart(year), yearStart(year + 1));
+  years.set(String(year), table);
+  return table;
+}
+
+function probeYear(format: Intl.DateTimeFormat, start: number, end: number): YearTable {
+  const first = offsetAt(format, start - 1);
+  const at: number[] = [];
+  const offsets: number[] = [];
+  let offset = first;
+  for (let from = start - 1; from < end - 1; from += PROBE) {
+    const to = Math.min(from + PROBE, end - 1);
+    const after = offsetAt(format, to);
+    if (after === offset) continue;
+    at.push(firstWithout(format, offset, from, to));
+    offsets.push(after);
+    offset = after;
+  }
+  return { first, at, offsets };
+}
+
+/** The first second in (from, to] whose offset is not `offset`, by halving. */
+function firstWithout(format: Intl.DateTimeFormat, offset: number, from: number, to: number): number {
+  let low = from;
+  let high = to;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetAt(format, middle) === offset) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+function offsetAt(format: Intl.DateTimeFormat, instant: number): number {
+  const [month, day, year, hour, minute, second] = (format.format(instant * 1000).match(/\d+/g) ?? []).map(
+    Number,
+  );
+  return Date.UTC(year ?? 0, (month ?? 1) - 1, day, hour, minute, second) / 1000 - instant;
+}
+
+function formatOf(name: string): Intl.DateTimeFormat {
+  const known = formats.get(name);
+  if (known) return known;
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: name,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    // h24 would call midnight 24:00.
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  });
+  formats.set(name, format);
+  return format;
+}

@@ -1,0 +1,147 @@
+// Room: model. The life of a run, written once: its states and the only moves between them.
+// In: nothing. Out: the table that store/ builds its fenced moves from and docs/state-machine.md is made of.
+
+/** States of a run that waits or works. Their rows are in `job_runs_live`. */
+export const LIVE_STATUSES = ['queued', 'running', 'failed'] as const;
+/** States of a run that has ended. Their rows are in `job_runs_finished`. */
+export const FINISHED_STATUSES = ['succeeded', 'dead', 'cancelled', 'skipped'] as const;
+export const RUN_STATUSES = [...LIVE_STATUSES, ...FINISHED_STATUSES] as const;
+
+export type LiveStatus = (typeof LIVE_STATUSES)[number];
+export type FinishedStatus = (typeof FINISHED_STATUSES)[number];
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** What each state means, in the words of the documentation. */
+export const STATUS_MEANINGS: Readonly<Record<RunStatus, string>> = {
+  queued: 'waits for its time, or for a worker',
+  running: 'a worker holds its lease and executes it',
+  failed: 'its last attempt failed; it waits for the next one',
+  succeeded: 'its handler returned',
+  dead: 'its attempts are used up, or its handler gave up',
+  cancelled: 'an operator or its handler cancelled it',
+  skipped: 'it was expected but not executed; skip_reason says why',
+};
+
+/** Who makes a move. `holder` is the worker whose fence and id the row carries. */
+export type Mover = 'worker' | 'holder' | 'reaper' | 'operator' | 'scheduler';
+
+export interface Transition {
+  readonly name: string;
+  readonly from: readonly RunStatus[];
+  readonly to: RunStatus;
+  readonly by: Mover;
+  readonly when: string;
+}
+
+/**
+ * Every move a run can make. A row changes its state through one of these and in no other way; each
+ * statement that moves rows takes its `from` from here.
+ *
+ * `claim` and `retry` raise the fence. Moves by the `holder` must match id, fence and locked_by, or they
+ * change nothing.
+ */
+export const TRANSITIONS = {
+  claim: {
+    name: 'claim',
+    from: ['queued', 'failed'],
+    to: 'running',
+    by: 'worker',
+    when: 'it is due; the attempt is counted and the fence raised',
+  },
+  succeed: {
+    name: 'succeed',
+    from: ['running'],
+    to: 'succeeded',
+    by: 'holder',
+    when: 'the handler returned',
+  },
+  fail: {
+    name: 'fail',
+    from: ['running'],
+    to: 'failed',
+    by: 'holder',
+    when: 'the attempt failed and others are left',
+  },
+  exhaust: {
+    name: 'exhaust',
+    from: ['running'],
+    to: 'dead',
+    by: 'holder',
+    when: 'the last attempt failed, or the handler threw Dead',
+  },
+  release: {
+    name: 'release',
+    from: ['running'],
+    to: 'queued',
+    by: 'holder',
+    when: 'its worker drains before the handler ends; the attempt is given back',
+  },
+  withdraw: {
+    name: 'withdraw',
+    from: ['running'],
+    to: 'cancelled',
+    by: 'holder',
+    when: 'the handler threw Cancel, or ended after an operator asked to cancel',
+  },
+  expire: {
+    name: 'expire',
+    from: ['running'],
+    to: 'skipped',
+    by: 'holder',
+    when: 'it was claimed after its start deadline',
+  },
+  reapToFailed: {
+    name: 'reap',
+    from: ['running'],
+    to: 'failed',
+    by: 'reaper',
+    when: 'its lease expired and attempts are left',
+  },
+  reapToDead: {
+    name: 'reap',
+    from: ['running'],
+    to: 'dead',
+    by: 'reaper',
+    when: 'its lease expired on the last attempt',
+  },
+  cancel: {
+    name: 'cancel',
+    from: ['queued', 'failed'],
+    to: 'cancelled',
+    by: 'operator',
+    when: 'an operator cancels it before it is claimed',
+  },
+  supersede: {
+    name: 'supersede',
+    from: ['queued', 'failed'],
+    to: 'skipped',
+    by: 'scheduler',
+    when: 'its definition was edited before it was due',
+  },
+  retry: {
+    name: 'retry',
+    from: ['dead', 'cancelled'],
+    to: 'queued',
+    by: 'operator',
+    when: 'an operator asks for it; a new generation begins, the fence is raised',
+  },
+} as const satisfies Readonly<Record<string, Transition>>;
+
+export type TransitionName = keyof typeof TRANSITIONS;
+
+/** Reasons on record for an expected occurrence that gave no execution. */
+export const SKIP_REASONS = {
+  overlap: 'an earlier run of the definition was still live',
+  catchup: 'it was missed, and the catch-up policy or window left it out',
+  deadline: 'it could not start before its start deadline',
+  paused: 'the definition was paused',
+  edited: 'the definition was edited before the run was due',
+} as const;
+export type SkipReason = keyof typeof SKIP_REASONS;
+
+export const TRIGGERS = ['cron', 'manual', 'api', 'chain', 'backfill'] as const;
+export type Trigger = (typeof TRIGGERS)[number];
+
+export function isFinished(status: RunStatus): status is FinishedStatus {
+  return (FINISHED_STATUSES as readonly string[]).includes(status);
+}

@@ -1,0 +1,147 @@
+// Room: store. The connection to PostgreSQL: a pool whose clients never bring the process down, one way to run a
+// statement, one way to open a transaction.
+// In: a connection string or the app's own pool. Out: a Database, which all other files of store/ and engine/ use.
+import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
+import pg from 'pg';
+import { TockError } from '../model/errors.js';
+import type { AnyDatabase } from '../model/job.js';
+import { checkSchemaName } from '../model/names.js';
+import { isSerializationFailure } from './database-errors.js';
+import { schemaRewriter } from './sql.js';
+
+/** Something that runs a statement: the pool, or an open transaction. */
+export interface Session {
+  /** Runs one statement written for the schema `tock` and returns its rows. */
+  run<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface Database extends Session {
+  readonly pool: pg.Pool;
+  /** Kysely over the same pool, for queries that are put together at run time, and for handlers. */
+  readonly kysely: Kysely<AnyDatabase>;
+  readonly schema: string;
+  /** The statement with the configured schema in it, for a client that is not ours. */
+  rewrite(text: string): string;
+  /**
+   * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when
+   * `work` throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work`
+   * must do nothing but SQL, unless `retries` is 0.
+   */
+  transaction<T>(
+    work: (session: Session, trx: Transaction<AnyDatabase>) => Promise<T>,
+    retries?: number,
+  ): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly connectionString?: string;
+  /** The app's own pool; it stays open at `close`. */
+  readonly pool?: pg.Pool;
+  readonly schema?: string;
+  /** Most connections of our own pool. Default 10. */
+  readonly connections?: number;
+}
+
+const MOST_RETRIES = 5;
+
+/** Opens the database. Connects on first use. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const schema = checkSchemaName(options.schema ?? 'tock');
+  const pool = options.pool ?? openPool(options.connectionString, options.connections ?? 10);
+  const rewrite = schemaRewriter(schema);
+  const kysely = new Kysely<AnyDatabase>({ dialect: new PostgresDialect({ pool }) });
+  const isolation = isolationProbe(pool);
+
+  const database: Database = {
+    pool,
+    kysely,
+    schema,
+    rewrite,
+    async run<Row>(text: string, values: readonly unknown[] = []) {
+      // A lone statement runs under the role's default isolation; where that is not READ COMMITTED it gets a
+      // transaction of its own.
+      if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
+      return await retried(async () => {
+        const result = await pool.query(rewrite(text), [...values]);
+        return result.rows as Row[];
+      }, MOST_RETRIES);
+    },
+    transaction(work, retries = MOST_RETRIES) {
+      return retried(
+        () =>
+          kysely
+            .transaction()
+            .setIsolationLevel('read committed')
+            .execute(trx => work(sessionOf(trx, rewrite), trx)),
+        retries,
+      );
+    },
+    async close() {
+      if (!options.pool) await pool.end();
+    },
+  };
+  return database;
+}
+
+function openPool(connectionString: string | undefined, connections: number): pg.Pool {
+  if (!connectionString) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'no database is named: set DATABASE_URL, or pass connectionString or pool',
+    );
+  }
+  const pool = new pg.Pool({
+    connectionString,
+    max: connections,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 30_000,
+    application_name: 'tock',
+    allowExitOnIdle: true,
+  });
+  // A client that is checked out when the server goes away emits 'error' on itself, and Node ends the process
+  // for an 'error' that nobody listens to; the pool's own listener covers idle clients only.
+  pool.on('connect', client => client.on('error', () => undefined));
+  pool.on('error', () => undefined);
+  return pool;
+}
+
+/** Whether lone statements run READ COMMITTED; asked once, and again after a failure to ask. */
+function isolationProbe(pool: pg.Pool): () => Promise<boolean> {
+  let asked: Promise<boolean> | null = null;
+  const ask = async () => {
+    const { rows } = await pool.query<{ isolation: string }>(
+      `select current_setting('default_transaction_isolation') as isolation`,
+    );
+    return rows[0]?.isolation === 'read committed';
+  };
+  return async () => {
+    asked ??= ask();
+    try {
+      return await asked;
+    } catch (error) {
+      asked = null;
+      throw error;
+    }
+  };
+}
+
+/** A session over an open Kysely transaction. */
+export function sessionOf(trx: Transaction<AnyDatabase>, rewrite: (text: string) => string): Session {
+  return {
+    async run<Row>(text: string, values: readonly unknown[] = []) {
+      const result = await trx.executeQuery(CompiledQuery.raw(rewrite(text), [...values]));
+      return result.rows as Row[];
+    },
+  };
+}
+
+async function retried<T>(work: () => Promise<T>, retries: number): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt >= retries || !isSerializationFailure(error)) throw error;
+    }
+  }
+}

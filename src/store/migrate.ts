@@ -1,0 +1,130 @@
+// Room: store. Brings the schema to the version that this code needs.
+// In: the folder of migrations/*.sql. Out: the names of those that were applied; or whether any is missing.
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { TockError } from '../model/errors.js';
+import type { Database, Session } from './database.js';
+
+/** The oldest server that is supported, as server_version_num counts. */
+const OLDEST_SERVER = 150000;
+
+interface Migration {
+  readonly name: string;
+  readonly text: string;
+  readonly checksum: string;
+}
+
+export interface MigrateResult {
+  readonly applied: readonly string[];
+  readonly alreadyThere: number;
+  readonly madePartitions: number;
+}
+
+const BOOKS = `
+do $$ begin
+  if to_regnamespace('tock') is null then create schema tock; end if;
+end $$;
+create table if not exists tock.migrations (
+  name       text primary key,
+  checksum   text not null,
+  applied_at timestamptz not null default clock_timestamp()
+);
+comment on table tock.migrations is 'Which migrations have been applied, and what they said.';
+`;
+
+/**
+ * Applies the migrations that are missing, all in one transaction, and makes the coming months' partitions.
+ *
+ * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each statement
+ * waits at most 10 s for a lock, so that it fails rather than stand in the way of live traffic.
+ *
+ * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else, TOCK_DATABASE_TOO_OLD
+ */
+export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
+  const migrations = await readMigrations(folder);
+  return await database.transaction(async session => {
+    await refuseOldServer(session);
+    await session.run(`set local lock_timeout = '10s'`);
+    await session.run(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
+      `tock.migrate:${database.schema}`,
+    ]);
+    await session.run(BOOKS);
+    const done = await session.run<{ name: string; checksum: string }>(
+      'select name, checksum from tock.migrations',
+    );
+    const missing = pending(migrations, new Map(done.map(row => [row.name, row.checksum])));
+    for (const { name, text, checksum } of missing) {
+      // Without parameters the driver sends the text as it is, however many statements it holds.
+      await session.run(text);
+      await session.run('insert into tock.migrations (name, checksum) values ($1, $2)', [name, checksum]);
+    }
+    const [made] = await session.run<{ made: number }>('select tock.create_partitions() as made');
+    return {
+      applied: missing.map(each => each.name),
+      alreadyThere: done.length,
+      madePartitions: made?.made ?? 0,
+    };
+  });
+}
+
+/**
+ * Refuses a schema that lacks a migration of this code: one cheap statement. A schema that is ahead is fine, since
+ * a rolling deploy migrates first.
+ *
+ * @throws TockError TOCK_NOT_MIGRATED
+ */
+export async function demandMigrated(database: Database, folder: string): Promise<void> {
+  const names = (await readdir(folder)).filter(isMigration);
+  const rows = await database.run<{ name: string }>('select name from tock.migrations');
+  const applied = new Set(rows.map(row => row.name));
+  const missing = names.filter(name => !applied.has(name)).sort();
+  if (missing.length === 0) return;
+  throw new TockError(
+    'TOCK_NOT_MIGRATED',
+    `the schema ${database.schema} lacks ${missing.join(', ')}; run: tock migrate`,
+  );
+}
+
+function isMigration(name: string): boolean {
+  return /^\d{4}_[\w-]+\.sql$/.test(name);
+}
+
+async function refuseOldServer(session: Session): Promise<void> {
+  const [row] = await session.run<{ version: number; name: string }>(
+    `select current_setting('server_version_num')::int as version, current_setting('server_version') as name`,
+  );
+  if (row && row.version < OLDEST_SERVER) {
+    throw new TockError(
+      'TOCK_DATABASE_TOO_OLD',
+      `the server is PostgreSQL ${row.name}; Tock needs 15 or later`,
+    );
+  }
+}
+
+async function readMigrations(folder: string): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter(isMigration).sort();
+  return await Promise.all(
+    names.map(async name => {
+      const text = await readFile(path.join(folder, name), 'utf8');
+      return {
+        name,
+        text,
+        checksum: createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex'),
+      };
+    }),
+  );
+}
+
+function pending(migrations: readonly Migration[], done: ReadonlyMap<string, string>): Migration[] {
+  return migrations.filter(({ name, checksum }) => {
+    const applied = done.get(name);
+    if (applied !== undefined && applied !== checksum) {
+      throw new TockError(
+        'TOCK_MIGRATION_CHANGED',
+        `${name} was changed after it had been applied; migrations are append-only: restore it and add a new file`,
+      );
+    }
+    return applied === undefined;
+  });
+}

@@ -1,0 +1,143 @@
+// Room: store. What people look at: runs, definitions.
+// In: filters. Out: rows in the words of the public API: ids as text, times as Dates.
+import { sql } from 'kysely';
+import type { ErrorEntry } from '../model/sanitize.js';
+import type { RunStatus, Trigger } from '../model/states.js';
+import type { Database } from './database.js';
+
+/** A run as the API and `--json` show it. */
+export interface RunRecord {
+  readonly id: string;
+  readonly job: string;
+  readonly definition: string | null;
+  readonly status: RunStatus;
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  readonly queue: string;
+  readonly priority: number;
+  readonly trigger: Trigger;
+  readonly scheduledFor: Date | null;
+  readonly intervalStart: Date | null;
+  readonly occurrenceCount: number;
+  readonly runAt: Date;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly lockedUntil: Date | null;
+  readonly lockedBy: string | null;
+  /** Host and process id of the worker that holds the lease, where it is known. */
+  readonly worker: string | null;
+  readonly cancelRequestedAt: Date | null;
+  readonly idempotencyKey: string | null;
+  readonly payload: unknown;
+  readonly progress: { readonly fraction: number; readonly stage: string | null } | null;
+  readonly output: unknown;
+  readonly errors: readonly (ErrorEntry & { readonly at: string })[];
+  readonly skipReason: string | null;
+  readonly fence: number;
+  readonly generation: number;
+  readonly releases: number;
+}
+
+export interface RunFilter {
+  readonly status?: RunStatus | readonly RunStatus[];
+  readonly job?: string;
+  readonly definition?: string;
+  /** Default 50, at most 1000. */
+  readonly limit?: number;
+  /** Only runs with an id below this: the next page. */
+  readonly before?: string;
+}
+
+const SELECTION = sql`
+  r.id, r.job, d.name as definition, r.status, r.attempts, r.max_attempts as "maxAttempts", r.queue, r.priority, r.trigger,
+  r.scheduled_for as "scheduledFor", r.interval_start as "intervalStart", r.occurrence_count as "occurrenceCount",
+  r.run_at as "runAt", r.created_at as "createdAt", r.started_at as "startedAt", r.finished_at as "finishedAt",
+  r.locked_until as "lockedUntil", r.locked_by as "lockedBy", w.host || ' pid ' || w.pid as worker,
+  r.cancel_requested_at as "cancelRequestedAt", r.idempotency_key as "idempotencyKey", r.payload, r.progress, r.output,
+  r.errors, r.skip_reason as "skipReason", r.fence, r.generation, r.releases`;
+
+/** Lists runs, the newest first. Walks the ids downward, so that a page costs the same at any depth. */
+export async function listRuns(database: Database, filter: RunFilter = {}): Promise<RunRecord[]> {
+  const table = (name: string) => sql.table(`${database.schema}.${name}`);
+  const statuses = filter.status === undefined ? [] : [filter.status].flat();
+  const conditions = [
+    ...(statuses.length > 0 ? [sql`r.status in (${sql.join(statuses)})`] : []),
+    ...(filter.job === undefined ? [] : [sql`r.job = ${filter.job}`]),
+    ...(filter.definition === undefined ? [] : [sql`d.name = ${filter.definition}`]),
+    ...(filter.before === undefined ? [] : [sql`r.id < ${filter.before}`]),
+  ];
+  const where = conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
+  const result = await sql<RunRecord>`
+    select ${SELECTION} from ${table('job_runs')} r
+    left join ${table('job_definitions')} d on d.id = r.definition_id
+    left join ${table('workers')} w on w.id = r.locked_by
+    ${where} order by r.id desc limit ${Math.min(filter.limit ?? 50, 1000)}`.execute(database.kysely);
+  return result.rows;
+}
+
+/** One run, or null. */
+export async function getRun(database: Database, id: string): Promise<RunRecord | null> {
+  if (!/^\d{1,18}$/.test(id)) return null;
+  const table = (name: string) => sql.table(`${database.schema}.${name}`);
+  const result = await sql<RunRecord>`
+    select ${SELECTION} from ${table('job_runs')} r
+    left join ${table('job_definitions')} d on d.id = r.definition_id
+    left join ${table('workers')} w on w.id = r.locked_by
+    where r.id = ${id}`.execute(database.kysely);
+  return result.rows[0] ?? null;
+}
+
+/** A definition as `tock jobs` shows it. */
+export interface DefinitionRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly job: string;
+  readonly origin: 'code' | 'runtime';
+  readonly cron: string | null;
+  readonly everyMs: number | null;
+  readonly at: Date | null;
+  readonly timezone: string;
+  readonly dst: string;
+  readonly overlap: string;
+  readonly catchup: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly remaining: number | null;
+  readonly cursor: Date;
+  readonly nextAt: Date | null;
+  readonly pausedAt: Date | null;
+  readonly pauseReason: string | null;
+  readonly brokenReason: string | null;
+  readonly vanishedAt: Date | null;
+  readonly lastRun: {
+    readonly id: string;
+    readonly status: RunStatus;
+    readonly finishedAt: string | null;
+  } | null;
+}
+
+const DEFINITIONS = `
+select d.id, d.name, d.job, d.origin, d.cron, d.every_ms::float8 as "everyMs", d.at, d.timezone, d.dst, d.overlap, d.catchup, d.queue,
+  d.priority, d.remaining_count as remaining, d.cursor, case when isfinite(d.next_at) then d.next_at end as "nextAt",
+  d.paused_at as "pausedAt", d.pause_reason as "pauseReason", d.broken_reason as "brokenReason", d.vanished_at as "vanishedAt",
+  (select jsonb_build_object('id', r.id::text, 'status', r.status, 'finishedAt', r.finished_at) from tock.job_runs r
+   where r.definition_id = d.id order by r.scheduled_for desc nulls last limit 1) as "lastRun"
+from tock.job_definitions d
+where $1::text is null or d.name = $1
+order by d.next_at nulls last, d.name
+limit $2`;
+
+/** Definitions, those that are due next first. */
+export async function listDefinitions(
+  database: Database,
+  options: { readonly name?: string; readonly limit?: number } = {},
+): Promise<DefinitionRecord[]> {
+  return await database.run<DefinitionRecord>(DEFINITIONS, [options.name ?? null, options.limit ?? 1000]);
+}
+
+/** The database's time. */
+export async function readClock(database: Database): Promise<Date> {
+  const [row] = await database.run<{ now: Date }>('select tock.now() as now');
+  return row?.now ?? new Date(Number.NaN);
+}

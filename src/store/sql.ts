@@ -1,0 +1,25 @@
+// Room: store. SQL that is written for the schema `tock` and run in whatever schema is configured.
+// In: a statement as it stands in the code, a schema name that names.ts has checked. Out: the statement for it.
+
+/** Puts the configured schema in the place of `tock` as a qualifier, and where it is a literal of its own, such as the channel of NOTIFY. */
+export function inSchema(text: string, schema: string): string {
+  return text
+    .replace(/(?<![\w"'])tock\./g, `"${schema}".`)
+    .replace(/'tock\./g, `'"${schema}".`)
+    .replace(/(\bschema (?:if not exists )?)tock\b/g, `$1"${schema}"`)
+    .replace(/'tock'/g, `'${schema}'`);
+}
+
+/** The same, each statement rewritten once per schema. */
+export function schemaRewriter(schema: string): (text: string) => string {
+  const rewritten = new Map<string, string>();
+  return text => {
+    let found = rewritten.get(text);
+    if (found === undefined) {
+      found = inSchema(text, schema);
+      // Statements are constants of the code, so that this stays small; the bound is for a caller's mistake.
+      if (rewritten.size < 1000) rewritten.set(text, found);
+    }
+    return found;
+  };
+}

@@ -1,0 +1,83 @@
+// Shell: one tick, as the system crontab calls it: `node dist/tick.js`.
+// In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an exit
+// code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
+import { parseArgs } from 'node:util';
+import { readConfig } from './environment/config.js';
+import { judgeError } from './environment/exit-codes.js';
+import { openTock } from './environment/open.js';
+import { stopSignal } from './environment/stop-signal.js';
+import { summaryLine } from './environment/summary-line.js';
+import { TockError } from './model/errors.js';
+
+const HELP = `Usage: node dist/tick.js [options]
+
+One tick: registers changed definitions, takes back expired leases, makes due occurrences into runs, and
+executes runs until nothing is due or the budget is over. Made for a line in the crontab:
+
+  * * * * * cd /srv/app && node dist/tick.js >> tick.log 2>&1
+
+Options:
+  --budget DURATION    for how long new runs are claimed (default 50s, or TOCK_BUDGET)
+  --concurrency N      most runs at once (default 10, or TOCK_CONCURRENCY)
+  --migrate            bring the schema to this version first
+  --json               print the summary as JSON
+  -h, --help           this text
+
+Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.`;
+
+/** Runs the shell and returns its exit code. */
+async function tickMain(argv: readonly string[]): Promise<number> {
+  let schema = 'tock';
+  try {
+    const options = readOptions(argv);
+    if (options.help) {
+      console.log(HELP);
+      return 0;
+    }
+    const config = readConfig(process.env);
+    schema = config.schema;
+    const stop = stopSignal();
+    const { tock, jobs, close } = await openTock({ config, migrate: options.migrate === true });
+    try {
+      const concurrency =
+        options.concurrency === undefined ? config.concurrency : Number(options.concurrency);
+      const summary = await tock.tick({
+        budget: options.budget ?? config.budget ?? '50s',
+        ...(concurrency === undefined ? {} : { concurrency }),
+        ...(config.queues === undefined ? {} : { queues: config.queues }),
+        signal: stop,
+      });
+      console.log(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
+      return 0;
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    const { exitCode, message } = judgeError(error, schema);
+    console.error(`tick: ${message}`);
+    return exitCode;
+  }
+}
+
+function readOptions(argv: readonly string[]) {
+  try {
+    const { values } = parseArgs({
+      args: [...argv],
+      options: {
+        budget: { type: 'string' },
+        concurrency: { type: 'string' },
+        migrate: { type: 'boolean' },
+        json: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+    return values;
+  } catch (error) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${error instanceof Error ? error.message : String(error)} (see --help)`,
+    );
+  }
+}
+
+process.exitCode = await tickMain(process.argv.slice(2));

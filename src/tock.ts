@@ -1,0 +1,169 @@
+// createTock: the engine as a library. Everything a shell does, it does through here.
+// In: a database, jobs, settings. Out: a Tock.
+import type { Pool } from 'pg';
+import type { Daemon, StartOptions } from './daemon.js';
+import { cancel, executeOrWait, retry, type WaitOptions } from './engine/commands.js';
+import { type Engine, readSettings, type SettingsInput } from './engine/engine.js';
+import { enqueue, enqueueAll, type NewRun } from './engine/enqueue.js';
+import { type RegisterResult, register } from './engine/register.js';
+import { runTick, type TickSummary } from './engine/run-tick.js';
+import { createSchedulerView } from './engine/scheduler-view.js';
+import { createLogger } from './environment/logger.js';
+import { migrationsFolder } from './environment/paths.js';
+import { type Duration, parseDuration } from './model/duration.js';
+import { TockError } from './model/errors.js';
+import type { AnyJob, EnqueueOptions, PayloadOf, QueryClient, SchedulerStatus } from './model/job.js';
+import { type Logger, silentLogger } from './model/logger.js';
+import { createRegistry } from './model/registry.js';
+import { openDatabase } from './store/database.js';
+import { demandMigrated, type MigrateResult, migrate } from './store/migrate.js';
+import {
+  type DefinitionRecord,
+  getRun,
+  listDefinitions,
+  listRuns,
+  type RunFilter,
+  type RunRecord,
+} from './store/reads.js';
+
+export interface TockOptions extends SettingsInput {
+  /** Names the database; or pass `pool`. */
+  readonly connectionString?: string;
+  /** The app's own pool. It stays the app's: `close` does not end it. */
+  readonly pool?: Pool;
+  /** Default `tock`. */
+  readonly schema?: string;
+  /** Most connections of Tock's own pool. Default 10. */
+  readonly connections?: number;
+  readonly jobs?: readonly AnyJob[];
+  /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
+  readonly logger?: Logger | false;
+}
+
+export interface TickCallOptions {
+  /** For how long new runs are claimed. Default `50s`. */
+  readonly budget?: Duration;
+  /** Most runs at once. Default 10. */
+  readonly concurrency?: number;
+  readonly queues?: readonly string[];
+  /** Aborts: drain and return. */
+  readonly signal?: AbortSignal;
+}
+
+/** A typed job's payload, or anything for a job that is named by text. */
+type PayloadFor<J extends string | AnyJob> = J extends AnyJob ? PayloadOf<J> : unknown;
+
+export interface Tock {
+  /**
+   * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of the run that has it.
+   * With `client` it happens in the caller's transaction.
+   */
+  enqueue<J extends string | AnyJob>(
+    job: J,
+    payload?: PayloadFor<J>,
+    options?: EnqueueOptions,
+  ): Promise<string>;
+  /** Enqueues many runs in one statement, all or none; resolves to their ids in order. */
+  enqueueMany(runs: readonly NewRun[], options?: { readonly client?: QueryClient }): Promise<string[]>;
+  /** Registers, reaps, materializes, then executes until nothing is due or the budget is over. */
+  tick(options?: TickCallOptions): Promise<TickSummary>;
+  /** Starts a daemon in this process. */
+  start(options?: StartOptions): Promise<Daemon>;
+  /** Brings the schema to this version. Safe to repeat, and from several hosts at once. */
+  migrate(): Promise<MigrateResult>;
+  /** Refuses a schema that lacks a migration, with TOCK_NOT_MIGRATED. */
+  demandMigrated(): Promise<void>;
+  /** Registers the definitions of `jobs` now; `tick` and `start` do so by themselves. */
+  register(): Promise<RegisterResult>;
+  readonly runs: {
+    get(id: string): Promise<RunRecord | null>;
+    list(filter?: RunFilter): Promise<RunRecord[]>;
+    /** Puts a dead or cancelled run back into the queue. */
+    retry(id: string, options?: { readonly attempts?: number }): Promise<RunRecord>;
+    /** Cancels a run: at once if it is not running, else its handler is told to stop. */
+    cancel(id: string, options?: { readonly reason?: string }): Promise<RunRecord>;
+    /** Waits until the run has ended; executes it here if nobody else does. */
+    wait(id: string, options?: WaitOptions): Promise<RunRecord>;
+  };
+  readonly schedules: {
+    /** Definitions, those due next first. */
+    list(options?: { readonly name?: string; readonly limit?: number }): Promise<DefinitionRecord[]>;
+  };
+  /** The jobs of this process, by name. */
+  readonly jobs: ReadonlyMap<string, AnyJob>;
+  status(): Promise<SchedulerStatus>;
+  /** Stops the daemons it started and ends its pool. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes a Tock. Nothing is connected or written until it is used.
+ *
+ * @throws TockError for a bad schema name, setting or job
+ */
+export function createTock(options: TockOptions): Tock {
+  const logger = options.logger === false ? silentLogger : (options.logger ?? createLogger());
+  const registry = createRegistry(options.jobs ?? []);
+  const settings = readSettings(options);
+  const engine: Engine = { database: openDatabase(options), registry, logger, settings };
+  const daemons = new Set<Daemon>();
+  let isClosed = false;
+
+  const open = (): Engine => {
+    if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
+    return engine;
+  };
+
+  return {
+    jobs: registry.jobs,
+    enqueue: async (job, payload, enqueueOptions) => await enqueue(open(), job, payload, enqueueOptions),
+    enqueueMany: async (runs, { client } = {}) =>
+      (await enqueueAll(open(), runs, client)).map(each => each.id),
+    tick: async ({ budget = '50s', ...rest } = {}) =>
+      await runTick(open(), {
+        budgetMs: parseDuration(budget, 'budget'),
+        ...rest,
+        concurrency: checkConcurrency(rest.concurrency),
+        kind: 'library',
+      }),
+    start: async startOptions => {
+      checkConcurrency(startOptions?.concurrency);
+      // Loaded only here: a tick has no use for node-cron.
+      const { startDaemon } = await import('./daemon.js');
+      const daemon = await startDaemon(open(), startOptions);
+      daemons.add(daemon);
+      return daemon;
+    },
+    migrate: async () => await migrate(open().database, migrationsFolder()),
+    demandMigrated: async () => await demandMigrated(open().database, migrationsFolder()),
+    register: async () => await register(open()),
+    runs: {
+      get: async id => await getRun(open().database, id),
+      list: async filter => await listRuns(open().database, filter),
+      retry: async (id, retryOptions) => await retry(open(), id, retryOptions),
+      cancel: async (id, cancelOptions) => await cancel(open(), id, cancelOptions),
+      wait: async (id, waitOptions) => await executeOrWait(open(), id, waitOptions),
+    },
+    schedules: { list: async listOptions => await listDefinitions(open().database, listOptions) },
+    status: async () => await createSchedulerView(open()).status(),
+    close: async () => {
+      if (isClosed) return;
+      isClosed = true;
+      await Promise.all([...daemons].map(daemon => daemon.stop()));
+      await engine.database.close();
+    },
+  };
+}
+
+/** Checks how many runs at once: a whole number from 1 to 10000. */
+export function checkConcurrency(concurrency: number | undefined): number | undefined {
+  if (
+    concurrency === undefined ||
+    (Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 10_000)
+  )
+    return concurrency;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `concurrency ${String(concurrency)} is not a whole number from 1 to 10000`,
+  );
+}
