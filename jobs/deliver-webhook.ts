@@ -30,9 +30,7 @@ export default defineJob({
   async run(ctx, { url, event, body, id }) {
     const secret = process.env['WEBHOOK_SECRET'];
     if (!secret)
-      throw new Dead(
-        'WEBHOOK_SECRET is not set: set it to the secret that the receiver verifies with, then `tock retry` this run',
-      );
+      throw new Dead("WEBHOOK_SECRET is not set: set it to the receiver's, then `tock retry` this run");
     // Of the path nothing is ever logged or kept: with many receivers it is a secret.
     const { host } = new URL(url);
     const nowMs = await readClock(ctx.db);
@@ -71,9 +69,8 @@ export default defineJob({
 
 /** The database's time: hosts may disagree on theirs, and receivers refuse a stamp that is minutes off. */
 async function readClock(db: JobContext['db']): Promise<number> {
-  const { rows } = await sql<{ ms: number }>`select extract(epoch from now())::float8 * 1000 as ms`.execute(
-    db,
-  );
+  const query = sql<{ ms: number }>`select extract(epoch from now())::float8 * 1000 as ms`;
+  const { rows } = await query.execute(db);
   return rows[0]?.ms ?? Number.NaN;
 }
 

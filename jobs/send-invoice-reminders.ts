@@ -1,6 +1,7 @@
 // Room: jobs. Reminds customers of unpaid invoices: 1, 8 and 15 days after they were due, once each.
 // In: the table `invoices` beside Tock's own; SMTP_URL, MAIL_FROM, OUTBOX_DIR. Out: sent, skipped, refused.
-// Each mail and its mark in the ledger are one transaction, so that a crash in between mails no one twice.
+// Each mail and its ledger row are one transaction: a crash after the commit mails no one twice, and one between
+// the mail and the commit repeats it under the same Message-ID.
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
 import { Dead, defineJob, type JobContext } from '../src/index.js';
@@ -84,8 +85,7 @@ export default defineJob({
       }
       ctx.progress((index + 1) / overdue.length, number);
     }
-    if (deferred.length > 0)
-      throw new Error(`the mail server put off ${deferred.length} reminders: ${deferred.join(', ')}`);
+    if (deferred.length > 0) throw new Error(`the mail server put off ${deferred.join(', ')}`);
     return output;
   },
 });
@@ -105,10 +105,10 @@ async function findOverdue(db: Kysely<Tables>, today: string, days: number): Pro
   } catch (error) {
     // undefined_table, undefined_column
     if (!['42P01', '42703'].includes((error as { code?: string }).code ?? '')) throw error;
-    throw new Dead(
-      `the database has no table invoices as this job knows it; create it, or take the job out of jobs/index.ts:\n\n${DDL}`,
-      { cause: error },
-    );
+    const mend = 'create it as follows, or take the job out of jobs/index.ts';
+    throw new Dead(`the database has no table invoices as this job knows it; ${mend}:\n\n${DDL}`, {
+      cause: error,
+    });
   }
 }
 

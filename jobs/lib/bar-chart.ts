@@ -62,7 +62,7 @@ export function drawStackedBars(chart: BarChart): string {
 }
 
 /** Makes any text safe inside XML: markup is escaped, what XML cannot hold becomes U+FFFD. */
-export function escapeXml(value: string): string {
+function escapeXml(value: string): string {
   return value
     .replace(/[\p{Cs}\uFFFE\uFFFF]|[^\P{Cc}\t\n\r]/gu, '\uFFFD')
     .replaceAll('&', '&amp;')

@@ -50,7 +50,7 @@ function bad(message: string): TockError {
 
 function checkSchema(name: string, schema: unknown): void {
   if (schema === undefined) return;
-  const standard = (schema as { '~standard'?: { validate?: unknown } } | null)?.['~standard'];
+  const standard = (schema)?.['~standard'];
   if (typeof standard?.validate !== 'function') {
     throw bad(
       `the payload of job ${name} is not a Standard Schema; use zod 3.24+, valibot 1, arktype 2 or another that implements it`,
@@ -80,7 +80,7 @@ function callerFile(): string | null {
   for (const line of lines) {
     const file = /(?:\(|at (?:async )?)((?:file:\/\/)?[^()\s][^()]*?):\d+:\d+\)?$/.exec(line)?.[1];
     if (file && !HERE.test(file) && !file.startsWith('node:'))
-      return decodeURI(file.replace(/^file:\/\//, ''));
+      return file.startsWith('file://') ? decodeURIComponent(file.slice('file://'.length)) : file;
   }
   return null;
 }

@@ -1,6 +1,7 @@
 // Room: model. Durations as people write them.
 // In: '30s', '5m', '1h30m', '1d', ISO 8601 ('PT5M'), or a number of milliseconds. Out: whole milliseconds.
 import { TockError } from './errors.js';
+import { quote } from './names.js';
 
 /** A duration: `'30s'`, `'1h30m'`, `'1d'`, ISO 8601 such as `'PT5M'`, or a number of milliseconds. */
 export type Duration = string | number;
@@ -13,8 +14,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 604_800_000,
 };
-/** A hundred years: longer than any wait that is meant. */
-export const MAX_DURATION_MS = 100 * 366 * 86_400_000;
+/** Thirty years: longer than any wait that is meant, and less than the 1e12 of a wrong unit. */
+export const MAX_DURATION_MS = 30 * 366 * 86_400_000;
 
 const WORDS = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
 const WORD = /(\d+(?:\.\d+)?)(ms|[smhdw])/g;
@@ -26,14 +27,14 @@ const ISO = /^P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d
  * A day is 24 hours and a week seven days; months and years are refused, because they have no fixed length.
  *
  * @param what names the option in the error message
- * @throws TockError TOCK_BAD_DURATION when it is not a duration, negative, or over a hundred years
+ * @throws TockError TOCK_BAD_DURATION when it is not a duration, negative, or over thirty years
  */
 export function parseDuration(value: Duration, what = 'duration'): number {
   const ms = typeof value === 'number' ? value : readText(value);
   if (!Number.isFinite(ms) || ms < 0 || ms > MAX_DURATION_MS) {
     throw new TockError(
       'TOCK_BAD_DURATION',
-      `${what} ${show(value)} is not a duration between 0 and 100 years; write it as 30s, 5m, 1h30m, 1d, PT5M or in milliseconds`,
+      `${what} ${quote(value)} is not a duration between 0 and 30 years; write it as 30s, 5m, 1h30m, 1d, PT5M or in milliseconds`,
     );
   }
   return Math.round(ms);
@@ -61,16 +62,13 @@ function readText(value: unknown): number {
   );
 }
 
-function show(value: unknown): string {
-  return typeof value === 'string' ? `"${value.slice(0, 40)}"` : String(value);
-}
-
 /** Writes milliseconds as a person would: `250ms`, `4.2s`, `3m 20s`, `5h 2m`, `3d 4h`. */
 export function formatDuration(ms: number): string {
   if (!Number.isFinite(ms)) return '-';
   if (ms < 0) return `-${formatDuration(-ms)}`;
-  if (ms < 1000) return `${Math.round(ms)}ms`;
-  if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))}s`;
+  // The bounds are where rounding would give 1000ms and 60s.
+  if (ms < 999.5) return `${Math.round(ms)}ms`;
+  if (ms < 59_950) return `${Number((ms / 1000).toFixed(1))}s`;
   const seconds = Math.round(ms / 1000);
   const parts: readonly (readonly [number, string])[] = [
     [Math.floor(seconds / 86_400), 'd'],

@@ -84,5 +84,10 @@ export class Dead extends Error {
  * may have two copies of the package, one of Tock's and one that its jobs were compiled with.
  */
 export function isSteering(error: unknown, kind: 'tock.retry-later' | 'tock.cancel' | 'tock.dead'): boolean {
-  return error instanceof Error && (error as { kind?: unknown }).kind === kind;
+  try {
+    return error instanceof Error && (error as { kind?: unknown }).kind === kind;
+  } catch {
+    // A hostile getter or proxy steers nothing.
+    return false;
+  }
 }

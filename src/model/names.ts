@@ -47,6 +47,7 @@ export function isStorable(text: string): boolean {
 
 /** A value as an error message may show it: short, on one line. */
 export function quote(value: unknown): string {
+  if (typeof value === 'function') return 'a function';
   if (typeof value !== 'string')
     return value === null || typeof value !== 'object' ? String(value) : 'an object';
   const short = value.length > 60 ? `${value.slice(0, 57)}…` : value;

@@ -60,7 +60,7 @@ function copyObject(value: object, path: string, depth: number): Json {
     return value.toISOString();
   }
   if (Array.isArray(value))
-    return value.map((element, index) => copy(element, `${path}[${index}]`, depth + 1));
+    return Array.from(value, (element, index) => copy(element, `${path}[${index}]`, depth + 1));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
     throw bad(

@@ -68,13 +68,14 @@ export interface Plan {
  * When the clock was set back nothing is due and nothing changes.
  */
 export function planOccurrences(schedule: CompiledSchedule, definition: Planned, now: number): Plan {
-  const due = dueOccurrences(schedule, definition, now);
+  // The database's clock has microseconds; occurrences are whole seconds, and `now + 1` below means the next one.
+  const due = dueOccurrences(schedule, definition, Math.floor(now));
   if (due === null) {
     return {
       runs: [],
       skips: [],
       cursor: definition.cursor,
-      nextAt: schedule.next(definition.cursor),
+      nextAt: definition.remaining === 0 ? null : schedule.next(definition.cursor),
       remaining: definition.remaining,
     };
   }

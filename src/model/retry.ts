@@ -48,7 +48,7 @@ export function backoffMs(policy: RetryPolicy, attempt: number, error: unknown, 
   const base = parseDuration(policy.base ?? DEFAULT_BASE);
   const max = parseDuration(policy.max ?? DEFAULT_MAX);
   const jitter = policy.jitter ?? DEFAULT_JITTER;
-  // 2^40 × any base is over any cap; the bound keeps the power finite.
+  // 2^40 × any base but 0 is over any cap; the bound keeps the power finite.
   const factor = { fixed: 1, linear: attempt, exponential: 2 ** Math.min(attempt - 1, 40) }[backoff];
   const wait = Math.min(base * factor, max);
   return Math.round(wait * (1 - jitter + 2 * jitter * random));

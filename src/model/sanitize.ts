@@ -1,6 +1,7 @@
 // Room: model. Makes whatever a handler throws or returns fit to be stored: no NUL, no lone surrogate, no secret, bounded.
 // In: any value, hostile ones included. Out: an error entry, or JSON.
 import type { Json } from './job.js';
+import { isStorable } from './names.js';
 
 /** One failed attempt, as `job_runs.errors` keeps it. */
 export interface ErrorEntry {
@@ -15,6 +16,8 @@ export interface ErrorEntry {
 const MOST_MESSAGE = 4000;
 const MOST_STACK = 8000;
 const MOST_NAME = 200;
+/** What is cut off is searched for passwords this far. */
+const LONGEST_SECRET = 2000;
 /** An output larger than this is left out, with a note in its place. */
 export const MOST_OUTPUT_BYTES = 1024 * 1024;
 
@@ -41,9 +44,7 @@ export function describeOutput(value: unknown): Json | null {
     if (Buffer.byteLength(text) > MOST_OUTPUT_BYTES)
       return note(`the output of ${text.length} characters is too large to keep`);
     // Escaped NULs and lone surrogates are legal JSON, but PostgreSQL refuses them.
-    return JSON.parse(text, (_key, part: unknown) =>
-      typeof part === 'string' ? storable(part) : part,
-    ) as Json;
+    return JSON.parse(text, (_key, part: unknown) => storablePart(part)) as Json;
   } catch (error) {
     return note(`the output cannot be kept as JSON: ${describeError(error, 0).message}`);
   }
@@ -75,19 +76,29 @@ function cleanOrNull(text: string | null, most: number): string | null {
 }
 
 function clean(text: string, most: number): string {
-  // Cut first: a message of 10 MB must not be searched whole.
-  const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
-  return redact(storable(cut));
+  // A message of 10 MB must not be searched whole; but a password must not be cut before it is found.
+  const told = redact(storable(text.slice(0, most + LONGEST_SECRET)));
+  return told.length > most ? `${told.slice(0, most - 1)}…`.toWellFormed() : told;
+}
+
+/** One value of parsed JSON, made storable: a text, or an object with a key that is not. */
+function storablePart(part: unknown): unknown {
+  if (typeof part === 'string') return storable(part);
+  if (typeof part !== 'object' || part === null || Object.keys(part).every(isStorable)) return part;
+  return Object.fromEntries(Object.entries(part).map(([key, value]) => [storable(key), value]));
 }
 
 function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD').toWellFormed();
 }
 
-const DSN_PASSWORD = /([a-z][a-z0-9+.-]*:\/\/[^\s:/@]*:)[^\s/]*(@)/gi;
-const KEYWORD_PASSWORD = /(password=)('[^']*'|[^\s;&]+)/gi;
+// The look-behind keeps the search linear. A quote before , : } ] or the end closes a JSON text: a line of a log is
+// redacted as a whole and must stay JSON.
+const DSN_PASSWORD =
+  /((?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s:/@"]*:)(?:[^\s/"]|"(?![,:}\]]|$))*(@)/gi;
+const KEYWORD_PASSWORD = /(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|(?:[^\s;&"]|"(?![,:}\]]|$))+)/gi;
 
-/** Takes passwords out of connection strings in a text. */
+/** Takes passwords out of connection strings in a text, or in a line of JSON. */
 export function redact(text: string): string {
   return text.replace(DSN_PASSWORD, '$1***$2').replace(KEYWORD_PASSWORD, '$1***');
 }

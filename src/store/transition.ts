@@ -170,7 +170,7 @@ const APPENDED_ERRORS = (errors: string, entry: string) => `case when ${entry} i
   else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 1 else ${errors} end) || ${entry} end`;
 /** The time of the failure is the database's. */
 const DATED = (entry: string) =>
-  `jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || ${entry}`;
+  `(jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || ${entry})`;
 
 // DELETE and INSERT, not an UPDATE of the partition key: a row that an UPDATE moves makes a concurrent locker
 // fail ("tuple to be locked was already moved to another partition"), a deleted one is skipped.

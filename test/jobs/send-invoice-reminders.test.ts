@@ -214,7 +214,7 @@ describe('send-invoice-reminders', () => {
   it('fails the attempt for an address that is put off, after all the others', async () => {
     await addFive();
     inbox.answer('a1@example.com', 451);
-    await expect(remind()).rejects.toThrow('put off 1 reminders: A1');
+    await expect(remind()).rejects.toThrow('put off A1');
     expect(recipients()).toEqual(FIVE.slice(1));
     inbox.answer('a1@example.com', 0);
     await remind({ attempt: 2 });

@@ -129,13 +129,13 @@ describe('weekly-run-report', () => {
     vi.resetModules();
     const { default: job } = await import('../../jobs/weekly-run-report.js');
     expect(job.schedule?.timezone).toBe('Pacific/Auckland');
-    // 11:00 UTC is past midnight there.
+    // 11:00 UTC is midnight there: the interval ends with the 8th.
     const dataInterval = {
       start: new Date('2026-03-01T11:00:00Z'),
-      end: new Date('2026-03-08T11:00:00.001Z'),
+      end: new Date('2026-03-08T11:00:00Z'),
     };
     const { output } = await harness.runHandler(job, undefined, { dataInterval, scheduler: reporting });
-    expect((output as { markdown: string }).markdown).toMatch(/run-report-2026-03-09\.md$/);
+    expect((output as { markdown: string }).markdown).toMatch(/run-report-2026-03-08\.md$/);
   });
 
   it('mails the report once per run, with the chart attached', async () => {

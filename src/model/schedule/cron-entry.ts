@@ -16,7 +16,10 @@ const HASH = /^H(?:\((\d+)-(\d+)\))?$/;
  * @returns the entry, with the bounds of a bare `H` written out
  */
 export function checkEntry(rule: CronFieldRule, entry: string, listed: boolean, refuse: Refuse): string {
-  if (entry === '') refuse(listed ? 'has an empty entry; remove the comma that is too many' : 'is empty');
+  if (entry === '')
+    refuse(
+      listed ? 'has an empty entry; remove the comma that is too many, or the space after it' : 'is empty',
+    );
   if (/\+|^-|[-/,#(]-/.test(entry)) refuse(`has a sign; write ${bounds(rule)} without one`);
   if (/\d\.|\.\d/.test(entry) && !entry.includes('#'))
     refuse(`has a fraction; write whole numbers, ${bounds(rule)}`);

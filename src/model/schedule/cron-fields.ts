@@ -4,8 +4,10 @@
 import { type CronExpression, CronExpressionParser } from 'cron-parser';
 import { badSchedule, show } from './bad-schedule.js';
 import { type Bits60, bits, bits60 } from './bits.js';
-import { type CronText, readCronText } from './cron-text.js';
+import { monthLength } from './calendar.js';
+import { type CronText, type FieldText, readCronText } from './cron-text.js';
 import { createLru } from './lru.js';
+import { isPastMonthEnd } from './never-comes.js';
 
 /** An expression, ready to be walked. Bit n stands for the value n; in `days`, bit n stands for the day n + 1. */
 export interface CronFields {
@@ -46,7 +48,9 @@ export function readCron(expression: string, seed?: string): CronFields {
   const key = HASHED.test(expression) ? `${expression}\n${seed ?? ''}` : expression;
   const known = cache.get(key);
   if (known) return known;
-  const fields = expand(readCronText(expression), expression, seed);
+  const text = readCronText(expression);
+  if (isPastMonthEnd(text)) throw neverComes(text, expression);
+  const fields = expand(text, expression, seed);
   cache.set(key, fields);
   return fields;
 }
@@ -89,34 +93,40 @@ function expand(text: CronText, expression: string, seed: string | undefined): C
   const minutes = new Set<number>();
   const hours = new Set<number>();
   const { second, minute, hour, dayOfMonth, weekday } = text;
-  const lists = [second.entries, minute.entries, hour.entries, dayOfMonth.entries, weekday.entries] as const;
-  const rows = Math.max(...lists.map(list => list.length));
+  const dayRows = Math.max(dayOfMonth.entries.length, weekday.entries.length);
+  const rows = Math.max(dayRows, second.entries.length, minute.entries.length, hour.entries.length);
   for (let row = 0; row < rows; row++) {
-    // A shorter list repeats its last entry: sets do not mind.
-    const [s, m, h, d, w] = lists.map(list => list[Math.min(row, list.length - 1)] ?? '*') as [
-      string,
-      string,
-      string,
-      string,
-      string,
-    ];
-    const { fields } = parseRow([s, m, h, d, '*', w], seed);
+    const { fields } = parseRow(
+      [
+        entryAt(second, row),
+        entryAt(minute, row),
+        entryAt(hour, row),
+        entryAt(dayOfMonth, row),
+        '*',
+        entryAt(weekday, row),
+      ],
+      seed,
+    );
     for (const value of fields.second.values) seconds.add(value);
     for (const value of fields.minute.values) minutes.add(value);
     for (const value of fields.hour.values) hours.add(value);
-    addDays(days, fields);
+    if (row < dayRows) addDays(days, fields);
+    // A long list of minutes need not be read to be refused.
+    if (row === dayRows - 1 && !everComes(months, daysOf(text, days))) throw neverComes(text, expression);
   }
-  const and = dayOfMonth.text.startsWith('*') || weekday.text.startsWith('*');
-  const result: CronFields = {
+  return {
     seconds: bits60(seconds),
     minutes: bits60(minutes),
     hours: bits(hours),
     months: bits(months),
-    days: dayMasks(days, and),
+    days: daysOf(text, days),
     everyHour: bits(hours) === ALL_HOURS,
   };
-  if (!everComes(result)) throw neverComes(text, expression);
-  return result;
+}
+
+/** A shorter list repeats its last entry: sets do not mind. */
+function entryAt({ entries }: FieldText, row: number): string {
+  return entries[Math.min(row, entries.length - 1)] ?? '*';
 }
 
 function parseRow(row: Row, seed: string | undefined): CronExpression {
@@ -143,7 +153,9 @@ function addDays(days: Days, fields: CronExpression['fields']): void {
   days.nth = fields.dayOfWeek.nthDay;
 }
 
-function dayMasks(days: Days, and: boolean): Int32Array {
+/** By the length of a month and the weekday of its first day, as {@link dayMask} reads it. */
+function daysOf({ dayOfMonth, weekday }: CronText, days: Days): Int32Array {
+  const and = dayOfMonth.text.startsWith('*') || weekday.text.startsWith('*');
   const masks = new Int32Array(28);
   for (let length = 28; length <= 31; length++) {
     for (let first = 0; first < 7; first++) {
@@ -163,15 +175,13 @@ function dayMasks(days: Days, and: boolean): Int32Array {
 }
 
 /** Every month begins on every weekday in some year, leap years too: so the masks tell whether a day ever matches. */
-function everComes(fields: CronFields): boolean {
-  const lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-  return lengths.some((length, index) => {
-    if (((fields.months >>> (index + 1)) & 1) === 0) return false;
-    const longest = length === 28 ? 29 : length;
-    for (let first = 0; first < 7; first++) {
-      if (dayMask(fields, length, first) !== 0 || dayMask(fields, longest, first) !== 0) return true;
-    }
-    return false;
+function everComes(months: ReadonlySet<number>, days: Int32Array): boolean {
+  return [...months].some(month => {
+    // 2001 and 2000: February with 28 days and with 29.
+    const lengths = [monthLength(2001, month), monthLength(2000, month)];
+    return lengths.some(length =>
+      days.subarray((length - 28) * 7, (length - 27) * 7).some(mask => mask !== 0),
+    );
   });
 }
 

@@ -7,6 +7,12 @@ const SHORT_NAMES =
   'CET CST6CDT Cuba EET EST EST5EDT Egypt Eire GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT UTC Universal W-SU WET Zulu';
 /** The zones without a `/` that are in the IANA database. Intl knows more (PST, IST): PostgreSQL does not. */
 const SHORT: ReadonlySet<string> = new Set(SHORT_NAMES.toLowerCase().split(' '));
+/** The regions of the IANA database. Intl knows one more (SystemV). */
+const REGIONS: ReadonlySet<string> = new Set(
+  'africa america antarctica arctic asia atlantic australia brazil canada chile etc europe indian mexico pacific us'.split(
+    ' ',
+  ),
+);
 const OFFSET = /^(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?$/i;
 const LONGEST = 64;
 
@@ -26,8 +32,8 @@ function isZone(name: string): boolean {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name) || name.length > LONGEST) return false;
   const lower = name.toLowerCase();
   if (!lower.includes('/')) return SHORT.has(lower);
-  // Old names that ICU keeps, unknown to PostgreSQL.
-  if (lower.startsWith('systemv/') || lower === 'us/pacific-new' || lower === 'etc/unknown') return false;
+  // US/Pacific-New: an old name that ICU keeps and PostgreSQL does not.
+  if (!REGIONS.has(lower.slice(0, lower.indexOf('/'))) || lower === 'us/pacific-new') return false;
   try {
     return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone !== '';
   } catch {
@@ -65,7 +71,9 @@ function nearest(text: string): string | undefined {
   let least = 3;
   for (const name of names) {
     if (Math.abs(name.length - wanted.length) >= least) continue;
-    const steps = editDistance(name.toLowerCase(), wanted);
+    const lower = name.toLowerCase();
+    if (lower[0] !== wanted[0]) continue;
+    const steps = editDistance(lower, wanted);
     if (steps < least) [best, least] = [name, steps];
   }
   return best;

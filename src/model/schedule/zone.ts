@@ -45,7 +45,7 @@ export function findZone(name: unknown): Zone {
   const known = typeof name === 'string' ? zones.get(name) : undefined;
   if (known) return known;
   checkZoneName(name);
-  const zone = formatOf(name).resolvedOptions().timeZone === 'UTC' ? utc(name) : createZone(name);
+  const zone = /^(?:etc\/)?utc$/i.test(name) ? utc(name) : createZone(name);
   zones.set(name, zone);
   return zone;
 }

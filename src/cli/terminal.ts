@@ -1,0 +1,111 @@
+// Shell: cli. What reaches the terminal: colours where they are wanted, text that cannot command it, pipes that may close.
+// In: text from anywhere. Out: text that is safe to print, cut to a width.
+import { stripVTControlCharacters } from 'node:util';
+import type { RunStatus } from '../model/states.js';
+
+const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35, cyan: 36, grey: 90 } as const;
+export type Colour = keyof typeof CODES;
+
+export const STATUS_COLOURS: Readonly<Record<RunStatus, Colour | null>> = {
+  queued: null,
+  running: 'cyan',
+  failed: 'yellow',
+  succeeded: 'green',
+  dead: 'red',
+  cancelled: 'magenta',
+  skipped: 'grey',
+};
+
+/** Whether a stream gets colours: NO_COLOR says no, FORCE_COLOR says yes, else terminals do. */
+export function hasColours(stream: NodeJS.WriteStream): boolean {
+  const { NO_COLOR: no, FORCE_COLOR: force, TERM: term } = process.env;
+  if (no) return false;
+  if (force !== undefined && force !== '') return force !== '0' && force !== 'false';
+  return stream.isTTY && term !== 'dumb';
+}
+
+/** Colours a text, where standard output (or the given stream) has colours. */
+export function paint(colour: Colour | null, text: string, stream: NodeJS.WriteStream = process.stdout): string {
+  return colour === null || text === '' || !hasColours(stream)
+    ? text
+    : `\u001B[${CODES[colour]}m${text}\u001B[0m`;
+}
+
+export function paintStatus(status: RunStatus): string {
+  return paint(STATUS_COLOURS[status], status);
+}
+
+// Besides the control characters: what turns the direction of text around, and what Unicode takes for a line's end.
+// oxlint-disable-next-line no-control-regex
+const CONTROLS = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
+
+/** A text of several lines without anything that could command a terminal. */
+export function cleanBlock(text: string): string {
+  const lines = stripVTControlCharacters(text).replace(/\r\n?/g, '\n').replaceAll('\t', '  ');
+  return lines.replace(CONTROLS, '').toWellFormed();
+}
+
+/** The same on one line. */
+export function cleanLine(text: string): string {
+  return cleanBlock(text).replace(/\s*\n\s*/g, ' ').trim();
+}
+
+const WIDE = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u;
+const ZERO = /\p{Mn}|\p{Me}|\u200D|\uFE0F/u;
+
+function widthOfChar(char: string): number {
+  if (char <= '\u007E') return 1;
+  return ZERO.test(char) ? 0 : WIDE.test(char) ? 2 : 1;
+}
+
+/** How many columns of a terminal a text takes, its colours not counted. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const char of stripVTControlCharacters(text)) width += widthOfChar(char);
+  return width;
+}
+
+/** Cuts a text without colours to a width; what was cut is told by `…`. */
+export function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let kept = '';
+  let used = 1;
+  for (const char of text) {
+    used += widthOfChar(char);
+    if (used > width) break;
+    kept += char;
+  }
+  return `${kept.trimEnd()}…`;
+}
+
+/** Columns of the terminal; null where standard output is none: then nothing is cut. */
+export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): number | null {
+  return stream.isTTY ? Math.max(stream.columns || 80, 20) : null;
+}
+
+/** JSON as it is printed: what a terminal might take for a command is escaped, which changes nothing for a parser. */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(
+    CONTROLS,
+    char => (char < ' ' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  );
+}
+
+/** `tock runs | head`: the reader has seen enough. The command still ends what it began, and says nothing of it. */
+export function surviveClosedPipes(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+}
+
+/** Resolves when what was printed has left the process. */
+export async function endOutput(): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (stream.destroyed || stream.writableEnded) continue;
+    await new Promise<void>(resolve => {
+      stream.write('', () => resolve());
+    });
+  }
+}

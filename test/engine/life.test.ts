@@ -1,0 +1,191 @@
+// Engine: one run's life, from the queue to its end, with every move and its fence.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Cancel, Dead, defineJob, RetryLater } from '../../src/index.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+const seen: { runId: string; attempt: number; fence: number }[] = [];
+const fails = defineJob({
+  name: 'fails-twice',
+  payload: z.object({ times: z.number().default(2) }),
+  retry: { maxAttempts: 4, backoff: 'exponential', base: '10s', jitter: 0 },
+  run(ctx, { times }) {
+    seen.push({ runId: ctx.runId, attempt: ctx.attempt, fence: ctx.fence });
+    if (ctx.attempt <= times) throw new Error(`attempt ${ctx.attempt} failed`);
+    return { attempt: ctx.attempt };
+  },
+});
+const echo = defineJob({ name: 'echo', run: (ctx, payload) => ({ payload, key: ctx.idempotencyKey, trigger: ctx.trigger }) });
+const steers = defineJob({
+  name: 'steers',
+  payload: z.object({ how: z.enum(['later', 'cancel', 'dead', 'null', 'nul', 'huge', 'hostile']) }),
+  retry: { maxAttempts: 2, base: '10s', jitter: 0 },
+  run(_ctx, { how }) {
+    if (how === 'later') throw new RetryLater('3m', 'the other side is closed');
+    if (how === 'cancel') throw new Cancel('nobody needs it');
+    if (how === 'dead') throw new Dead('there is no such account');
+    if (how === 'nul') throw new Error('a \0 in \ud800 the middle');
+    if (how === 'huge') throw new Error('x'.repeat(10_000_000));
+    if (how === 'hostile') throw Object.defineProperty(new Error(''), 'message', { get: () => { throw new Error('trap'); } });
+    throw null;
+  },
+});
+const returns = defineJob({
+  name: 'returns',
+  run: () => ({ text: 'a \0 and \ud800', when: new Date(0), big: { n: 1 } }),
+});
+const returnsBigint = defineJob({ name: 'returns-bigint', run: () => 10n });
+const sleeps = defineJob({
+  name: 'sleeps',
+  timeout: '50ms',
+  retry: { maxAttempts: 1 },
+  run: ctx => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))),
+});
+const deaf = defineJob({ name: 'deaf', timeout: '50ms', retry: { maxAttempts: 1 }, run: () => new Promise(() => undefined) });
+
+let test: TestTock;
+beforeAll(async () => {
+  test = await openTestTock([fails, echo, steers, returns, returnsBigint, sleeps, deaf], { grace: '50ms' });
+  await test.setClock('2026-03-01T12:00:00Z');
+});
+afterAll(() => test.close());
+
+const place = async (id: string) =>
+  (await test.sql<{ place: string }>(`select (select relname from pg_class where oid = r.tableoid) as place from tock.job_runs r where id = $1`, [id]))[0]?.place;
+
+describe('a run', () => {
+  it('is executed once, keeps its output, and moves to the month in which it ended', async () => {
+    const id = await test.tock.enqueue(echo, { a: 1 }, { key: 'echo:1' });
+    const summary = await test.tock.tick();
+    expect(summary.executed).toMatchObject({ claimed: 1, succeeded: 1 });
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      status: 'succeeded',
+      attempts: 1,
+      fence: 1,
+      output: { payload: { a: 1 }, key: 'echo:1', trigger: 'api' },
+      finishedAt: new Date('2026-03-01T12:00:00Z'),
+      errors: [],
+    });
+    expect(await place(id)).toMatch(/^job_runs_finished_/);
+  });
+
+  it('fails twice with growing waits, keeps an error per attempt, and then succeeds', async () => {
+    const id = await test.tock.enqueue(fails, {});
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'failed', attempts: 1, runAt: new Date('2026-03-01T12:00:10Z'), lockedBy: null });
+    await test.advance('9s');
+    expect((await test.tock.tick()).executed.claimed).toBe(0);
+    await test.advance('1s');
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'failed', attempts: 2, runAt: new Date('2026-03-01T12:00:30Z') });
+    await test.advance('20s');
+    await test.tock.tick();
+    const run = await test.tock.runs.get(id);
+    expect(run).toMatchObject({ status: 'succeeded', attempts: 3, output: { attempt: 3 } });
+    expect(run?.errors).toMatchObject([
+      { attempt: 1, name: 'Error', message: 'attempt 1 failed', at: '2026-03-01T12:00:00.000Z' },
+      { attempt: 2, name: 'Error', message: 'attempt 2 failed', at: '2026-03-01T12:00:10.000Z' },
+    ]);
+    expect(seen.filter(each => each.runId === id).map(each => each.fence)).toEqual([1, 2, 3]);
+  });
+
+  it('is dead after its last attempt, and an operator can retry it with a higher fence', async () => {
+    const id = await test.tock.enqueue(fails, { times: 99 }, { maxAttempts: 1 });
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', attempts: 1 });
+    const again = await test.tock.runs.retry(id, { attempts: 1 });
+    expect(again).toMatchObject({ status: 'queued', attempts: 1, maxAttempts: 2, fence: 2, generation: 2, finishedAt: null });
+    await test.tock.tick();
+    const run = await test.tock.runs.get(id);
+    expect(run).toMatchObject({ status: 'dead', attempts: 2, fence: 3 });
+    expect(run?.errors).toHaveLength(2);
+    await expect(test.tock.runs.retry((await test.tock.enqueue(echo)) as string)).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
+    await test.tock.tick();
+  });
+
+  it('heeds RetryLater, Cancel and Dead', async () => {
+    const [later, cancel, dead] = await test.tock.enqueueMany(
+      (['later', 'cancel', 'dead'] as const).map(how => ({ job: steers, payload: { how } })),
+    );
+    const { at } = await test.tock.status();
+    await test.tock.tick();
+    expect(await test.tock.runs.get(later ?? '')).toMatchObject({
+      status: 'failed',
+      runAt: new Date(at.getTime() + 180_000),
+      errors: [{ message: 'the other side is closed' }],
+    });
+    expect(await test.tock.runs.get(cancel ?? '')).toMatchObject({ status: 'cancelled', errors: [{ message: 'nobody needs it' }] });
+    expect(await test.tock.runs.get(dead ?? '')).toMatchObject({ status: 'dead', attempts: 1, errors: [{ name: 'Dead', message: 'there is no such account' }] });
+  });
+
+  it.each(['null', 'nul', 'huge', 'hostile'] as const)('keeps an error for whatever is thrown: %s', async how => {
+    const id = await test.tock.enqueue(steers, { how });
+    await test.tock.tick();
+    const run = await test.tock.runs.get(id);
+    expect(run?.status).toBe('failed');
+    expect(run?.errors).toHaveLength(1);
+    expect(run?.errors[0]?.message.length).toBeLessThanOrEqual(4000);
+  });
+
+  it('keeps an output that PostgreSQL could not store as it is', async () => {
+    const id = await test.tock.enqueue(returns);
+    const other = await test.tock.enqueue(returnsBigint);
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { text: 'a \uFFFD and \uFFFD', when: '1970-01-01T00:00:00.000Z' } });
+    expect(await test.tock.runs.get(other)).toMatchObject({ status: 'succeeded', output: { outputLeftOut: expect.stringContaining('BigInt') } });
+  });
+
+  it('ends dead when it takes longer than its timeout, be its handler deaf or not', async () => {
+    const ids = await test.tock.enqueueMany([{ job: sleeps }, { job: deaf }]);
+    await test.tock.tick();
+    for (const id of ids) expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', errors: [{ code: 'TOCK_TIMEOUT' }] });
+  });
+
+  it('fails with a clear error when its payload does not fit the schema, before the handler', async () => {
+    const [row] = await test.sql<{ id: string }>(`select tock.enqueue('steers', '{"how":"sideways"}') as id`);
+    await test.tock.tick();
+    const run = await test.tock.runs.get(row?.id ?? '');
+    expect(run).toMatchObject({ status: 'failed', errors: [{ code: 'TOCK_BAD_PAYLOAD', message: expect.stringContaining('how') }] });
+  });
+
+  it('of a job that nobody knows fails with backoff and ends dead, and the tick goes on', async () => {
+    const [row] = await test.sql<{ id: string }>(`select tock.enqueue('gone', max_attempts => 2) as id`);
+    const id = row?.id ?? '';
+    const other = await test.tock.enqueue(echo);
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'failed', errors: [{ code: 'TOCK_UNKNOWN_JOB' }] });
+    expect(await test.tock.runs.get(other)).toMatchObject({ status: 'succeeded' });
+    await test.advance('2h');
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', attempts: 2 });
+  });
+});
+
+describe('cancel', () => {
+  it('ends a queued run at once and leaves nothing to execute', async () => {
+    const id = await test.tock.enqueue(echo, {}, { delay: '1h' });
+    expect(await test.tock.runs.cancel(id, { reason: 'a mistake' })).toMatchObject({ status: 'cancelled', skipReason: 'a mistake', attempts: 0 });
+    await expect(test.tock.runs.cancel(id)).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
+    await expect(test.tock.runs.cancel('999999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
+    expect(await test.tock.runs.retry(id)).toMatchObject({ status: 'queued', generation: 2 });
+    await test.tock.tick();
+  });
+
+  it('aborts the signal of a running one', async () => {
+    let begun = false;
+    const waits = defineJob({
+      name: 'waits',
+      run: ctx => {
+        begun = true;
+        return new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)));
+      },
+    });
+    const other = test.another({ jobs: [waits], lease: '2s', heartbeat: '50ms' });
+    const id = await other.enqueue(waits);
+    const ticking = other.tick();
+    await until(async () => begun, 'the handler to begin');
+    expect(await test.tock.runs.cancel(id)).toMatchObject({ status: 'running' });
+    expect((await ticking).executed).toMatchObject({ cancelled: 1 });
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled' });
+  });
+});

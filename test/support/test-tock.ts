@@ -1,0 +1,70 @@
+// Room: test support. A migrated Tock on a database of its own, with a clock that the test sets.
+// In: jobs and options. Out: the Tock, plain SQL beside it, and the hands of the clock.
+import pg from 'pg';
+import { parseDuration } from '../../src/model/duration.js';
+import type { AnyJob } from '../../src/model/job.js';
+import { createTock, type Tock, type TockOptions } from '../../src/tock.js';
+import { createTestDatabase } from './embedded-database.js';
+
+export interface TestTock {
+  readonly tock: Tock;
+  readonly url: string;
+  /** Runs one statement on a connection of its own. */
+  readonly sql: <Row = Record<string, unknown>>(text: string, values?: unknown[]) => Promise<Row[]>;
+  /** Makes time stand still at an instant. Null lets it run again. */
+  readonly setClock: (instant: string | null) => Promise<void>;
+  /** Moves a standing clock on. */
+  readonly advance: (duration: string) => Promise<void>;
+  /** Another Tock on the same database, such as a second host, or a newer version of the code. */
+  readonly another: (options?: Partial<TockOptions>) => Tock;
+  readonly close: () => Promise<void>;
+}
+
+/** Opens a Tock for a test: silent, short leases unless told otherwise. */
+export async function openTestTock(jobs: readonly AnyJob[] = [], options: Partial<TockOptions> = {}): Promise<TestTock> {
+  const database = await createTestDatabase();
+  const pool = new pg.Pool({ connectionString: database.url, max: 4 });
+  pool.on('error', () => undefined);
+  const opened: Tock[] = [];
+  const another = (more: Partial<TockOptions> = {}) => {
+    const tock = createTock({ connectionString: database.url, jobs, logger: false, ...options, ...more });
+    opened.push(tock);
+    return tock;
+  };
+  const tock = another();
+  await tock.migrate();
+  const schema = options.schema ?? 'tock';
+  const sql = async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];
+  await sql(`create table ${schema}.test_clock (at timestamptz)`);
+  await sql(`insert into ${schema}.test_clock values (null)`);
+  await sql(`create or replace function ${schema}.now() returns timestamptz language sql stable
+    as $$ select coalesce((select at from ${schema}.test_clock), statement_timestamp()) $$`);
+  return {
+    tock,
+    url: database.url,
+    sql,
+    another,
+    setClock: async instant => {
+      await sql(`update ${schema}.test_clock set at = $1`, [instant]);
+    },
+    advance: async duration => {
+      await sql(`update ${schema}.test_clock set at = at + $1 * interval '1 millisecond'`, [parseDuration(duration)]);
+    },
+    close: async () => {
+      await Promise.all(opened.map(each => each.close()));
+      await pool.end();
+      await database.drop();
+    },
+  };
+}
+
+/** Resolves when `check` gives something other than null, undefined or false; looks again until `withinMs` is over. */
+export async function until<T>(check: () => Promise<T | null | undefined | false>, what: string, withinMs = 40_000): Promise<T> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const found = await check();
+    if (found !== null && found !== undefined && found !== false) return found;
+    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+}
