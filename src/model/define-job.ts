@@ -48,9 +48,12 @@ function bad(message: string): TockError {
   return new TockError('TOCK_BAD_JOB', message);
 }
 
-function checkSchema(name: string, schema: unknown): void {
+function checkSchema(
+  name: string,
+  schema: { readonly '~standard'?: { readonly validate?: unknown } } | null | undefined,
+): void {
   if (schema === undefined) return;
-  const standard = (schema)?.['~standard'];
+  const standard = schema?.['~standard'];
   if (typeof standard?.validate !== 'function') {
     throw bad(
       `the payload of job ${name} is not a Standard Schema; use zod 3.24+, valibot 1, arktype 2 or another that implements it`,

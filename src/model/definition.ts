@@ -65,7 +65,7 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
     dst: schedule?.dst ?? 'once',
     start_at: instant(schedule?.startAt),
     end_at: instant(schedule?.endAt),
-    exclude: (schedule?.exclude ?? []),
+    exclude: schedule?.exclude ?? [],
     overlap: oneOf(OVERLAP_POLICIES, schedule?.overlap ?? 'skip', 'overlap'),
     catchup,
     catchup_window_ms:

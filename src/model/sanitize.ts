@@ -94,8 +94,7 @@ function storable(text: string): string {
 
 // The look-behind keeps the search linear. A quote before , : } ] or the end closes a JSON text: a line of a log is
 // redacted as a whole and must stay JSON.
-const DSN_PASSWORD =
-  /((?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s:/@"]*:)(?:[^\s/"]|"(?![,:}\]]|$))*(@)/gi;
+const DSN_PASSWORD = /((?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s:/@"]*:)(?:[^\s/"]|"(?![,:}\]]|$))*(@)/gi;
 const KEYWORD_PASSWORD = /(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|(?:[^\s;&"]|"(?![,:}\]]|$))+)/gi;
 
 /** Takes passwords out of connection strings in a text, or in a line of JSON. */
