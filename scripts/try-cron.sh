@@ -89,7 +89,7 @@ done
 if [ -z "${DATABASE_URL:-}" ]; then
   node_modules/.bin/esbuild src/environment/embedded-server.ts --bundle --platform=node --format=esm \
     --target=node20 --outfile="$work/server.mjs" --log-level=warning \
-    --banner:js="import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
+    --banner:js="import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
   cat > "$work/hold.mjs" << 'HOLD'
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -160,7 +160,8 @@ done
 cron_runs() {
   local pid
   for file in /run/crond.pid /var/run/crond.pid; do
-    pid=$(tr -cd 0-9 < "$file" 2> /dev/null) || continue
+    [ -r "$file" ] || continue
+    pid=$(tr -cd 0-9 < "$file")
     [ -n "$pid" ] && grep -q '^cron' "/proc/$pid/comm" 2> /dev/null && return 0
   done
   return 1

@@ -1,4 +1,8 @@
 // The front door: everything a project that uses Tock may import.
+
+export type { Daemon, StartOptions } from './daemon.js';
+export type { NewRun } from './engine/enqueue.js';
+export type { TickSummary } from './engine/run-tick.js';
 export { defineJob } from './model/define-job.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
@@ -8,3 +12,6 @@ export type { CatchupPolicy, OverlapPolicy } from './model/policies.js';
 export { nextOccurrence, occurrencesBetween, previousOccurrence } from './model/schedule/occurrences.js';
 export type { Dst, ScheduleSpec } from './model/schedule/spec.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/states.js';
+export type { MigrateResult } from './store/migrate.js';
+export type { DefinitionRecord, RunFilter, RunRecord } from './store/reads.js';
+export { createTock, type TickCallOptions, type Tock, type TockOptions } from './tock.js';

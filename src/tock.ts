@@ -12,7 +12,7 @@ import { createLogger } from './environment/logger.js';
 import { migrationsFolder } from './environment/paths.js';
 import { type Duration, parseDuration } from './model/duration.js';
 import { TockError } from './model/errors.js';
-import type { AnyJob, EnqueueOptions, PayloadOf, QueryClient, SchedulerStatus } from './model/job.js';
+import type { AnyJob, PayloadAndOptions, QueryClient, SchedulerStatus } from './model/job.js';
 import { type Logger, silentLogger } from './model/logger.js';
 import { createRegistry } from './model/registry.js';
 import { openDatabase } from './store/database.js';
@@ -50,19 +50,12 @@ export interface TickCallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A typed job's payload, or anything for a job that is named by text. */
-type PayloadFor<J extends string | AnyJob> = J extends AnyJob ? PayloadOf<J> : unknown;
-
 export interface Tock {
   /**
    * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of the run that has it.
    * With `client` it happens in the caller's transaction.
    */
-  enqueue<J extends string | AnyJob>(
-    job: J,
-    payload?: PayloadFor<J>,
-    options?: EnqueueOptions,
-  ): Promise<string>;
+  enqueue<J extends string | AnyJob>(job: J, ...rest: PayloadAndOptions<J>): Promise<string>;
   /** Enqueues many runs in one statement, all or none; resolves to their ids in order. */
   enqueueMany(runs: readonly NewRun[], options?: { readonly client?: QueryClient }): Promise<string[]>;
   /** Registers, reaps, materializes, then executes until nothing is due or the budget is over. */
@@ -116,7 +109,7 @@ export function createTock(options: TockOptions): Tock {
 
   return {
     jobs: registry.jobs,
-    enqueue: async (job, payload, enqueueOptions) => await enqueue(open(), job, payload, enqueueOptions),
+    enqueue: async (job, ...[payload, enqueueOptions]) => await enqueue(open(), job, payload, enqueueOptions),
     enqueueMany: async (runs, { client } = {}) =>
       (await enqueueAll(open(), runs, client)).map(each => each.id),
     tick: async ({ budget = '50s', ...rest } = {}) =>

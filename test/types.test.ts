@@ -1,10 +1,13 @@
 // Room: test. The types of the public face, held by the compiler: `tsc -p tsconfig.json` checks what is written here.
 // In: jobs with and without a schema. Out: nothing at run time; a type that has changed fails the compilation.
+
+/* oxlint-disable vitest/expect-expect -- the compiler asserts, by `@ts-expect-error` too */
 import type { Kysely, Transaction } from 'kysely';
 import { describe, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 import {
   type AnyJob,
+  type Duration,
   defineJob,
   type Job,
   type JobContext,
@@ -53,13 +56,13 @@ describe('the payload of a job', () => {
   });
 
   it('is what the schema gives, for the handler', () => {
-    expectTypeOf(typed.run).parameter(1).toEqualTypeOf<Output>();
-    expectTypeOf(typed.run).parameter(0).toEqualTypeOf<JobContext>();
+    expectTypeOf<(typeof typed)['run']>().parameter(1).toEqualTypeOf<Output>();
+    expectTypeOf<(typeof typed)['run']>().parameter(0).toEqualTypeOf<JobContext>();
   });
 
   it('is unknown without a schema, for both', () => {
     expectTypeOf<PayloadOf<typeof untyped>>().toBeUnknown();
-    expectTypeOf(untyped.run).parameter(1).toBeUnknown();
+    expectTypeOf<(typeof untyped)['run']>().parameter(1).toBeUnknown();
     defineJob({
       name: 'untyped',
       run(_ctx, payload) {
@@ -73,7 +76,7 @@ describe('the payload of a job', () => {
   it('is never any', () => {
     expectTypeOf<PayloadOf<typeof typed>>().not.toBeAny();
     expectTypeOf<PayloadOf<typeof untyped>>().not.toBeAny();
-    expectTypeOf(typed.run).parameter(1).not.toBeAny();
+    expectTypeOf<(typeof typed)['run']>().parameter(1).not.toBeAny();
   });
 });
 
@@ -135,10 +138,10 @@ describe('the payload of a schedule', () => {
 
 describe('the handler', () => {
   it('may return a value or a promise of it, and the job remembers which', () => {
-    expectTypeOf(typed.run).returns.toEqualTypeOf<number | Promise<number>>();
+    expectTypeOf<(typeof typed)['run']>().returns.toEqualTypeOf<number | Promise<number>>();
     expectTypeOf(typed).toEqualTypeOf<Job<typeof schema, number>>();
     const slow = defineJob({ name: 'slow', run: async () => await Promise.resolve('done' as const) });
-    expectTypeOf(slow.run).returns.toEqualTypeOf<'done' | Promise<'done'>>();
+    expectTypeOf<(typeof slow)['run']>().returns.toEqualTypeOf<'done' | Promise<'done'>>();
   });
 
   it('is required, and so is a name', () => {
@@ -154,18 +157,18 @@ describe('the handler', () => {
 
   it('gets the kept result of a step and of once with its type', () => {
     compiled((_tock, ctx) => {
-      expectTypeOf(ctx.step('read', () => 7)).toEqualTypeOf<Promise<number>>();
+      expectTypeOf(ctx.step('read', () => Number('7'))).toEqualTypeOf<Promise<number>>();
       expectTypeOf(ctx.once('charge:812', async () => await Promise.resolve(['a']))).toEqualTypeOf<
         Promise<string[]>
       >();
-      ctx.once('charge:812', trx => expectTypeOf(trx).toExtend<Transaction<unknown>>());
+      void ctx.once('charge:812', trx => expectTypeOf(trx).toExtend<Transaction<unknown>>());
       expectTypeOf(ctx.db.withTables<{ invoices: { id: string } }>()).toExtend<
         Kysely<{ invoices: { id: string } }>
       >();
       // @ts-expect-error a kept result must be JSON
-      ctx.step('read', () => 7n);
+      void ctx.step('read', () => 7n);
       // @ts-expect-error a kept result must be JSON
-      ctx.once('read', () => new Map());
+      void ctx.once('read', () => new Map());
     });
   });
 
@@ -202,9 +205,9 @@ describe('a job among others', () => {
 describe('tock.enqueue', () => {
   it('takes what the schema of the job takes', () => {
     compiled(tock => {
-      expectTypeOf(
-        tock.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' }),
-      ).toEqualTypeOf<Promise<string>>();
+      expectTypeOf(tock.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' })).toEqualTypeOf<
+        Promise<string>
+      >();
       void tock.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12', note: 'x' }, { key: 'a' });
       void tock.enqueue(optional, { limit: 3 });
       void tock.enqueue(optional);
@@ -251,9 +254,9 @@ describe('tock.enqueue', () => {
 describe('ctx.enqueue', () => {
   it('is as strict as tock.enqueue', () => {
     compiled((_tock, ctx) => {
-      expectTypeOf(
-        ctx.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' }),
-      ).toEqualTypeOf<Promise<string>>();
+      expectTypeOf(ctx.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' })).toEqualTypeOf<
+        Promise<string>
+      >();
       void ctx.enqueue('typed', { anything: true });
       // @ts-expect-error userId is a number
       void ctx.enqueue(typed, { userId: '1', when: '2026-03-09', amount: '12' });
@@ -273,9 +276,15 @@ describe('errors', () => {
   });
 
   it('that steer a run take a duration', () => {
-    expectTypeOf(RetryLater).constructorParameters.toExtend<
-      [delay: string | number, reason?: string, options?: ErrorOptions]
-    >();
+    expectTypeOf(new RetryLater('5m').delay).toEqualTypeOf<Duration>();
+    compiled(() => {
+      // @ts-expect-error the delay is required
+      throw new RetryLater();
+    });
+    compiled(() => {
+      // @ts-expect-error a delay is no point in time
+      throw new RetryLater(new Date(0));
+    });
   });
 });
 

@@ -13,7 +13,7 @@ export function count(least: number, most: number): (text: string) => number {
   return text => {
     const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    throw new InvalidArgumentError(`it must be a whole number from ${least} to ${most}`);
   };
 }
 
@@ -23,7 +23,7 @@ export function duration(text: string): string {
     parseDuration(text);
     return text;
   } catch {
-    throw new InvalidArgumentError('Write a duration such as 30s, 5m, 1h30m or PT5M.');
+    throw new InvalidArgumentError('write a duration such as 30s, 5m, 1h30m or PT5M');
   }
 }
 
@@ -33,7 +33,7 @@ export function queues(text: string): string[] {
   try {
     return names.map(each => checkName(each, 'queue', 'TOCK_BAD_OPTION'));
   } catch (error) {
-    throw new InvalidArgumentError(`${error instanceof Error ? error.message : String(error)}.`);
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -52,7 +52,10 @@ export function statuses(text: string, before: RunStatus[] = []): RunStatus[] {
 export function checkRunId(text: string): string {
   const id = text.trim();
   if (/^\d{1,18}$/.test(id)) return id;
-  throw new TockError('TOCK_BAD_OPTION', `${quote(text)} is not the id of a run: ids are whole numbers (tock runs lists them)`);
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `${quote(text)} is not the id of a run: ids are whole numbers (tock runs lists them)`,
+  );
 }
 
 /** A run's id as the value of a flag. */
@@ -60,7 +63,7 @@ export function runId(text: string): string {
   try {
     return checkRunId(text);
   } catch {
-    throw new InvalidArgumentError('It must be the id of a run, a whole number.');
+    throw new InvalidArgumentError('it must be the id of a run, a whole number');
   }
 }
 
@@ -71,7 +74,7 @@ export function instant(text: string): Date {
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     const mended = why.replace('write a Date, or text such as', 'write it as').replace(/^it "[^"]*" /, '');
-    throw new InvalidArgumentError(`It ${mended}.`);
+    throw new InvalidArgumentError(`it ${mended}`);
   }
 }
 

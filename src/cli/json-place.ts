@@ -13,7 +13,11 @@ export function readJson(text: string, what: string): unknown {
     const before = text.slice(0, at).split('\n');
     const found = at >= text.length ? 'the text ends' : `there is ${quote(text.slice(at, at + 12))}`;
     const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
-    throw new TockError('TOCK_BAD_PAYLOAD', `${what} is not JSON: at ${place} ${found}, where ${expected} should be`, { cause: error });
+    throw new TockError(
+      'TOCK_BAD_PAYLOAD',
+      `${what} is not JSON: at ${place} ${found}, where ${expected} should be`,
+      { cause: error },
+    );
   }
 }
 
@@ -53,16 +57,19 @@ function findFault(text: string): Fault {
         open.push(char);
         next = char === '{' ? 'key or end' : 'value or end';
       } else if (match(STRING) || match(SCALAR)) next = 'comma or end';
+      else if (char === '"') return fault('a string that is closed, with \\n for line ends,');
       else return fault(next === 'value' ? 'a value' : 'a value or ]');
     } else if (next === 'key' || next === 'key or end') {
-      if (!match(STRING)) return fault(next === 'key' ? 'a key in double quotes' : 'a key in double quotes or }');
+      if (!match(STRING))
+        return fault(next === 'key' ? 'a key in double quotes' : 'a key in double quotes or }');
       next = 'colon';
     } else if (next === 'colon') {
       if (char !== ':') return fault('a colon');
       at++;
       next = 'value';
     } else {
-      if (char !== ',' || open.length === 0) return fault(open.length === 0 ? 'the end' : `a comma or ${closes}`);
+      if (char !== ',' || open.length === 0)
+        return fault(open.length === 0 ? 'the end' : `a comma or ${closes}`);
       at++;
       next = open.at(-1) === '{' ? 'key' : 'value';
     }

@@ -26,21 +26,23 @@ export interface CommonOptions {
 let exitCode = 0;
 export const lastExitCode = (): number => exitCode;
 
-/** Makes a command's function an action. It resolves to the exit code. */
-export function action<Options extends CommonOptions, Arguments extends unknown[]>(
-  work: (shell: Shell, options: Options, ...args: Arguments) => Promise<number>,
-): (...received: unknown[]) => Promise<void> {
+/** A command: given its shell, its flags and its arguments as commander read them, it resolves to the exit code. */
+type Work = (shell: Shell, ...flagsAndArguments: never[]) => Promise<number>;
+
+/** Makes a command an action for commander: errors are printed, and every end is an exit code. */
+export function action(work: Work): (...received: unknown[]) => Promise<void> {
   return async (...received) => {
     const command = received.at(-1) as Command;
-    const options = received.at(-2) as Options;
-    const args = received.slice(0, -2) as Arguments;
-    const json = options.json === true;
+    const flags = received.at(-2) as CommonOptions;
+    const json = flags.json === true;
     let schema = 'tock';
     try {
       if (json) keepStandardOutputClean();
       const config = readConfig(process.env);
       schema = config.schema;
-      exitCode = await work(createShell(command.name(), json, config), options, ...args);
+      const shell = createShell(command.name(), json, config);
+      // Commander checked them; their types are what each command declares of its own flags.
+      exitCode = await work(shell, ...([flags, ...received.slice(0, -2)] as never[]));
     } catch (error) {
       const verdict = judgeError(error, schema);
       exitCode = verdict.exitCode;
@@ -67,9 +69,15 @@ function createShell(command: string, json: boolean, config: Config): Shell {
 }
 
 /** Prints an error: one line for people, one document for scripts. */
-export function printError(command: string, json: boolean, { code, message }: Pick<Verdict, 'code' | 'message'>): void {
+export function printError(
+  command: string,
+  json: boolean,
+  { code, message }: Pick<Verdict, 'code' | 'message'>,
+): void {
   const name = command === '' ? 'tock' : `tock ${command}`;
-  process.stderr.write(json ? `${jsonText({ error: { code, message } })}\n` : `${name}: ${cleanBlock(message)}\n`);
+  process.stderr.write(
+    json ? `${jsonText({ error: { code, message } })}\n` : `${name}: ${cleanBlock(message)}\n`,
+  );
 }
 
 /** Job modules are other people's code: what they print on standard output would spoil the document. */
@@ -103,7 +111,10 @@ export async function withTock<T>(
 }
 
 /** Tells a step that has gone on for a while. */
-export function slowSteps(shell: Shell): { begin(step: string): void; end(): void } {
+export function slowSteps(shell: Shell): {
+  readonly begin: (step: string) => void;
+  readonly end: () => void;
+} {
   let timer: NodeJS.Timeout | undefined;
   return {
     begin(step) {

@@ -15,7 +15,10 @@ export type Cell = string | { readonly text: string; readonly colour: Colour | n
 const LEAST_WIDTH = 6;
 
 /** Draws a table. Columns without any text are left out. */
-export async function drawTable(columns: readonly Column[], rows: readonly (readonly Cell[])[]): Promise<string> {
+export async function drawTable(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+): Promise<string> {
   const texts = rows.map(row => columns.map((_, index) => cleanLine(textOf(row[index]))));
   const used = columns.map((_, index) => index).filter(index => texts.some(row => row[index] !== ''));
   const shown = used.flatMap(index => columns[index] ?? []);
@@ -44,7 +47,11 @@ function colourOf(cell: Cell | undefined): Colour | null {
   return typeof cell === 'object' ? cell.colour : null;
 }
 
-function plain(columns: readonly Column[], rows: readonly (readonly Painted[])[], widths: readonly number[]): string {
+function plain(
+  columns: readonly Column[],
+  rows: readonly (readonly Painted[])[],
+  widths: readonly number[],
+): string {
   const line = (cells: readonly Painted[]) =>
     cells
       .map(({ text, colour }, index) => {
@@ -55,10 +62,16 @@ function plain(columns: readonly Column[], rows: readonly (readonly Painted[])[]
       })
       .join('  ')
       .trimEnd();
-  return [columns.map(({ title }): Painted => ({ text: title, colour: 'bold' })), ...rows].map(line).join('\n');
+  return [columns.map(({ title }): Painted => ({ text: title, colour: 'bold' })), ...rows]
+    .map(line)
+    .join('\n');
 }
 
-async function boxed(columns: readonly Column[], rows: readonly (readonly Painted[])[], widths: readonly number[]): Promise<string> {
+async function boxed(
+  columns: readonly Column[],
+  rows: readonly (readonly Painted[])[],
+  widths: readonly number[],
+): Promise<string> {
   const { default: Table } = await import('cli-table3');
   const table = new Table({
     head: columns.map(({ title }, index) => paint('bold', cut(title, widths[index] ?? 0))),

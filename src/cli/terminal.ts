@@ -25,7 +25,11 @@ export function hasColours(stream: NodeJS.WriteStream): boolean {
 }
 
 /** Colours a text, where standard output (or the given stream) has colours. */
-export function paint(colour: Colour | null, text: string, stream: NodeJS.WriteStream = process.stdout): string {
+export function paint(
+  colour: Colour | null,
+  text: string,
+  stream: NodeJS.WriteStream = process.stdout,
+): string {
   return colour === null || text === '' || !hasColours(stream)
     ? text
     : `\u001B[${CODES[colour]}m${text}\u001B[0m`;
@@ -47,10 +51,13 @@ export function cleanBlock(text: string): string {
 
 /** The same on one line. */
 export function cleanLine(text: string): string {
-  return cleanBlock(text).replace(/\s*\n\s*/g, ' ').trim();
+  return cleanBlock(text)
+    .replace(/\s*\n\s*/g, ' ')
+    .trim();
 }
 
-const WIDE = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u;
+const WIDE =
+  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u;
 const ZERO = /\p{Mn}|\p{Me}|\u200D|\uFE0F/u;
 
 function widthOfChar(char: string): number {
@@ -85,9 +92,8 @@ export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): numb
 
 /** JSON as it is printed: what a terminal might take for a command is escaped, which changes nothing for a parser. */
 export function jsonText(value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replace(
-    CONTROLS,
-    char => (char < ' ' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  return JSON.stringify(value, null, indent).replace(CONTROLS, char =>
+    char < ' ' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 

@@ -71,7 +71,12 @@ export function offsetMinutes(date: Date, timezone: string): number {
   return (sign === '-' ? -1 : 1) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0));
 }
 
-function zonePart(date: Date, timezone: string, timeZoneName: 'short' | 'longOffset', locale: string): string {
+function zonePart(
+  date: Date,
+  timezone: string,
+  timeZoneName: 'short' | 'longOffset',
+  locale: string,
+): string {
   const parts = new Intl.DateTimeFormat(locale, { timeZone: timezone, timeZoneName }).formatToParts(date);
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
 }

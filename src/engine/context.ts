@@ -41,6 +41,6 @@ export function createContext(engine: Engine, active: ActiveRun, workerId: strin
     step: effects.step,
     once: effects.once,
     transaction: effects.transaction,
-    enqueue: (job, payload, options) => enqueue(engine, job, payload, options),
+    enqueue: (job, ...[payload, options]) => enqueue(engine, job, payload, options),
   };
 }

@@ -40,7 +40,7 @@ export interface Worker {
   claim(): Promise<number>;
   /** Claims one named run, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;
-  /** Resolves when a run has ended, or after `ms`, or when `wake` is called. */
+  /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
   /** Resolves when no run is left. */
@@ -78,9 +78,12 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   let executing = 0;
   let isStopping = false;
   let wakers: (() => void)[] = [];
+  /** Something changed while nobody waited for it; the next who would wait looks again at once. */
+  let hasChanged = false;
   const wake = () => {
     const woken = wakers;
     wakers = [];
+    hasChanged = woken.length === 0;
     for (const each of woken) each();
   };
 
@@ -156,8 +159,12 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       if (run) await announce();
       return run !== null;
     },
-    change(ms) {
-      return new Promise(resolve => {
+    async change(ms) {
+      if (hasChanged) {
+        hasChanged = false;
+        return;
+      }
+      await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, ms);
         wakers.push(() => {
           clearTimeout(timer);

@@ -39,6 +39,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const jobs = options.needsJobs === false ? [] : await loadJobs(config.jobsModule);
   const server = config.databaseUrl === null ? await startServer(config, options.onStep) : null;
   const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
+  const where = server ? `the embedded server in ${config.dataFolder}` : placeOf(connectionString);
   let tock: Tock | null = null;
   const close = async () => {
     try {
@@ -54,12 +55,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     await close();
     throw explainDatabaseError(error, config.schema);
   }
-  return {
-    tock,
-    jobs,
-    where: server ? `the embedded server in ${config.dataFolder}` : placeOf(connectionString),
-    close,
-  };
+  return { tock, jobs, where, close };
 }
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {

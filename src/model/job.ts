@@ -80,7 +80,7 @@ export interface JobContext {
    */
   transaction<T extends Json | void>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T): Promise<T>;
   /** Enqueues another run; see `Tock.enqueue`. */
-  enqueue(job: string | AnyJob, payload?: unknown, options?: EnqueueOptions): Promise<string>;
+  enqueue<J extends string | AnyJob>(job: J, ...rest: PayloadAndOptions<J>): Promise<string>;
 }
 
 /** Options of one enqueued run. */
@@ -263,3 +263,13 @@ export type AnyJob = Job<any, any>;
 /** The payload that enqueueing a job takes. */
 export type PayloadOf<J extends AnyJob> =
   J extends Job<infer Schema> ? StandardSchemaV1.InferInput<Schema> : never;
+
+/** A typed job's payload, or anything for a job that is named by text. */
+type PayloadFor<J extends string | AnyJob> = J extends AnyJob ? PayloadOf<J> : unknown;
+
+/** What follows the job: its payload, which may be left out where `{}` would do, and the options. */
+export type PayloadAndOptions<J extends string | AnyJob> =
+  // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
+  Record<never, never> extends PayloadFor<J>
+    ? [payload?: PayloadFor<J>, options?: EnqueueOptions]
+    : [payload: PayloadFor<J>, options?: EnqueueOptions];

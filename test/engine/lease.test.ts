@@ -8,7 +8,13 @@ import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 const FIRST = '00000000-0000-4000-8000-000000000001';
 const SECOND = '00000000-0000-4000-8000-000000000002';
 const LEASE_MS = 60_000;
-const succeed = { transition: 'succeed', output: { by: 'test' }, error: null, delayMs: 0, skipReason: null } as const;
+const succeed = {
+  transition: 'succeed',
+  output: { by: 'test' },
+  error: null,
+  delayMs: 0,
+  skipReason: null,
+} as const;
 
 const noop = defineJob({ name: 'noop', retry: { maxAttempts: 2 }, run: () => 'done' });
 let test: TestTock;
@@ -23,7 +29,8 @@ afterEach(async () => {
   await test.close();
 });
 
-const claim = (workerId: string, limit = 10) => claimRuns(database, { limit, workerId, leaseMs: LEASE_MS, queues: null });
+const claim = (workerId: string, limit = 10) =>
+  claimRuns(database, { limit, workerId, leaseMs: LEASE_MS, queues: null });
 
 describe('a holder whose lease has expired', () => {
   it('changes nothing once another has claimed the run, whatever it tries', async () => {
@@ -38,7 +45,9 @@ describe('a holder whose lease has expired', () => {
     const held = { id, fence: 1 };
     expect(await renewLeases(database, [held], FIRST, LEASE_MS)).toEqual([]);
     expect(await finalizeRuns(database, [{ ...held, outcome: succeed }], FIRST)).toEqual(new Set());
-    expect(await finalizeRuns(database, [{ ...held, outcome: { ...succeed, transition: 'release' } }], FIRST)).toEqual(new Set());
+    expect(
+      await finalizeRuns(database, [{ ...held, outcome: { ...succeed, transition: 'release' } }], FIRST),
+    ).toEqual(new Set());
     // Not even with the right fence under another's name, or the other way round.
     expect(await finalizeRuns(database, [{ id, fence: 2, outcome: succeed }], FIRST)).toEqual(new Set());
     expect(await finalizeRuns(database, [{ id, fence: 1, outcome: succeed }], SECOND)).toEqual(new Set());
@@ -65,7 +74,10 @@ describe('a holder whose lease has expired', () => {
     const id = await worker.enqueue(holds);
     const ticking = worker.tick();
     await until(async () => begun, 'the handler to begin');
-    await test.sql(`update tock.job_runs_live set fence = fence + 1, locked_by = $2 where id = $1`, [id, SECOND]);
+    await test.sql(`update tock.job_runs_live set fence = fence + 1, locked_by = $2 where id = $1`, [
+      id,
+      SECOND,
+    ]);
     expect((await ticking).executed).toMatchObject({ lost: 1, failed: 0 });
     expect(reason).toMatchObject({ code: 'TOCK_LEASE_LOST' });
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', lockedBy: SECOND, errors: [] });
@@ -145,9 +157,13 @@ describe('claim', () => {
   it('never claims more than its limit, however stale the statistics', async () => {
     await test.sql('alter table tock.job_runs_live set (autovacuum_enabled = off)');
     await test.sql('analyze tock.job_runs_live');
-    await test.tock.enqueueMany(Array.from({ length: 5000 }, (_, place) => ({ job: noop, priority: place % 3 })));
+    await test.tock.enqueueMany(
+      Array.from({ length: 5000 }, (_, place) => ({ job: noop, priority: place % 3 })),
+    );
     expect(await claim(FIRST, 7)).toHaveLength(7);
-    const [row] = await test.sql<{ count: string }>(`select count(*) from tock.job_runs_live where status = 'running'`);
+    const [row] = await test.sql<{ count: string }>(
+      `select count(*) from tock.job_runs_live where status = 'running'`,
+    );
     expect(row?.count).toBe('7');
   });
 
@@ -160,7 +176,9 @@ describe('claim', () => {
   });
 
   it('works where the role would rather read repeatably', async () => {
-    await test.sql(`do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`);
+    await test.sql(
+      `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`,
+    );
     const careful = [test.another(), test.another(), test.another(), test.another()];
     await test.tock.enqueueMany(Array.from({ length: 200 }, () => ({ job: noop })));
     const summaries = await Promise.all(careful.map(tock => tock.tick()));
@@ -177,13 +195,26 @@ describe('finalize', () => {
       const results = await Promise.all([
         renewLeases(database, held, FIRST, LEASE_MS),
         renewLeases(database, held.toReversed(), FIRST, LEASE_MS),
-        renewLeases(database, held.toSorted((a, b) => (a.id.at(-1) ?? '').localeCompare(b.id.at(-1) ?? '')), FIRST, LEASE_MS),
+        renewLeases(
+          database,
+          held.toSorted((a, b) => (a.id.at(-1) ?? '').localeCompare(b.id.at(-1) ?? '')),
+          FIRST,
+          LEASE_MS,
+        ),
       ]);
       expect(results.map(each => each.length)).toEqual([300, 300, 300]);
     }
     const [one, two] = await Promise.all([
-      finalizeRuns(database, held.map(each => ({ ...each, outcome: succeed })), FIRST),
-      finalizeRuns(database, held.toReversed().map(each => ({ ...each, outcome: succeed })), FIRST),
+      finalizeRuns(
+        database,
+        held.map(each => ({ ...each, outcome: succeed })),
+        FIRST,
+      ),
+      finalizeRuns(
+        database,
+        held.toReversed().map(each => ({ ...each, outcome: succeed })),
+        FIRST,
+      ),
     ]);
     expect((one?.size ?? 0) + (two?.size ?? 0)).toBe(300);
   });

@@ -15,7 +15,10 @@ const fails = defineJob({
     return { attempt: ctx.attempt };
   },
 });
-const echo = defineJob({ name: 'echo', run: (ctx, payload) => ({ payload, key: ctx.idempotencyKey, trigger: ctx.trigger }) });
+const echo = defineJob({
+  name: 'echo',
+  run: (ctx, payload) => ({ payload, key: ctx.idempotencyKey, trigger: ctx.trigger }),
+});
 const steers = defineJob({
   name: 'steers',
   payload: z.object({ how: z.enum(['later', 'cancel', 'dead', 'null', 'nul', 'huge', 'hostile']) }),
@@ -26,7 +29,12 @@ const steers = defineJob({
     if (how === 'dead') throw new Dead('there is no such account');
     if (how === 'nul') throw new Error('a \0 in \ud800 the middle');
     if (how === 'huge') throw new Error('x'.repeat(10_000_000));
-    if (how === 'hostile') throw Object.defineProperty(new Error(''), 'message', { get: () => { throw new Error('trap'); } });
+    if (how === 'hostile')
+      throw Object.defineProperty(new Error(''), 'message', {
+        get: () => {
+          throw new Error('trap');
+        },
+      });
     throw null;
   },
 });
@@ -39,9 +47,15 @@ const sleeps = defineJob({
   name: 'sleeps',
   timeout: '50ms',
   retry: { maxAttempts: 1 },
-  run: ctx => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))),
+  run: ctx =>
+    new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))),
 });
-const deaf = defineJob({ name: 'deaf', timeout: '50ms', retry: { maxAttempts: 1 }, run: () => new Promise(() => undefined) });
+const deaf = defineJob({
+  name: 'deaf',
+  timeout: '50ms',
+  retry: { maxAttempts: 1 },
+  run: () => new Promise(() => undefined),
+});
 
 let test: TestTock;
 beforeAll(async () => {
@@ -51,7 +65,12 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 const place = async (id: string) =>
-  (await test.sql<{ place: string }>(`select (select relname from pg_class where oid = r.tableoid) as place from tock.job_runs r where id = $1`, [id]))[0]?.place;
+  (
+    await test.sql<{ place: string }>(
+      `select (select relname from pg_class where oid = r.tableoid) as place from tock.job_runs r where id = $1`,
+      [id],
+    )
+  )[0]?.place;
 
 describe('a run', () => {
   it('is executed once, keeps its output, and moves to the month in which it ended', async () => {
@@ -72,12 +91,21 @@ describe('a run', () => {
   it('fails twice with growing waits, keeps an error per attempt, and then succeeds', async () => {
     const id = await test.tock.enqueue(fails, {});
     await test.tock.tick();
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'failed', attempts: 1, runAt: new Date('2026-03-01T12:00:10Z'), lockedBy: null });
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      runAt: new Date('2026-03-01T12:00:10Z'),
+      lockedBy: null,
+    });
     await test.advance('9s');
     expect((await test.tock.tick()).executed.claimed).toBe(0);
     await test.advance('1s');
     await test.tock.tick();
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'failed', attempts: 2, runAt: new Date('2026-03-01T12:00:30Z') });
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      status: 'failed',
+      attempts: 2,
+      runAt: new Date('2026-03-01T12:00:30Z'),
+    });
     await test.advance('20s');
     await test.tock.tick();
     const run = await test.tock.runs.get(id);
@@ -94,12 +122,21 @@ describe('a run', () => {
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', attempts: 1 });
     const again = await test.tock.runs.retry(id, { attempts: 1 });
-    expect(again).toMatchObject({ status: 'queued', attempts: 1, maxAttempts: 2, fence: 2, generation: 2, finishedAt: null });
+    expect(again).toMatchObject({
+      status: 'queued',
+      attempts: 1,
+      maxAttempts: 2,
+      fence: 2,
+      generation: 2,
+      finishedAt: null,
+    });
     await test.tock.tick();
     const run = await test.tock.runs.get(id);
     expect(run).toMatchObject({ status: 'dead', attempts: 2, fence: 3 });
     expect(run?.errors).toHaveLength(2);
-    await expect(test.tock.runs.retry((await test.tock.enqueue(echo)) as string)).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
+    await expect(test.tock.runs.retry((await test.tock.enqueue(echo)) as string)).rejects.toMatchObject({
+      code: 'TOCK_BAD_STATE',
+    });
     await test.tock.tick();
   });
 
@@ -114,38 +151,61 @@ describe('a run', () => {
       runAt: new Date(at.getTime() + 180_000),
       errors: [{ message: 'the other side is closed' }],
     });
-    expect(await test.tock.runs.get(cancel ?? '')).toMatchObject({ status: 'cancelled', errors: [{ message: 'nobody needs it' }] });
-    expect(await test.tock.runs.get(dead ?? '')).toMatchObject({ status: 'dead', attempts: 1, errors: [{ name: 'Dead', message: 'there is no such account' }] });
+    expect(await test.tock.runs.get(cancel ?? '')).toMatchObject({
+      status: 'cancelled',
+      errors: [{ message: 'nobody needs it' }],
+    });
+    expect(await test.tock.runs.get(dead ?? '')).toMatchObject({
+      status: 'dead',
+      attempts: 1,
+      errors: [{ name: 'Dead', message: 'there is no such account' }],
+    });
   });
 
-  it.each(['null', 'nul', 'huge', 'hostile'] as const)('keeps an error for whatever is thrown: %s', async how => {
-    const id = await test.tock.enqueue(steers, { how });
-    await test.tock.tick();
-    const run = await test.tock.runs.get(id);
-    expect(run?.status).toBe('failed');
-    expect(run?.errors).toHaveLength(1);
-    expect(run?.errors[0]?.message.length).toBeLessThanOrEqual(4000);
-  });
+  it.each(['null', 'nul', 'huge', 'hostile'] as const)(
+    'keeps an error for whatever is thrown: %s',
+    async how => {
+      const id = await test.tock.enqueue(steers, { how });
+      await test.tock.tick();
+      const run = await test.tock.runs.get(id);
+      expect(run?.status).toBe('failed');
+      expect(run?.errors).toHaveLength(1);
+      expect(run?.errors[0]?.message.length).toBeLessThanOrEqual(4000);
+    },
+  );
 
   it('keeps an output that PostgreSQL could not store as it is', async () => {
     const id = await test.tock.enqueue(returns);
     const other = await test.tock.enqueue(returnsBigint);
     await test.tock.tick();
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { text: 'a \uFFFD and \uFFFD', when: '1970-01-01T00:00:00.000Z' } });
-    expect(await test.tock.runs.get(other)).toMatchObject({ status: 'succeeded', output: { outputLeftOut: expect.stringContaining('BigInt') } });
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      status: 'succeeded',
+      output: { text: 'a \uFFFD and \uFFFD', when: '1970-01-01T00:00:00.000Z' },
+    });
+    expect(await test.tock.runs.get(other)).toMatchObject({
+      status: 'succeeded',
+      output: { outputLeftOut: expect.stringContaining('BigInt') },
+    });
   });
 
   it('ends dead when it takes longer than its timeout, be its handler deaf or not', async () => {
     const ids = await test.tock.enqueueMany([{ job: sleeps }, { job: deaf }]);
     await test.tock.tick();
-    for (const id of ids) expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', errors: [{ code: 'TOCK_TIMEOUT' }] });
+    for (const id of ids)
+      expect(await test.tock.runs.get(id)).toMatchObject({
+        status: 'dead',
+        errors: [{ code: 'TOCK_TIMEOUT' }],
+      });
   });
 
   it('fails with a clear error when its payload does not fit the schema, before the handler', async () => {
     const [row] = await test.sql<{ id: string }>(`select tock.enqueue('steers', '{"how":"sideways"}') as id`);
     await test.tock.tick();
     const run = await test.tock.runs.get(row?.id ?? '');
-    expect(run).toMatchObject({ status: 'failed', errors: [{ code: 'TOCK_BAD_PAYLOAD', message: expect.stringContaining('how') }] });
+    expect(run).toMatchObject({
+      status: 'failed',
+      errors: [{ code: 'TOCK_BAD_PAYLOAD', message: expect.stringContaining('how') }],
+    });
   });
 
   it('of a job that nobody knows fails with backoff and ends dead, and the tick goes on', async () => {
@@ -153,7 +213,10 @@ describe('a run', () => {
     const id = row?.id ?? '';
     const other = await test.tock.enqueue(echo);
     await test.tock.tick();
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'failed', errors: [{ code: 'TOCK_UNKNOWN_JOB' }] });
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      status: 'failed',
+      errors: [{ code: 'TOCK_UNKNOWN_JOB' }],
+    });
     expect(await test.tock.runs.get(other)).toMatchObject({ status: 'succeeded' });
     await test.advance('2h');
     await test.tock.tick();
@@ -164,7 +227,11 @@ describe('a run', () => {
 describe('cancel', () => {
   it('ends a queued run at once and leaves nothing to execute', async () => {
     const id = await test.tock.enqueue(echo, {}, { delay: '1h' });
-    expect(await test.tock.runs.cancel(id, { reason: 'a mistake' })).toMatchObject({ status: 'cancelled', skipReason: 'a mistake', attempts: 0 });
+    expect(await test.tock.runs.cancel(id, { reason: 'a mistake' })).toMatchObject({
+      status: 'cancelled',
+      skipReason: 'a mistake',
+      attempts: 0,
+    });
     await expect(test.tock.runs.cancel(id)).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
     await expect(test.tock.runs.cancel('999999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
     expect(await test.tock.runs.retry(id)).toMatchObject({ status: 'queued', generation: 2 });
@@ -177,7 +244,9 @@ describe('cancel', () => {
       name: 'waits',
       run: ctx => {
         begun = true;
-        return new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)));
+        return new Promise((_resolve, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+        );
       },
     });
     const other = test.another({ jobs: [waits], lease: '2s', heartbeat: '50ms' });

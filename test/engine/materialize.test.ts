@@ -5,7 +5,11 @@ import { defineJob, type JobSchedule } from '../../src/index.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const scheduled = (name: string, schedule: JobSchedule) =>
-  defineJob({ name, schedule, run: ctx => ({ scheduledFor: ctx.scheduledFor, interval: ctx.dataInterval, count: ctx.occurrenceCount }) });
+  defineJob({
+    name,
+    schedule,
+    run: ctx => ({ scheduledFor: ctx.scheduledFor, interval: ctx.dataInterval, count: ctx.occurrenceCount }),
+  });
 let test: TestTock;
 beforeEach(async () => {
   test = await openTestTock();
@@ -14,7 +18,14 @@ beforeEach(async () => {
 afterEach(() => test.close());
 
 const rows = () =>
-  test.sql<{ name: string; status: string; scheduled_for: Date; occurrence_count: number; skip_reason: string | null; run_at: Date }>(
+  test.sql<{
+    name: string;
+    status: string;
+    scheduled_for: Date;
+    occurrence_count: number;
+    skip_reason: string | null;
+    run_at: Date;
+  }>(
     `select d.name, r.status, r.scheduled_for, r.occurrence_count, r.skip_reason, r.run_at
      from tock.job_runs r join tock.job_definitions d on d.id = r.definition_id order by r.scheduled_for, d.name`,
   );
@@ -30,11 +41,18 @@ describe('an occurrence', () => {
     expect(run).toMatchObject({
       trigger: 'cron',
       scheduledFor: new Date('2026-03-01T12:01:00Z'),
-      output: { scheduledFor: '2026-03-01T12:01:00.000Z', interval: { start: '2026-03-01T12:00:00.000Z', end: '2026-03-01T12:01:00.000Z' }, count: 1 },
+      output: {
+        scheduledFor: '2026-03-01T12:01:00.000Z',
+        interval: { start: '2026-03-01T12:00:00.000Z', end: '2026-03-01T12:01:00.000Z' },
+        count: 1,
+      },
     });
     const [definition] = await tock.schedules.list();
     expect(run?.idempotencyKey).toBe(`cron:${definition?.id}:2026-03-01T12:01:00Z`);
-    expect(definition).toMatchObject({ cursor: new Date('2026-03-01T12:01:00Z'), nextAt: new Date('2026-03-01T12:02:00Z') });
+    expect(definition).toMatchObject({
+      cursor: new Date('2026-03-01T12:01:00Z'),
+      nextAt: new Date('2026-03-01T12:02:00Z'),
+    });
   });
 
   it('is not doubled by a cursor that was set back: the key refuses it', async () => {
@@ -42,7 +60,9 @@ describe('an occurrence', () => {
     await tock.tick();
     await test.setClock('2026-03-01T12:03:00Z');
     expect((await tock.tick()).materialized.runs).toBe(3);
-    await test.sql(`update tock.job_definitions set cursor = '2026-03-01T12:00:30Z', next_at = '2026-03-01T12:01:00Z'`);
+    await test.sql(
+      `update tock.job_definitions set cursor = '2026-03-01T12:00:30Z', next_at = '2026-03-01T12:01:00Z'`,
+    );
     expect((await tock.tick()).materialized.runs).toBe(0);
     expect(await rows()).toHaveLength(3);
   });
@@ -54,13 +74,20 @@ describe('an occurrence', () => {
       await test.setClock(`2026-03-01T${clock}Z`);
       await tock.tick();
     }
-    expect((await rows()).map(row => row.scheduled_for.toISOString().slice(11, 16))).toEqual(['12:01', '12:02', '12:03', '12:04']);
+    expect((await rows()).map(row => row.scheduled_for.toISOString().slice(11, 16))).toEqual([
+      '12:01',
+      '12:02',
+      '12:03',
+      '12:04',
+    ]);
   });
 });
 
 describe('after three days off', () => {
   it('latest gives one run per definition that says how many it stands for, and a row for those it left out', async () => {
-    const jobs = Array.from({ length: 20 }, (_, index) => scheduled(`hourly-${index}`, { cron: '0 * * * *' }));
+    const jobs = Array.from({ length: 20 }, (_, index) =>
+      scheduled(`hourly-${index}`, { cron: '0 * * * *' }),
+    );
     const tock = test.another({ jobs });
     await tock.tick();
     await test.advance('3d');
@@ -68,17 +95,28 @@ describe('after three days off', () => {
     expect(summary).toMatchObject({ materialized: { runs: 20, skips: 20 }, executed: { succeeded: 20 } });
     const mine = (await rows()).filter(row => row.name === 'hourly-7');
     expect(mine).toMatchObject([
-      { status: 'skipped', skip_reason: 'catchup', occurrence_count: 71, scheduled_for: new Date('2026-03-04T11:00:00Z') },
+      {
+        status: 'skipped',
+        skip_reason: 'catchup',
+        occurrence_count: 71,
+        scheduled_for: new Date('2026-03-04T11:00:00Z'),
+      },
       { status: 'succeeded', occurrence_count: 72, scheduled_for: new Date('2026-03-04T12:00:00Z') },
     ]);
   });
 
   it('all gives a run for each occurrence within its window, and one skipped row for the older ones', async () => {
-    const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *', catchup: 'all', catchupWindow: '1d' })] });
+    const tock = test.another({
+      jobs: [scheduled('hourly', { cron: '0 * * * *', catchup: 'all', catchupWindow: '1d' })],
+    });
     await tock.tick();
     await test.advance('3d');
     expect((await tock.tick()).materialized).toMatchObject({ runs: 24, skips: 1 });
-    expect((await rows())[0]).toMatchObject({ status: 'skipped', occurrence_count: 48, scheduled_for: new Date('2026-03-03T12:00:00Z') });
+    expect((await rows())[0]).toMatchObject({
+      status: 'skipped',
+      occurrence_count: 48,
+      scheduled_for: new Date('2026-03-03T12:00:00Z'),
+    });
   });
 
   it('none gives nothing but a skipped row, and goes on with the next occurrence', async () => {
@@ -94,7 +132,10 @@ describe('after three days off', () => {
 describe('policies', () => {
   it('overlap skip leaves a skipped row while an earlier run is live, allow_all runs beside it', async () => {
     const tock = test.another({
-      jobs: [scheduled('alone', { cron: '* * * * *' }), scheduled('together', { cron: '* * * * *', overlap: 'allow_all' })],
+      jobs: [
+        scheduled('alone', { cron: '* * * * *' }),
+        scheduled('together', { cron: '* * * * *', overlap: 'allow_all' }),
+      ],
     });
     await tock.tick();
     await test.setClock('2026-03-01T12:01:00Z');
@@ -126,7 +167,8 @@ describe('policies', () => {
     await test.setClock('2026-03-01T14:00:00Z');
     await tock.tick();
     const [first, second] = await rows();
-    const delay = (row: { run_at: Date; scheduled_for: Date } | undefined) => (row ? row.run_at.getTime() - row.scheduled_for.getTime() : -1);
+    const delay = (row: { run_at: Date; scheduled_for: Date } | undefined) =>
+      row ? row.run_at.getTime() - row.scheduled_for.getTime() : -1;
     expect(first?.scheduled_for.toISOString()).toBe('2026-03-01T13:00:00.000Z');
     expect(delay(first)).toBeGreaterThanOrEqual(0);
     expect(delay(first)).toBeLessThan(600_000);
@@ -150,7 +192,10 @@ describe('policies', () => {
     const good = defineJob({
       name: 'computed',
       payload: z.object({ from: z.string() }),
-      schedule: { cron: '* * * * *', payload: ({ dataInterval }) => ({ from: dataInterval.start.toISOString() }) },
+      schedule: {
+        cron: '* * * * *',
+        payload: ({ dataInterval }) => ({ from: dataInterval.start.toISOString() }),
+      },
       run: (_ctx, payload) => payload,
     });
     const bad = defineJob({
@@ -167,18 +212,27 @@ describe('policies', () => {
     await tock.tick();
     await test.setClock('2026-03-01T12:01:00Z');
     expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, failed: 1 });
-    expect(await tock.runs.list({ job: 'computed' })).toMatchObject([{ payload: { from: '2026-03-01T12:00:00.000Z' }, output: { from: '2026-03-01T12:00:00.000Z' } }]);
-    expect(await tock.runs.list({ job: 'throwing' })).toMatchObject([{ errors: [{ message: 'no payload today' }] }]);
+    expect(await tock.runs.list({ job: 'computed' })).toMatchObject([
+      { payload: { from: '2026-03-01T12:00:00.000Z' }, output: { from: '2026-03-01T12:00:00.000Z' } },
+    ]);
+    expect(await tock.runs.list({ job: 'throwing' })).toMatchObject([
+      { errors: [{ message: 'no payload today' }] },
+    ]);
   });
 });
 
 describe('a broken definition', () => {
   it('is marked with its reason; the others run', async () => {
-    const tock = test.another({ jobs: [scheduled('fine', { cron: '* * * * *' }), scheduled('spoiled', { cron: '* * * * *' })] });
+    const tock = test.another({
+      jobs: [scheduled('fine', { cron: '* * * * *' }), scheduled('spoiled', { cron: '* * * * *' })],
+    });
     await tock.tick();
     await test.sql(`update tock.job_definitions set cron = '61 25 * * *' where name = 'spoiled'`);
     await test.setClock('2026-03-01T12:01:00Z');
-    expect(await tock.tick()).toMatchObject({ materialized: { runs: 1, broken: ['spoiled'] }, executed: { succeeded: 1 } });
+    expect(await tock.tick()).toMatchObject({
+      materialized: { runs: 1, broken: ['spoiled'] },
+      executed: { succeeded: 1 },
+    });
     const [definition] = await tock.schedules.list({ name: 'spoiled' });
     expect(definition?.brokenReason).toMatch(/minute/);
     expect((await tock.tick()).materialized.broken).toEqual([]);
@@ -189,11 +243,15 @@ describe('a definition written by hand', () => {
   it('is taken up by the next tick, from its creation on', async () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: (_ctx, payload) => payload })] });
     await tock.tick();
-    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, payload) values ('by-hand', 'worker', 'runtime', '* * * * *', '{"tenant": 7}')`);
+    await test.sql(
+      `insert into tock.job_definitions (name, job, origin, cron, payload) values ('by-hand', 'worker', 'runtime', '* * * * *', '{"tenant": 7}')`,
+    );
     await tock.tick();
     await test.setClock('2026-03-01T12:01:00Z');
     expect((await tock.tick()).executed.succeeded).toBe(1);
-    expect(await tock.runs.list()).toMatchObject([{ definition: 'by-hand', job: 'worker', output: { tenant: 7 } }]);
+    expect(await tock.runs.list()).toMatchObject([
+      { definition: 'by-hand', job: 'worker', output: { tenant: 7 } },
+    ]);
   });
 });
 

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type JobSchedule } from '../../src/index.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
-const job = (name: string, schedule?: JobSchedule) => defineJob({ name, ...(schedule ? { schedule } : {}), run: () => null });
+const job = (name: string, schedule?: JobSchedule) =>
+  defineJob({ name, ...(schedule ? { schedule } : {}), run: () => null });
 let test: TestTock;
 beforeEach(async () => {
   test = await openTestTock();
@@ -13,15 +14,35 @@ afterEach(() => test.close());
 
 describe('register', () => {
   it('adds, leaves alone, changes and marks as vanished, and says which', async () => {
-    const first = test.another({ jobs: [job('stays', { cron: '0 * * * *' }), job('changes', { cron: '0 * * * *' }), job('goes', { cron: '0 * * * *' })] });
-    expect(await first.register()).toMatchObject({ status: 'registered', added: ['changes', 'goes', 'stays'] });
+    const first = test.another({
+      jobs: [
+        job('stays', { cron: '0 * * * *' }),
+        job('changes', { cron: '0 * * * *' }),
+        job('goes', { cron: '0 * * * *' }),
+      ],
+    });
+    expect(await first.register()).toMatchObject({
+      status: 'registered',
+      added: ['changes', 'goes', 'stays'],
+    });
     expect(await first.register()).toMatchObject({ status: 'unchanged' });
     const ids = new Map((await first.schedules.list()).map(each => [each.name, each.id]));
     await test.advance('10m');
-    const second = test.another({ jobs: [job('stays', { cron: '0 * * * *' }), job('changes', { cron: '30 * * * *' }), job('one-off')] });
-    expect(await second.register()).toEqual({ status: 'registered', added: ['one-off'], changed: ['changes'], vanished: ['goes'] });
+    const second = test.another({
+      jobs: [job('stays', { cron: '0 * * * *' }), job('changes', { cron: '30 * * * *' }), job('one-off')],
+    });
+    expect(await second.register()).toEqual({
+      status: 'registered',
+      added: ['one-off'],
+      changed: ['changes'],
+      vanished: ['goes'],
+    });
     const after = new Map((await second.schedules.list()).map(each => [each.name, each]));
-    expect(after.get('changes')).toMatchObject({ id: ids.get('changes'), nextAt: new Date('2026-03-01T12:30:00Z'), cursor: new Date('2026-03-01T12:10:30Z') });
+    expect(after.get('changes')).toMatchObject({
+      id: ids.get('changes'),
+      nextAt: new Date('2026-03-01T12:30:00Z'),
+      cursor: new Date('2026-03-01T12:10:30Z'),
+    });
     expect(after.get('stays')).toMatchObject({ cursor: new Date('2026-03-01T12:00:30Z') });
     expect(after.get('goes')?.vanishedAt).not.toBeNull();
     expect(after.get('one-off')?.nextAt).toBeNull();
@@ -58,7 +79,9 @@ describe('register', () => {
     await one.register();
     await test.setClock('2026-03-01T13:00:00Z');
     await one.tick();
-    const live = await test.sql<{ due: boolean }>(`select run_at <= tock.now() as due from tock.job_runs_live`);
+    const live = await test.sql<{ due: boolean }>(
+      `select run_at <= tock.now() as due from tock.job_runs_live`,
+    );
     expect(live).toEqual([{ due: false }]);
     await test.another({ jobs: [job('a', { cron: '15 * * * *' })] }).register();
     expect(await one.runs.list()).toMatchObject([{ status: 'skipped', skipReason: 'edited' }]);
@@ -86,9 +109,13 @@ describe('register', () => {
 
   it('is done once when eight hosts register at once', async () => {
     const jobs = Array.from({ length: 50 }, (_, index) => job(`job-${index}`, { cron: '0 * * * *' }));
-    const results = await Promise.all(Array.from({ length: 8 }, () => test.another({ jobs, connections: 2 }).register()));
+    const results = await Promise.all(
+      Array.from({ length: 8 }, () => test.another({ jobs, connections: 2 }).register()),
+    );
     expect(results.filter(each => each.status === 'registered')).toHaveLength(1);
-    const [row] = await test.sql<{ count: string; versions: number }>('select count(*), max(version) as versions from tock.job_definitions');
+    const [row] = await test.sql<{ count: string; versions: number }>(
+      'select count(*), max(version) as versions from tock.job_definitions',
+    );
     expect(row).toEqual({ count: '50', versions: 1 });
   });
 

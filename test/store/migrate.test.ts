@@ -47,7 +47,11 @@ describe('migrate', () => {
     const database = await open();
     const first = await migrate(database, migrationsFolder());
     expect(first.applied.length).toBeGreaterThan(0);
-    expect(await migrate(database, migrationsFolder())).toEqual({ applied: [], alreadyThere: first.applied.length, madePartitions: 0 });
+    expect(await migrate(database, migrationsFolder())).toEqual({
+      applied: [],
+      alreadyThere: first.applied.length,
+      madePartitions: 0,
+    });
   });
 
   it('applies each file once when five hosts migrate at once', async () => {
@@ -74,7 +78,9 @@ describe('migrate', () => {
     await cp(migrationsFolder(), folder, { recursive: true });
     await writeFile(path.join(folder, '9999_broken.sql'), 'create table tock.half (id int);\nselect 1/0;');
     await expect(migrate(database, folder)).rejects.toThrow(/division by zero/);
-    const [row] = await database.run<{ there: boolean }>(`select to_regnamespace('tock') is not null as there`);
+    const [row] = await database.run<{ there: boolean }>(
+      `select to_regnamespace('tock') is not null as there`,
+    );
     expect(row).toEqual({ there: false });
   });
 
@@ -82,8 +88,12 @@ describe('migrate', () => {
     const database = await open();
     const { madePartitions } = await migrate(database, migrationsFolder());
     expect(madePartitions).toBe(4);
-    await database.run(`insert into tock.job_runs (job, status, finished_at) values ('a', 'succeeded', tock.now()), ('a', 'succeeded', '1999-01-01')`);
-    const rows = await database.run<{ place: string }>(`select (select relname from pg_class where oid = tock.job_runs.tableoid) as place from tock.job_runs order by finished_at`);
+    await database.run(
+      `insert into tock.job_runs (job, status, finished_at) values ('a', 'succeeded', tock.now()), ('a', 'succeeded', '1999-01-01')`,
+    );
+    const rows = await database.run<{ place: string }>(
+      `select (select relname from pg_class where oid = tock.job_runs.tableoid) as place from tock.job_runs order by finished_at`,
+    );
     expect(rows[0]?.place).toBe('job_runs_finished_default');
     expect(rows[1]?.place).toMatch(/^job_runs_finished_\d{4}_\d{2}$/);
   });
@@ -91,9 +101,13 @@ describe('migrate', () => {
   it('moves what the default partition caught into the month that is made for it', async () => {
     const database = await open();
     await migrate(database, migrationsFolder());
-    await database.run(`insert into tock.job_runs (job, status, finished_at) values ('late', 'succeeded', tock.now() + interval '5 months')`);
+    await database.run(
+      `insert into tock.job_runs (job, status, finished_at) values ('late', 'succeeded', tock.now() + interval '5 months')`,
+    );
     await database.run(`select tock.create_partitions(6)`);
-    const [row] = await database.run<{ place: string }>(`select (select relname from pg_class where oid = tock.job_runs.tableoid) as place from tock.job_runs`);
+    const [row] = await database.run<{ place: string }>(
+      `select (select relname from pg_class where oid = tock.job_runs.tableoid) as place from tock.job_runs`,
+    );
     expect(row?.place).toMatch(/^job_runs_finished_\d{4}_\d{2}$/);
   });
 });
@@ -119,7 +133,12 @@ describe('demandMigrated', () => {
 
 describe('inSchema', () => {
   it('rewrites qualifiers and literals of their own, and no other word', () => {
-    expect(inSchema(`select tock.now(), 'tock.x'::regclass, pg_notify('tock', 'x') from tock.a where b = 'tick tock'`, 'mine')).toBe(
+    expect(
+      inSchema(
+        `select tock.now(), 'tock.x'::regclass, pg_notify('tock', 'x') from tock.a where b = 'tick tock'`,
+        'mine',
+      ),
+    ).toBe(
       `select "mine".now(), '"mine".x'::regclass, pg_notify('mine', 'x') from "mine".a where b = 'tick tock'`,
     );
   });

@@ -45,5 +45,8 @@ export async function describeSchema(database: Database): Promise<string> {
     parts.push(`${title}\n${'-'.repeat(title.length)}\n${rows.map(row => row.line).join('\n')}`);
   }
   // Whatever the schema's name is, with or without quotes.
-  return `${parts.join('\n\n').replaceAll(new RegExp(`"?\\b${database.schema}"?\\.`, 'g'), 'tock.').replaceAll(`'${database.schema}'`, `'tock'`)}\n`;
+  return `${parts
+    .join('\n\n')
+    .replaceAll(new RegExp(`"?\\b${database.schema}"?\\.`, 'g'), 'tock.')
+    .replaceAll(`'${database.schema}'`, `'tock'`)}\n`;
 }

@@ -21,7 +21,10 @@ export interface TestTock {
 }
 
 /** Opens a Tock for a test: silent, short leases unless told otherwise. */
-export async function openTestTock(jobs: readonly AnyJob[] = [], options: Partial<TockOptions> = {}): Promise<TestTock> {
+export async function openTestTock(
+  jobs: readonly AnyJob[] = [],
+  options: Partial<TockOptions> = {},
+): Promise<TestTock> {
   const database = await createTestDatabase();
   const pool = new pg.Pool({ connectionString: database.url, max: 4 });
   pool.on('error', () => undefined);
@@ -34,7 +37,8 @@ export async function openTestTock(jobs: readonly AnyJob[] = [], options: Partia
   const tock = another();
   await tock.migrate();
   const schema = options.schema ?? 'tock';
-  const sql = async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];
+  const sql = async <Row>(text: string, values: unknown[] = []) =>
+    (await pool.query(text, values)).rows as Row[];
   await sql(`create table ${schema}.test_clock (at timestamptz)`);
   await sql(`insert into ${schema}.test_clock values (null)`);
   await sql(`create or replace function ${schema}.now() returns timestamptz language sql stable
@@ -48,7 +52,9 @@ export async function openTestTock(jobs: readonly AnyJob[] = [], options: Partia
       await sql(`update ${schema}.test_clock set at = $1`, [instant]);
     },
     advance: async duration => {
-      await sql(`update ${schema}.test_clock set at = at + $1 * interval '1 millisecond'`, [parseDuration(duration)]);
+      await sql(`update ${schema}.test_clock set at = at + $1 * interval '1 millisecond'`, [
+        parseDuration(duration),
+      ]);
     },
     close: async () => {
       await Promise.all(opened.map(each => each.close()));
@@ -59,7 +65,11 @@ export async function openTestTock(jobs: readonly AnyJob[] = [], options: Partia
 }
 
 /** Resolves when `check` gives something other than null, undefined or false; looks again until `withinMs` is over. */
-export async function until<T>(check: () => Promise<T | null | undefined | false>, what: string, withinMs = 40_000): Promise<T> {
+export async function until<T>(
+  check: () => Promise<T | null | undefined | false>,
+  what: string,
+  withinMs = 40_000,
+): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     const found = await check();

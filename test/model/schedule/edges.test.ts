@@ -232,8 +232,8 @@ describe('memory of what was asked before', () => {
               expect(next(probe), `${cron} ${timezone} ${dst} ${probe}`).toBe(
                 walked.find(each => each > probe) ?? next(to - 1),
               );
-              const before = walked.findLast(each => each < probe);
-              if (before !== undefined) expect(previous(probe)).toBe(before);
+              const before = walked.findLast(each => each < probe) ?? previous(from);
+              expect(previous(probe), `${cron} ${timezone} ${dst} ${probe}`).toBe(before);
             }
           }
         }

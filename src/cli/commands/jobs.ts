@@ -1,0 +1,125 @@
+// Shell: cli. `tock jobs`: the jobs in code and the definitions in the database, side by side.
+// In: both. Out: a table, or {"jobs":[…]}.
+import type { Command } from 'commander';
+import type { AnyJob } from '../../model/job.js';
+import type { ScheduleSpec } from '../../model/schedule/spec.js';
+import type { DefinitionRecord } from '../../store/reads.js';
+import type { Tock } from '../../tock.js';
+import { count, examples, withJson } from '../flags.js';
+import { flagsOf, type Listed } from '../listed.js';
+import { scheduleOfRecord, scheduleWords } from '../schedule-words.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { type Cell, drawTable } from '../table.js';
+import { paint, STATUS_COLOURS } from '../terminal.js';
+import { localTime, relative } from '../time-text.js';
+
+interface JobsFlags extends CommonOptions {
+  readonly limit: number;
+}
+
+export function addJobs(program: Command): Command {
+  return withJson(program.command('jobs'))
+    .summary('the jobs in code and the definitions in the database')
+    .description(
+      'Lists jobs and definitions: those that code has, and those that the database has, with their schedules, when they come next, and what is odd about them.',
+    )
+    .option('--limit <n>', 'at most so many definitions', count(1, 1_000_000), 1000)
+    .addHelpText(
+      'after',
+      examples(['tock jobs', 'what is defined'], ["tock jobs --json | jq '.jobs[].name'", 'for scripts']),
+    )
+    .action(action(jobs));
+}
+
+async function jobs(shell: Shell, { limit }: JobsFlags): Promise<number> {
+  return await withTock(shell, {}, async ({ tock, jobs }) => {
+    const records = await tock.schedules.list({ limit });
+    const isCut = records.length === limit;
+    const rows = await besideEachOther(tock, jobs, records, isCut);
+    shell.document({ jobs: rows.map(documentOf) });
+    if (shell.json) return 0;
+    if (rows.length === 0) shell.say('no jobs are defined, neither in code nor in the database');
+    else shell.say(await drawTable(COLUMNS, rows.map(row)));
+    if (isCut) shell.say(paint('dim', `only the ${limit} definitions that are due next; --limit shows more`));
+    return 0;
+  });
+}
+
+async function besideEachOther(
+  tock: Tock,
+  jobs: readonly AnyJob[],
+  records: readonly DefinitionRecord[],
+  isCut: boolean,
+): Promise<Listed[]> {
+  const inCode = new Map(jobs.map(job => [job.name, job]));
+  const listed: Listed[] = records.map(record => ({
+    name: record.name,
+    record,
+    job: inCode.get(record.name) ?? null,
+    hasHandler: inCode.has(record.job),
+  }));
+  const names = new Set(records.map(({ name }) => name));
+  for (const job of jobs) {
+    if (names.has(job.name)) continue;
+    // It may be registered, and only be beyond the limit.
+    const [record] = isCut ? await tock.schedules.list({ name: job.name }) : [];
+    listed.push({ name: job.name, record: record ?? null, job, hasHandler: true });
+  }
+  return listed;
+}
+
+const COLUMNS = [
+  { title: 'name', flexible: true },
+  { title: 'schedule', flexible: true },
+  { title: 'next' },
+  { title: '' },
+  { title: 'last run' },
+  { title: 'queue', flexible: true },
+  { title: 'notes', flexible: true },
+];
+
+function row(listed: Listed): Cell[] {
+  const { name, record, job } = listed;
+  const schedule = record ? scheduleOfRecord(record) : job?.schedule;
+  const handler = record?.job ?? name;
+  const last = record?.lastRun;
+  const nextAt = record && !record.pausedAt && !record.vanishedAt ? record.nextAt : null;
+  const flags = flagsOf(listed);
+  return [
+    handler === name ? name : `${name} (${handler})`,
+    schedule ? scheduleWords(schedule) : { text: 'by hand', colour: 'dim' },
+    nextAt ? localTime(nextAt) : '',
+    nextAt ? relative(nextAt) : '',
+    last ? { text: last.status, colour: STATUS_COLOURS[last.status] } : '',
+    record?.queue ?? job?.queue ?? 'default',
+    { text: flags.join('; '), colour: flags.length > 0 ? 'yellow' : null },
+  ];
+}
+
+function documentOf(listed: Listed) {
+  const { name, record, job, hasHandler } = listed;
+  return {
+    name,
+    job: record?.job ?? name,
+    description: job?.description ?? null,
+    schedule: scheduleFields(record ? scheduleOfRecord(record) : job?.schedule),
+    queue: record?.queue ?? job?.queue ?? 'default',
+    priority: record?.priority ?? job?.priority ?? 0,
+    nextAt: record?.nextAt ?? null,
+    lastRun: record?.lastRun ?? null,
+    origin: record?.origin ?? 'code',
+    inCode: hasHandler,
+    registered: record !== null,
+    pausedAt: record?.pausedAt ?? null,
+    pauseReason: record?.pauseReason ?? null,
+    brokenReason: record?.brokenReason ?? null,
+    vanishedAt: record?.vanishedAt ?? null,
+    flags: flagsOf(listed),
+  };
+}
+
+function scheduleFields(spec: ScheduleSpec | null | undefined) {
+  if (!spec) return null;
+  const { cron = null, every = null, at = null, timezone = 'UTC', dst = 'once' } = spec;
+  return { cron, every, at, timezone, dst };
+}

@@ -1,0 +1,143 @@
+// Shell: cli. `tock next`: when a schedule fires.
+// In: a definition's name, or a schedule. Out: its occurrences in local time and UTC, or {"occurrences":[…]}.
+import type { Command } from 'commander';
+import { TockError } from '../../model/errors.js';
+import { compileSchedule } from '../../model/schedule/compile.js';
+import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
+import { count, duration, examples, instant, withJson } from '../flags.js';
+import { clockChange, listOccurrences, type Window } from '../occurrence-list.js';
+import { scheduleWords } from '../schedule-words.js';
+import { action, type CommonOptions, type Shell } from '../shell.js';
+import { drawTable } from '../table.js';
+import { cleanLine, paint } from '../terminal.js';
+import { localTime, relative, utcText } from '../time-text.js';
+
+interface NextFlags extends CommonOptions {
+  readonly cron?: string;
+  readonly every?: string;
+  readonly timezone?: string;
+  readonly dst?: string;
+  readonly from?: Date;
+  readonly to?: Date;
+  readonly count?: number;
+}
+
+const MOST = 10_000;
+const DEFAULT_COUNT = 5;
+
+export function addNext(program: Command): Command {
+  return withJson(program.command('next'))
+    .summary('when a definition, or any schedule, fires')
+    .description(
+      'Shows when a schedule fires, in its own time zone and in UTC, and where summer time shifts it. With --cron or --every no database is needed. Nominal times: jitter is not added.',
+    )
+    .argument('[definition]', 'a job in code, or a definition in the database')
+    .option('--cron <expression>', 'a cron expression in place of a definition')
+    .option('--every <duration>', 'an interval in place of a definition', duration)
+    .option('--timezone <zone>', 'IANA name for --cron and --every (default UTC)')
+    .option('--dst <mode>', 'once, skip or literal, for --cron (default once)')
+    .option('--from <instant>', 'the first that counts (default now)', instant)
+    .option('--to <instant>', 'all before this; excluded itself', instant)
+    .option('--count <n>', `how many (default ${DEFAULT_COUNT}, with --to all)`, count(1, MOST))
+    .addHelpText(
+      'after',
+      examples(
+        ['tock next weekly-run-report', 'the next five'],
+        ["tock next --cron '0 7 * * 1' --timezone Europe/Berlin", 'any schedule'],
+        [
+          "tock next --cron '@daily' --from 2026-03-01T00:00:00Z --to 2026-04-01T00:00:00Z",
+          'all in [from, to)',
+        ],
+      ),
+    )
+    .action(action(next));
+}
+
+async function next(shell: Shell, flags: NextFlags, name: string | undefined): Promise<number> {
+  const named = name === undefined ? readSchedule(flags) : await findNamed(shell, flags, name);
+  const { spec, title } = named;
+  if (spec === null) {
+    shell.document({ occurrences: [] });
+    shell.say(`${title} has no schedule: it runs when it is enqueued (tock run ${cleanLine(name ?? '')})`);
+    return 0;
+  }
+  const schedule = compileSchedule(spec, name);
+  const window = windowOf(flags);
+  const { found, isCut } = listOccurrences(schedule, window);
+  shell.document({ occurrences: found.map(utcText), ...(isCut ? { truncated: true } : {}) });
+  if (isCut) shell.note(`only the first ${MOST} are shown; narrow --from and --to`);
+  if (shell.json) return 0;
+  shell.say(`${paint('bold', title)}: ${cleanLine(scheduleWords(spec))}`);
+  for (const remark of named.remarks) shell.say(remark);
+  if (found.length === 0) {
+    const until = window.to ? ` and before ${utcText(window.to)}` : '';
+    shell.say(`no occurrences from ${utcText(window.from)}${until}`);
+    return 0;
+  }
+  const zone = spec.timezone ?? 'UTC';
+  const before = schedule.previous(found[0]?.getTime() ?? 0);
+  const columns = [
+    { title: `local time (${zone})` },
+    { title: 'UTC' },
+    { title: 'when' },
+    { title: 'clocks' },
+  ];
+  const rows = found.map((at, index) => {
+    const previous = index > 0 ? (found[index - 1] ?? null) : before === null ? null : new Date(before);
+    const change = previous === null ? '' : clockChange(previous, at, zone);
+    return [localTime(at, zone), utcText(at), relative(at), { text: change, colour: 'yellow' as const }];
+  });
+  shell.say(await drawTable(columns, rows));
+  return 0;
+}
+
+interface Named {
+  readonly title: string;
+  readonly spec: ScheduleSpec | null;
+  readonly remarks: readonly string[];
+}
+
+function readSchedule({ cron, every, timezone, dst }: NextFlags): Named {
+  if (cron === undefined && every === undefined) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'name a definition, or a schedule with --cron or --every; see: tock next --help',
+    );
+  }
+  const spec: ScheduleSpec = {
+    ...(cron === undefined ? {} : { cron }),
+    ...(every === undefined ? {} : { every }),
+    ...(timezone === undefined ? {} : { timezone }),
+    // What it may be is checked, and told, where schedules are compiled.
+    ...(dst === undefined ? {} : { dst: dst as Dst }),
+  };
+  return { title: 'schedule', spec, remarks: [] };
+}
+
+async function findNamed(
+  shell: Shell,
+  { cron, every, timezone, dst }: NextFlags,
+  name: string,
+): Promise<Named> {
+  if (cron !== undefined || every !== undefined || timezone !== undefined || dst !== undefined) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'name a definition, or give --cron or --every with --timezone and --dst; not both',
+    );
+  }
+  const { findDefinition } = await import('../find-definition.js');
+  return { ...(await findDefinition(shell, name)), title: cleanLine(name) };
+}
+
+function windowOf({ from, to, count }: NextFlags): Window {
+  if (from && to && to < from) {
+    throw new TockError('TOCK_BAD_TIME', `--to ${utcText(to)} is before --from ${utcText(from)}; swap them`);
+  }
+  const most = count ?? (to ? MOST : DEFAULT_COUNT);
+  return {
+    from: from ?? new Date(),
+    to: to ?? null,
+    most,
+    isBoundChosen: count !== undefined || to === undefined,
+  };
+}

@@ -1,0 +1,129 @@
+// Shell: cli. `tock show`: everything about one run.
+// In: its id. Out: a page, or {"run":{…}}.
+import type { Command } from 'commander';
+import { TockError } from '../../model/errors.js';
+import { STATUS_MEANINGS } from '../../model/states.js';
+import type { RunRecord } from '../../store/reads.js';
+import { checkRunId, examples, withJson } from '../flags.js';
+import { nameOf, nextStep, progressBar, skipText, tookText } from '../run-text.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { cleanBlock, cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
+import { localTime, relative, utcText } from '../time-text.js';
+
+interface ShowFlags extends CommonOptions {
+  readonly stack?: true;
+}
+
+export function addShow(program: Command): Command {
+  return withJson(program.command('show'))
+    .summary('everything about one run')
+    .description(
+      'Shows one run: its times, its attempts and their errors, who holds it, its payload and output, and what will happen next.',
+    )
+    .argument('<run>', 'id of the run')
+    .option('--stack', 'with the stack of each error')
+    .addHelpText(
+      'after',
+      examples(['tock show 812', 'a page for people'], ['tock show 812 --stack', 'with the errors’ stacks']),
+    )
+    .action(action(show));
+}
+
+async function show(shell: Shell, { stack }: ShowFlags, id: string): Promise<number> {
+  const checked = checkRunId(id);
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const run = await tock.runs.get(checked);
+    if (run === null) {
+      throw new TockError(
+        'TOCK_NOT_FOUND',
+        `there is no run ${checked}; it may have been pruned (tock runs lists what is there)`,
+      );
+    }
+    shell.document({ run });
+    if (!shell.json) shell.say(page(run, stack === true));
+    return 0;
+  });
+}
+
+function page(run: RunRecord, withStack: boolean): string {
+  const header = `${paint('bold', `run ${run.id} of ${nameOf(run)}`)}: ${paintStatus(run.status)}, ${STATUS_MEANINGS[run.status]}`;
+  const { progress } = run;
+  const facts: (readonly [string, string])[] = [
+    ['trigger', run.trigger],
+    ['key', cleanLine(run.idempotencyKey ?? '')],
+    ['queue', `${cleanLine(run.queue)}, priority ${run.priority}`],
+    ['occurrences', run.occurrenceCount > 1 ? `stands for ${run.occurrenceCount}` : ''],
+    ['scheduled for', time(run.scheduledFor)],
+    [
+      'interval',
+      run.intervalStart && run.scheduledFor
+        ? `from ${utcText(run.intervalStart)} to ${utcText(run.scheduledFor)}`
+        : '',
+    ],
+    ['created', time(run.createdAt)],
+    ['due', time(run.runAt)],
+    ['started', time(run.startedAt)],
+    ['finished', time(run.finishedAt)],
+    ['took', tookText(run)],
+    ['lease', leaseText(run)],
+    ['reason', run.skipReason === null ? '' : cleanLine(skipText(run.skipReason))],
+    ['given back', run.releases > 0 ? `${run.releases} times by a worker that was stopping` : ''],
+    ['progress', progress ? progressBar(progress, process.stdout.isTTY) : ''],
+  ];
+  return [
+    header,
+    ...facts
+      .filter(([, value]) => value !== '')
+      .map(([name, value]) => `  ${paint('dim', name.padEnd(13))}  ${value}`),
+    ...attemptLines(run, withStack),
+    ...valueLines('payload', run.payload),
+    ...valueLines('output', run.output),
+    `${paint('bold', 'next')}: ${nextStep(run)}`,
+  ].join('\n');
+}
+
+function time(date: Date | null): string {
+  return date === null ? '' : `${localTime(date)} (${relative(date)})`;
+}
+
+function leaseText({ status, worker, lockedBy, lockedUntil }: RunRecord): string {
+  if (status !== 'running' || lockedUntil === null) return '';
+  const holder = cleanLine(worker ?? `worker ${lockedBy ?? 'unknown'}`);
+  return `held by ${holder} until ${localTime(lockedUntil)} (${relative(lockedUntil)})`;
+}
+
+function attemptLines(run: RunRecord, withStack: boolean): string[] {
+  const lines = run.errors.flatMap(({ at, attempt, name, message, code, stack }) => {
+    const [first = '', ...others] = cleanBlock(message).split('\n');
+    const what = `${cleanLine(name)}${code === null ? '' : ` (${cleanLine(code)})`}: ${first}`;
+    return [
+      `  ${paint('yellow', `attempt ${attempt}`)}  ${localTime(new Date(at))}  ${what}`,
+      ...others.map(line => `    ${line}`),
+      ...(withStack && stack !== null ? stackLines(stack) : []),
+    ];
+  });
+  const told = run.errors.length;
+  if (run.status === 'succeeded') lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded`);
+  if (run.status === 'running') lines.push(`  ${paint('cyan', `attempt ${run.attempts}`)}  is running`);
+  const hasStacks = run.errors.some(({ stack }) => stack !== null);
+  if (told > 0 && hasStacks && !withStack) lines.push(paint('dim', '  (--stack shows the stacks)'));
+  return [`${paint('bold', 'attempts')}: ${run.attempts} of ${run.maxAttempts}`, ...lines];
+}
+
+/** The frames: the first line of a stack repeats the message. */
+function stackLines(stack: string): string[] {
+  const frames = cleanBlock(stack)
+    .split('\n')
+    .filter(line => /^\s+at /.test(line));
+  return frames.map(line => paint('dim', `    ${line.trim()}`));
+}
+
+function valueLines(title: string, value: unknown): string[] {
+  if (value === null || value === undefined) return [];
+  const text = jsonText(value, 2);
+  const isShort = text.length <= 80;
+  return [
+    `${paint('bold', title)}: ${isShort ? jsonText(value) : ''}`.trimEnd(),
+    ...(isShort ? [] : [text.replace(/^/gm, '  ')]),
+  ];
+}

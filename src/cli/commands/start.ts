@@ -1,0 +1,170 @@
+// Shell: cli. `tock start`: the scheduler as a process that stays, until a signal.
+// In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a drain.
+import type { Command } from 'commander';
+import type { Daemon } from '../../daemon.js';
+import { stopSignal } from '../../environment/stop-signal.js';
+import type { AnyJob } from '../../model/job.js';
+import type { DefinitionRecord } from '../../store/reads.js';
+import type { Tock } from '../../tock.js';
+import { count, examples, queues, withJson } from '../flags.js';
+import { scheduleOfRecord, scheduleWords } from '../schedule-words.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { type Cell, drawTable } from '../table.js';
+import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
+import { localTime, relative } from '../time-text.js';
+
+interface StartFlags extends CommonOptions {
+  readonly concurrency?: number;
+  readonly queues?: string[];
+  readonly listen: boolean;
+  readonly pretty?: true;
+}
+
+const MOST_ROWS = 20;
+
+export function addStart(program: Command): Command {
+  return withJson(program.command('start'))
+    .summary('run the scheduler here until Ctrl-C')
+    .description(
+      'Runs the scheduler in this process: migrates, registers the jobs, and executes runs as they come due. Ctrl-C or SIGTERM lets what runs end, then stops; a second one ends at once.',
+    )
+    .option('--concurrency <n>', 'most runs at once (default 10, or TOCK_CONCURRENCY)', count(1, 10_000))
+    .option('--queues <a,b>', 'only these queues (default all, or TOCK_QUEUES)', queues)
+    .option('--no-listen', 'poll every second in place of LISTEN, for pgbouncer in transaction mode')
+    .option('--pretty', 'readable logs (the default in a terminal), not JSON lines')
+    .addHelpText(
+      'after',
+      examples(
+        ['tock start', 'all queues, ten runs at once'],
+        ['tock start --queues mail --concurrency 2', 'one queue, gently'],
+      ),
+    )
+    .action(action(start));
+}
+
+async function start(shell: Shell, flags: StartFlags): Promise<number> {
+  const { config } = shell;
+  const stop = stopSignal();
+  const pretty = flags.pretty === true || process.stderr.isTTY;
+  return await withTock(
+    shell,
+    { migrate: true, defaultLogLevel: 'info', pretty },
+    async ({ tock, jobs, where }) => {
+      if (jobs.length === 0) shell.say(noJobs(config.jobsModule));
+      await tock.register();
+      const records = (await tock.schedules.list({ limit: 1000 })).filter(isScheduled);
+      if (!shell.json) await saySchedule(shell, records, jobs);
+      if (stop.aborted) return 0;
+      const concurrency = flags.concurrency ?? config.concurrency ?? 10;
+      const chosen = flags.queues ?? config.queues;
+      const daemon = await tock.start({ concurrency, queues: chosen, listen: flags.listen });
+      shell.document({
+        worker: daemon.id,
+        where,
+        concurrency,
+        queues: chosen ?? null,
+        definitions: records.slice(0, MOST_ROWS),
+      });
+      const what = `up to ${concurrency} runs at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
+      shell.say(
+        `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C stops: what runs may end first.`,
+      );
+      await aborted(stop);
+      await drain(shell, tock, daemon);
+      return 0;
+    },
+  );
+}
+
+function noJobs(module: string): string {
+  return `no jobs are defined in ${cleanLine(module)}. Add one: make a file with defineJob({ name, schedule, run }) in jobs/, put it into the array in jobs/index.ts, build, and start again.`;
+}
+
+function isScheduled({ nextAt, vanishedAt, pausedAt, brokenReason }: DefinitionRecord): boolean {
+  return nextAt !== null && vanishedAt === null && pausedAt === null && brokenReason === null;
+}
+
+async function saySchedule(
+  shell: Shell,
+  records: readonly DefinitionRecord[],
+  jobs: readonly AnyJob[],
+): Promise<void> {
+  if (records.length === 0) {
+    if (jobs.length > 0) shell.say('nothing is scheduled; runs come by tock run and enqueue');
+    return;
+  }
+  const columns = [
+    { title: 'definition', flexible: true },
+    { title: 'schedule', flexible: true },
+    { title: 'next' },
+    { title: '' },
+    { title: 'last run' },
+  ];
+  const now = Date.now();
+  const rows = records
+    .slice(0, MOST_ROWS)
+    .map((record): Cell[] => [
+      record.name,
+      scheduleWords(scheduleOfRecord(record)),
+      record.nextAt ? localTime(record.nextAt) : '',
+      record.nextAt ? relative(record.nextAt, now) : '',
+      record.lastRun
+        ? { text: record.lastRun.status, colour: STATUS_COLOURS[record.lastRun.status] }
+        : { text: 'none yet', colour: 'dim' },
+    ]);
+  shell.say(await drawTable(columns, rows));
+  if (records.length > MOST_ROWS)
+    shell.say(paint('dim', `… and ${records.length - MOST_ROWS} more (tock jobs)`));
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>(resolve => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Lets what runs end, and says what that is. */
+async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {
+  const stopping = daemon.stop();
+  const held = runningOf(daemon);
+  if (held === 0) shell.say('stopping: nothing is running');
+  else {
+    const names = await namesOf(tock, daemon.id);
+    const which = names.length === 0 ? '' : ` (${names.join(', ')})`;
+    const most = shell.config.drain ?? '20s';
+    shell.say(
+      `stopping: waiting up to ${most} for ${held === 1 ? '1 run' : `${held} runs`} to end${which}. Ctrl-C again ends at once.`,
+    );
+  }
+  await stopping;
+  const { succeeded, failed, dead, released } = daemon.tally;
+  const parts = [
+    `${succeeded} succeeded`,
+    `${failed} failed`,
+    `${dead} dead`,
+    ...(released > 0 ? [`${released} given back to the queue`] : []),
+  ];
+  shell.say(`stopped: ${parts.join(', ')}`);
+}
+
+function runningOf({ tally }: Daemon): number {
+  const { claimed, ...ended } = tally;
+  return claimed - Object.values(ended).reduce((sum, number) => sum + number, 0);
+}
+
+/** Names are a courtesy: a database that does not answer must not hold up the stop. */
+async function namesOf(tock: Tock, worker: string): Promise<string[]> {
+  const asked = tock.runs.list({ status: 'running', limit: 1000 });
+  const late = new Promise<[]>(resolve => {
+    setTimeout(resolve, 1000, []).unref();
+  });
+  try {
+    const running = await Promise.race([asked, late]);
+    const mine = running.filter(run => run.lockedBy === worker);
+    const more = mine.length > 5 ? [`${mine.length - 5} more`] : [];
+    return [...mine.slice(0, 5).map(run => `${cleanLine(run.job)} ${run.id}`), ...more];
+  } catch {
+    return [];
+  }
+}

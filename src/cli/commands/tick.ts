@@ -1,0 +1,53 @@
+// Shell: cli. `tock tick`: one tick by hand, the same as dist/tick.js.
+// In: budget, concurrency. Out: one summary line.
+import type { Command } from 'commander';
+import { stopSignal } from '../../environment/stop-signal.js';
+import { count, duration, examples, withJson } from '../flags.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+
+interface TickFlags extends CommonOptions {
+  readonly budget?: string;
+  readonly concurrency?: number;
+  readonly migrate?: true;
+}
+
+export function addTick(program: Command): Command {
+  return withJson(program.command('tick'))
+    .summary('one tick: plan what is due, execute it, end')
+    .description(
+      'One tick: registers changed definitions, takes back expired leases, makes due occurrences into runs, and executes runs until nothing is due or the budget is over. This is what the line in the crontab does.',
+    )
+    .option(
+      '--budget <duration>',
+      'for how long new runs are claimed (default 50s, or TOCK_BUDGET)',
+      duration,
+    )
+    .option('--concurrency <n>', 'most runs at once (default 10, or TOCK_CONCURRENCY)', count(1, 10_000))
+    .option('--migrate', 'bring the schema to this version first')
+    .addHelpText(
+      'after',
+      examples(
+        ['tock tick', 'execute what is due'],
+        ['tock tick --budget 10s --concurrency 2', 'a short one, two runs at once'],
+      ),
+    )
+    .action(action(tick));
+}
+
+async function tick(shell: Shell, flags: TickFlags): Promise<number> {
+  const { config } = shell;
+  const stop = stopSignal();
+  return await withTock(shell, { migrate: flags.migrate === true }, async ({ tock, jobs }) => {
+    const concurrency = flags.concurrency ?? config.concurrency;
+    const summary = await tock.tick({
+      budget: flags.budget ?? config.budget ?? '50s',
+      ...(concurrency === undefined ? {} : { concurrency }),
+      ...(config.queues === undefined ? {} : { queues: config.queues }),
+      signal: stop,
+    });
+    const { summaryLine } = await import('../../environment/summary-line.js');
+    shell.say(summaryLine(summary, jobs.length));
+    shell.document(summary);
+    return 0;
+  });
+}

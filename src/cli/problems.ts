@@ -1,0 +1,48 @@
+// Shell: cli. What is wrong with a scheduler, and the mend.
+// In: its figures. Out: a sentence for each limit that was passed.
+import type { SchedulerStatus } from '../model/job.js';
+import { span } from './time-text.js';
+
+const LONG_WAIT_MS = 5 * 60_000;
+const OLD_SNAPSHOT_MS = 15 * 60_000;
+const MANY_DEAD_ROWS = 100_000;
+/** A worker beats every 15 s by default. */
+const SILENT_MS = 5 * 60_000;
+
+export function findProblems(status: SchedulerStatus): string[] {
+  const { runs, lastDay, definitions, oldestSnapshot, workers, queues, deadRows } = status;
+  const paused = queues.filter(each => each.paused && each.waiting > 0);
+  const silent = workers.filter(({ seenAt }) => status.at.getTime() - seenAt.getTime() > SILENT_MS);
+  return [
+    runs.stuck > 0
+      ? `${runs.stuck} running ${runs.stuck === 1 ? 'run has' : 'runs have'} outlived the lease: the worker was killed or lost the database. The next tick takes them back: tock tick`
+      : null,
+    status.oldestWaitMs > LONG_WAIT_MS ? longWait(status, paused.length > 0) : null,
+    paused.length > 0
+      ? `the paused ${paused.length === 1 ? 'queue' : 'queues'} ${paused.map(each => each.queue).join(', ')} holds back runs that are due`
+      : null,
+    lastDay.dead > 0
+      ? `${lastDay.dead} ${lastDay.dead === 1 ? 'run' : 'runs'} died in the last 24 hours: see tock runs --status dead, and tock retry`
+      : null,
+    definitions.broken > 0
+      ? `${definitions.broken} ${definitions.broken === 1 ? 'definition cannot' : 'definitions cannot'} be evaluated: tock jobs says why`
+      : null,
+    silent.length > 0
+      ? `${silent.map(each => `${each.host} pid ${each.pid}`).join(', ')} has not been heard of for ${span(SILENT_MS)}: see whether the process hangs; the next tick takes back what it held`
+      : null,
+    oldestSnapshot && oldestSnapshot.ageMs > OLD_SNAPSHOT_MS
+      ? `a session holds a snapshot since ${span(oldestSnapshot.ageMs)}, so that dead rows stay and claims slow down. End it: select pg_terminate_backend(${oldestSnapshot.pid})`
+      : null,
+    deadRows > MANY_DEAD_ROWS
+      ? `${deadRows} dead rows await vacuum: vacuum the table job_runs_live, and see why autovacuum does not`
+      : null,
+  ].filter(problem => problem !== null);
+}
+
+function longWait({ oldestWaitMs, workers }: SchedulerStatus, isPaused: boolean): string {
+  const wait = `the oldest due run has waited for ${span(oldestWaitMs)}`;
+  if (isPaused) return `${wait}; a queue is paused`;
+  if (workers.length === 0)
+    return `${wait} and nobody claims: is the line in the crontab there? Else: tock start, or tock tick`;
+  return `${wait}: the workers do not keep up. Raise --concurrency, or start another`;
+}

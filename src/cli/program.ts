@@ -1,0 +1,117 @@
+// Shell: cli. The command line as a whole: which commands there are, what its help says, what is usage.
+// In: arguments. Out: an exit code; everything else is printed.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Command, CommanderError } from 'commander';
+import { VARIABLES } from '../environment/config.js';
+import { packageFolder } from '../environment/paths.js';
+import { addCancel, addRetry } from './commands/act.js';
+import { addJobs } from './commands/jobs.js';
+import { addMigrate } from './commands/migrate.js';
+import { addNext } from './commands/next.js';
+import { addRun } from './commands/run.js';
+import { addRuns } from './commands/runs.js';
+import { addShow } from './commands/show.js';
+import { addStart } from './commands/start.js';
+import { addStatus } from './commands/status.js';
+import { addTick } from './commands/tick.js';
+import { lastExitCode, printError } from './shell.js';
+import { hasColours } from './terminal.js';
+
+const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
+  ['Run the scheduler:', [addTick, addStart, addMigrate]],
+  ['Look:', [addStatus, addJobs, addNext, addRuns, addShow]],
+  ['Act:', [addRun, addRetry, addCancel]],
+];
+
+/** Runs the command line and resolves to its exit code. */
+export async function runProgram(args: readonly string[]): Promise<number> {
+  const program = createProgram();
+  const [first, second] = args;
+  if (first === 'help') return await runProgram(second === undefined ? ['--help'] : [second, '--help']);
+  if (args.length === 0) {
+    program.outputHelp({ error: true });
+    return 2;
+  }
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return lastExitCode();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return 0;
+    reportUsage(program, args, error);
+    return 2;
+  }
+}
+
+function createProgram(): Command {
+  const program = new Command('tock')
+    .description('A scheduler for PostgreSQL: cron wakes it, the database decides, TypeScript runs.')
+    .version(readVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help; tock <command> --help has examples')
+    .usage('<command> [options]')
+    .exitOverride()
+    // One line of our own takes the place of what commander says: see reportUsage.
+    .configureOutput({
+      outputError: () => undefined,
+      getOutHasColors: () => hasColours(process.stdout),
+      getErrHasColors: () => hasColours(process.stderr),
+    })
+    .configureHelp({ styleTitle: bold, subcommandTerm: termOf })
+    .showSuggestionAfterError(true)
+    .helpCommand(false)
+    .addHelpText('after', afterHelp());
+  for (const [title, adders] of GROUPS) {
+    for (const add of adders) add(program).helpGroup(title).helpOption('-h, --help', 'print this help');
+  }
+  return program;
+}
+
+function bold(text: string): string {
+  // Commander takes the colours out again where the stream has none.
+  return `\u001B[1m${text}\u001B[0m`;
+}
+
+/** `show <run>`: that there are options goes without saying. */
+function termOf(command: Command): string {
+  const names = command.registeredArguments.map(argument => {
+    const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+    return argument.required ? `<${name}>` : `[${name}]`;
+  });
+  return [command.name(), ...names].join(' ');
+}
+
+function readVersion(): string {
+  const manifest = readFileSync(path.join(packageFolder(), 'package.json'), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+function afterHelp(): string {
+  const width = Math.max(...Object.keys(VARIABLES).map(name => name.length));
+  const variables = Object.entries(VARIABLES).map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`);
+  return `
+Environment:
+${variables.join('\n')}
+
+Exit codes:
+  0 ok, 1 failed, 2 usage, 3 database unreachable
+
+Examples:
+  tock start                                    run the scheduler here until Ctrl-C
+  tock run weekly-run-report --wait             execute one run of a job now and see how it ends
+  tock next --cron '30 2 * * *' --timezone America/New_York --from 2026-03-07T00:00:00Z
+                                                when a schedule fires, summer time included`;
+}
+
+/** One line that says what is wrong with the arguments, and where help is. */
+function reportUsage(program: Command, args: readonly string[], error: CommanderError): void {
+  const name = program.commands.find(command => command.name() === args[0])?.name() ?? '';
+  const said = error.message
+    .replace(/^error: /, '')
+    .replace(/\s*\n\s*/g, ' ')
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([^]*)' is invalid\. /, '$1 $2: ')
+    .replace(/^too many arguments for '[^']*'\. Expected (.*?)\.?$/, 'too many arguments: expected $1')
+    .trim();
+  const message = `${said} (see tock ${name === '' ? '' : `${name} `}--help)`;
+  printError(name, args.includes('--json'), { code: 'TOCK_BAD_OPTION', message });
+}

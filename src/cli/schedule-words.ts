@@ -1,0 +1,30 @@
+// Shell: cli. A schedule in words.
+// In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `once at …`.
+import { formatDuration, parseDuration } from '../model/duration.js';
+import type { ScheduleSpec } from '../model/schedule/spec.js';
+import type { DefinitionRecord } from '../store/reads.js';
+import { utcText } from './time-text.js';
+
+/** A schedule in words; empty where there is none. */
+export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
+  if (!spec) return '';
+  const { cron, every, phase, at, timezone = 'UTC', dst = 'once' } = spec;
+  if (at !== undefined) return `once at ${utcText(new Date(at))}`;
+  if (every !== undefined) {
+    const offset = phase === undefined ? 0 : parseDuration(phase);
+    return `every ${formatDuration(parseDuration(every))}${offset > 0 ? `, ${formatDuration(offset)} past` : ''}`;
+  }
+  return `${cron ?? ''} ${timezone}${dst === 'once' ? '' : ` (dst ${dst})`}`;
+}
+
+/**
+ * The schedule of a stored definition, as far as its record tells: what it leaves out (startAt, endAt, exclude) is
+ * unknown here. The phase of an interval shows in its next occurrence.
+ */
+export function scheduleOfRecord(record: DefinitionRecord): ScheduleSpec | null {
+  const { cron, everyMs, at, timezone, nextAt } = record;
+  const dst = record.dst === 'skip' || record.dst === 'literal' ? record.dst : 'once';
+  if (cron !== null) return { cron, timezone, dst };
+  if (everyMs !== null) return { every: everyMs, phase: (nextAt?.getTime() ?? 0) % everyMs, timezone };
+  return at === null ? null : { at, timezone };
+}

@@ -1,0 +1,67 @@
+// Shell: cli. What is seen of a run while it is waited for: one line that moves in a terminal, a line per change in a pipe.
+// In: the run, each time it was looked at. Out: lines on standard error, so that the outcome alone is on standard output.
+import type { RunRecord } from '../store/reads.js';
+import { errorLine, nameOf, progressBar } from './run-text.js';
+import type { Shell } from './shell.js';
+import { cleanLine, cut, terminalWidth } from './terminal.js';
+import { span } from './time-text.js';
+
+export interface WaitView {
+  readonly show: (run: RunRecord) => void;
+  readonly end: () => void;
+}
+
+const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
+const CLEAR_LINE = '\u001B[2K';
+
+export function createWaitView(shell: Shell): WaitView {
+  if (shell.json) return { show: () => undefined, end: () => undefined };
+  return process.stderr.isTTY ? movingLine() : plainLines();
+}
+
+function movingLine(): WaitView {
+  let frame = 0;
+  return {
+    show(run) {
+      frame++;
+      const text = `${FRAMES.charAt(frame % FRAMES.length)} run ${run.id} of ${nameOf(run)}: ${stateOf(run)}`;
+      const bar = run.status === 'running' && run.progress ? `  ${progressBar(run.progress, true)}` : '';
+      const room = (terminalWidth(process.stderr) ?? 80) - 1;
+      const whole = bar === '' ? cut(text, room) : cut(text, Math.max(room - 45, 20)) + bar;
+      // The cursor goes back to the line's start, so that a log line overwrites this one.
+      process.stderr.write(`${CLEAR_LINE}${whole}\r`);
+    },
+    end() {
+      process.stderr.write(CLEAR_LINE);
+    },
+  };
+}
+
+function plainLines(): WaitView {
+  let said = '';
+  return {
+    show(run) {
+      const isMoving = run.status === 'running' && run.progress !== null;
+      const text = isMoving && run.progress ? progressBar(run.progress, false) : stateOf(run, false);
+      const line = `run ${run.id} of ${nameOf(run)}: ${text}`;
+      if (line !== said) process.stderr.write(`${line}\n`);
+      said = line;
+    },
+    end: () => undefined,
+  };
+}
+
+function stateOf(run: RunRecord, isCounting = true): string {
+  const { status, attempts, maxAttempts, runAt, startedAt } = run;
+  const left = runAt.getTime() - Date.now();
+  const due = !isCounting || left <= 0 ? `due ${runAt.toISOString()}` : `due in ${span(left)}`;
+  if (status === 'running') {
+    const since =
+      isCounting && startedAt ? ` for ${span(Math.max(Date.now() - startedAt.getTime(), 0))}` : '';
+    return `running${since}, attempt ${attempts} of ${maxAttempts}`;
+  }
+  if (status === 'queued') return left > 0 ? `queued, ${due}` : 'queued';
+  if (status === 'failed')
+    return `attempt ${attempts} failed (${cleanLine(errorLine(run))}), attempt ${attempts + 1} of ${maxAttempts} is ${due}`;
+  return status;
+}

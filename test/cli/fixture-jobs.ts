@@ -1,0 +1,54 @@
+// The job module that the command line's tests point TOCK_JOBS to; compiled by esbuild to a temporary file.
+// In: nothing. Out: jobs that succeed, fail, wait, print, and speak in escape sequences.
+import { existsSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { Dead, defineJob } from '../../src/index.js';
+
+const greet = defineJob({
+  name: 'greet',
+  description: 'Says hello.',
+  payload: z.object({ name: z.string().default('you') }),
+  run: (ctx, { name }) => {
+    ctx.progress(0.5, 'half-way');
+    console.log('a handler prints on standard output');
+    return { greeting: `hello ${name}`, attempt: ctx.attempt };
+  },
+});
+
+const nightly = defineJob({
+  name: 'nightly',
+  schedule: { cron: '30 2 * * *', timezone: 'America/New_York', jitter: '5m' },
+  queue: 'reports',
+  run: () => null,
+});
+
+const steady = defineJob({ name: 'steady', schedule: { every: '6h', phase: '1h' }, run: () => null });
+
+const broken = defineJob({
+  name: 'broken',
+  retry: { maxAttempts: 2, base: '1s', backoff: 'fixed', jitter: 0 },
+  run: () => {
+    throw new TypeError('no such\nthing');
+  },
+});
+
+const hopeless = defineJob({
+  name: 'hopeless',
+  run: () => {
+    throw new Dead('given up: \u001B[31mred\u001B[0m \u001B]0;title\u0007 \u009B2J end');
+  },
+});
+
+/** Runs until a file appears: tests decide when, with no clock. */
+const patient = defineJob({
+  name: 'patient',
+  payload: z.object({ started: z.string(), until: z.string() }),
+  run: async (ctx, { started, until }) => {
+    writeFileSync(started, String(process.pid));
+    while (!existsSync(until)) await sleep(20, undefined, { signal: ctx.signal });
+    return 'seen';
+  },
+});
+
+export const jobs = [greet, nightly, steady, broken, hopeless, patient];

@@ -1,0 +1,120 @@
+// The daemon: woken by NOTIFY, by the clock and by polling; drained; and back after the database was away.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Daemon, defineJob } from '../../src/index.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+const events: string[] = [];
+const logger = {
+  debug: () => undefined,
+  info: (fields: { event?: string }) => events.push(fields.event ?? ''),
+  warn: (fields: { event?: string }) => events.push(fields.event ?? ''),
+  error: (fields: { event?: string }) => events.push(fields.event ?? ''),
+  child: () => logger,
+};
+let release = () => undefined as void;
+const held = new Promise<void>(resolve => {
+  release = resolve;
+});
+const quick = defineJob({ name: 'quick', run: () => 'done' });
+const slow = defineJob({
+  name: 'slow',
+  run: async () => {
+    await held;
+    return 'drained';
+  },
+});
+const everySecond = defineJob({
+  name: 'every-second',
+  schedule: { every: '1s', catchup: 'all' },
+  run: ctx => ctx.scheduledFor?.toISOString(),
+});
+
+let test: TestTock;
+let daemon: Daemon | undefined;
+beforeEach(async () => {
+  events.length = 0;
+  test = await openTestTock([quick, slow], { logger });
+});
+afterEach(async () => {
+  await daemon?.stop();
+  daemon = undefined;
+  await test.close();
+});
+const ended = (id: string) =>
+  until(async () => (await test.tock.runs.get(id))?.finishedAt, `run ${id} to end`);
+
+describe('tock.start', () => {
+  it.each([true, false])('executes what is enqueued, with LISTEN or without (%s)', async listen => {
+    daemon = await test.tock.start({ listen });
+    const ids = await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
+    for (const id of ids) await ended(id);
+    expect(daemon.tally).toMatchObject({ succeeded: 50, failed: 0 });
+    expect(await test.sql(`select kind from tock.workers`)).toEqual([{ kind: 'daemon' }]);
+  });
+
+  it('starts a delayed run not before its time', async () => {
+    daemon = await test.tock.start();
+    const id = await test.tock.enqueue(quick, {}, { delay: '1200ms' });
+    await ended(id);
+    const run = await test.tock.runs.get(id);
+    expect(run && run.startedAt && run.startedAt >= run.runAt).toBe(true);
+  });
+
+  it('materializes what falls due between the minutes, each occurrence once', async () => {
+    const other = test.another({ jobs: [everySecond] });
+    daemon = await other.start();
+    const runs = await until(async () => {
+      const list = await other.runs.list({ status: 'succeeded' });
+      return list.length >= 3 && list;
+    }, 'three occurrences');
+    const instants = runs.map(run => run.scheduledFor?.getTime() ?? 0).sort((a, b) => a - b);
+    expect(new Set(instants).size).toBe(instants.length);
+    for (const [index, instant] of instants.entries())
+      if (index > 0) expect(instant - (instants[index - 1] ?? 0)).toBe(1000);
+  });
+
+  it('drains: what runs may end, nothing new begins, and its row is gone', async () => {
+    daemon = await test.tock.start();
+    const id = await test.tock.enqueue(slow);
+    await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to begin');
+    const stopping = daemon.stop();
+    const later = await test.tock.enqueue(quick);
+    release();
+    await stopping;
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 'drained' });
+    expect(await test.tock.runs.get(later)).toMatchObject({ status: 'queued' });
+    expect(await test.sql('select * from tock.workers')).toEqual([]);
+    daemon = undefined;
+  });
+
+  it('comes back after all its connections were cut, says so, and loses nothing', async () => {
+    daemon = await test.tock.start();
+    await ended(await test.tock.enqueue(quick));
+    for (let round = 0; round < 3; round++) {
+      await test.sql(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'tock'`,
+      );
+      const [row] = await test.sql<{ id: string }>(`select tock.enqueue('quick') as id`);
+      const done = `select 1 from tock.job_runs where id = $1 and status = 'succeeded' and attempts = 1`;
+      await until(async () => (await test.sql(done, [row?.id])).length > 0, `run ${row?.id} to succeed`);
+    }
+    const count = (name: string) => events.filter(event => event === name).length;
+    await until(
+      async () => count('database.back') === count('database.away'),
+      'the daemon to say that the database is back',
+    );
+  });
+
+  it('shares the work with another on the same database and doubles nothing', async () => {
+    daemon = await test.tock.start({ concurrency: 5 });
+    const other = await test.another().start({ concurrency: 5 });
+    const ids = await test.tock.enqueueMany(Array.from({ length: 400 }, () => ({ job: quick })));
+    for (const id of ids) await ended(id);
+    await other.stop();
+    expect(daemon.tally.succeeded + other.tally.succeeded).toBe(400);
+    const [row] = await test.sql(
+      'select max(attempts) as attempts, count(*)::int as count from tock.job_runs',
+    );
+    expect(row).toEqual({ attempts: 1, count: 400 });
+  });
+});

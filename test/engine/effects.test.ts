@@ -1,0 +1,206 @@
+// Engine: effects that happen once, and transactions that commit with the run's success.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AnyJob, defineJob, type JobContext } from '../../src/index.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+let test: TestTock;
+beforeEach(async () => {
+  test = await openTestTock();
+  await test.sql('create table public.mails (who text)');
+});
+afterEach(() => test.close());
+
+const job = (run: (ctx: JobContext) => unknown) =>
+  defineJob({ name: 'acts', retry: { maxAttempts: 3, base: 0, jitter: 0 }, run: ctx => run(ctx) });
+const mails = async () =>
+  (await test.sql<{ who: string }>('select who from public.mails order by who')).map(row => row.who);
+const runOf = async (acting: AnyJob) => {
+  const tock = test.another({ jobs: [acting] });
+  const id = await tock.enqueue(acting);
+  const summary = await tock.tick();
+  return { id, tock, summary, run: await tock.runs.get(id) };
+};
+
+describe('ctx.once', () => {
+  it('does the work once over attempts and runs, and gives the kept result back', async () => {
+    let calls = 0;
+    const results: unknown[] = [];
+    const acting = job(async ctx => {
+      results.push(
+        await ctx.once('mail:7', async trx => {
+          calls++;
+          await trx.insertInto('mails').values({ who: 'seven' }).execute();
+          return { sent: calls };
+        }),
+      );
+      if (ctx.attempt < 3) throw new Error('after the mail');
+    });
+    const { tock } = await runOf(acting);
+    await tock.enqueue(acting);
+    await tock.tick();
+    expect(calls).toBe(1);
+    expect(results.length).toBeGreaterThanOrEqual(4);
+    expect(new Set(results.map(each => JSON.stringify(each)))).toEqual(new Set(['{"sent":1}']));
+    expect(await mails()).toEqual(['seven']);
+  });
+
+  it('leaves neither the row nor the work when the work throws', async () => {
+    const acting = job(ctx =>
+      ctx.once('mail:8', async trx => {
+        await trx
+          .insertInto('mails')
+          .values({ who: `attempt ${ctx.attempt}` })
+          .execute();
+        if (ctx.attempt < 3) throw new Error('refused');
+      }),
+    );
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', attempts: 3 });
+    expect(await mails()).toEqual(['attempt 3']);
+  });
+
+  it('fails when the work swallowed an SQL error, since its transaction is void', async () => {
+    await test.sql('alter table public.mails add unique (who)');
+    await test.sql(`insert into public.mails values ('taken')`);
+    const acting = job(ctx =>
+      ctx.once('mail:9', async trx => {
+        await trx
+          .insertInto('mails')
+          .values({ who: 'taken' })
+          .execute()
+          .catch(() => undefined);
+        return 'all is well';
+      }),
+    );
+    expect((await runOf(acting)).run).toMatchObject({ status: 'dead', output: null });
+    expect(await test.sql('select * from tock.job_effects')).toEqual([]);
+  });
+
+  it('lets one of two runs at the same moment do it, and the other wait for the result', async () => {
+    let calls = 0;
+    const acting = job(ctx =>
+      ctx.once('shared', async () => {
+        calls++;
+        await new Promise(resolve => setTimeout(resolve, 50));
+        return calls;
+      }),
+    );
+    const tock = test.another({ jobs: [acting] });
+    const ids = await tock.enqueueMany([{ job: acting }, { job: acting }, { job: acting }]);
+    await tock.tick();
+    expect(calls).toBe(1);
+    for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 1 });
+  });
+
+  it('commits nothing once the lease is lost', async () => {
+    const acting = job(ctx =>
+      ctx.once('stolen', async trx => {
+        await trx.insertInto('mails').values({ who: 'thief' }).execute();
+        await test.sql(
+          'update tock.job_runs_live set fence = fence + 1, locked_by = gen_random_uuid() where id = $1',
+          [ctx.runId],
+        );
+      }),
+    );
+    const { summary } = await runOf(acting);
+    expect(summary.executed).toMatchObject({ lost: 1, succeeded: 0 });
+    expect(await mails()).toEqual([]);
+    expect(await test.sql('select * from tock.job_effects')).toEqual([]);
+  });
+});
+
+describe('ctx.step', () => {
+  it('keeps a result across the attempts of its run, and not for another run', async () => {
+    let calls = 0;
+    const acting = job(async ctx => {
+      const step = await ctx.step('fetch', () => ({ call: ++calls }));
+      if (ctx.attempt < 3) throw new Error('later');
+      return step;
+    });
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: { call: 1 } });
+    expect((await runOf(acting)).run).toMatchObject({ output: { call: 2 } });
+  });
+});
+
+describe('ctx.transaction', () => {
+  it('commits the work together with the success', async () => {
+    const acting = job(ctx =>
+      ctx.transaction(async trx => {
+        await trx.insertInto('mails').values({ who: 'both' }).execute();
+        return { rows: 1 };
+      }),
+    );
+    const { run, summary } = await runOf(acting);
+    expect(run).toMatchObject({ status: 'succeeded', output: { rows: 1 } });
+    expect(summary.executed.succeeded).toBe(1);
+    expect(await mails()).toEqual(['both']);
+  });
+
+  it('commits neither when the lease is lost meanwhile', async () => {
+    const acting = job(ctx =>
+      ctx.transaction(async trx => {
+        await trx.insertInto('mails').values({ who: 'neither' }).execute();
+        await test.sql('update tock.job_runs_live set locked_by = gen_random_uuid() where id = $1', [
+          ctx.runId,
+        ]);
+      }),
+    );
+    const { run } = await runOf(acting);
+    expect(run).toMatchObject({ status: 'running' });
+    expect(await mails()).toEqual([]);
+  });
+
+  it('stays succeeded when the handler throws after it', async () => {
+    const acting = job(async ctx => {
+      await ctx.transaction(trx =>
+        trx
+          .insertInto('mails')
+          .values({ who: 'done' })
+          .execute()
+          .then(() => 'done'),
+      );
+      throw new Error('too late to matter');
+    });
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: 'done', attempts: 1 });
+  });
+
+  it('survives the loss of its connection: the attempt fails, the work is rolled back', async () => {
+    const acting = job(ctx =>
+      ctx.transaction(async trx => {
+        await trx
+          .insertInto('mails')
+          .values({ who: `attempt ${ctx.attempt}` })
+          .execute();
+        if (ctx.attempt === 1)
+          await test.sql(
+            `select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()`,
+          );
+      }),
+    );
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', attempts: 2 });
+    expect(await mails()).toEqual(['attempt 2']);
+  });
+});
+
+describe('ctx.progress', () => {
+  it('is shown while the run is running, and is kept with it', async () => {
+    let release = () => undefined as void;
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    const acting = job(async ctx => {
+      ctx.progress(0.25, 'reading');
+      await held;
+      ctx.progress(7, 'done');
+    });
+    const tock = test.another({ jobs: [acting] });
+    const id = await tock.enqueue(acting);
+    const ticking = tock.tick();
+    await until(async () => (await tock.runs.get(id))?.progress?.fraction === 0.25, 'progress');
+    release();
+    await ticking;
+    expect(await tock.runs.get(id)).toMatchObject({
+      status: 'succeeded',
+      progress: { fraction: 1, stage: 'done' },
+    });
+  });
+});

@@ -1,0 +1,183 @@
+// Engine: one-off runs, by code, in the caller's transaction, and from SQL.
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineJob } from '../../src/index.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+
+const greet = defineJob({
+  name: 'greet',
+  payload: z.object({ who: z.string() }),
+  queue: 'greetings',
+  priority: 3,
+  retry: { maxAttempts: 4 },
+  run: (_ctx, { who }) => `hello ${who}`,
+});
+let test: TestTock;
+beforeAll(async () => {
+  test = await openTestTock([greet]);
+  await test.tock.register();
+});
+afterAll(() => test.close());
+
+const count = async () =>
+  Number((await test.sql<{ count: string }>('select count(*) from tock.job_runs'))[0]?.count);
+
+describe('enqueue', () => {
+  it('takes the job’s own queue, priority and attempts, and the options over them', async () => {
+    const plain = await test.tock.enqueue(greet, { who: 'you' });
+    expect(await test.tock.runs.get(plain)).toMatchObject({
+      queue: 'greetings',
+      priority: 3,
+      maxAttempts: 4,
+      trigger: 'api',
+      status: 'queued',
+    });
+    const other = await test.tock.enqueue(
+      'greet',
+      { who: 'you' },
+      { queue: 'slow', priority: -1, maxAttempts: 1, trigger: 'manual', runAt: '2099-01-01T00:00:00Z' },
+    );
+    expect(await test.tock.runs.get(other)).toMatchObject({
+      queue: 'slow',
+      priority: -1,
+      maxAttempts: 1,
+      trigger: 'manual',
+      runAt: new Date('2099-01-01T00:00:00Z'),
+    });
+  });
+
+  it('gives the same run for the same key, also when it has ended, and with twenty at once', async () => {
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, () => test.tock.enqueue(greet, { who: 'one' }, { key: 'greet:one' })),
+    );
+    expect(new Set(ids).size).toBe(1);
+    await test.tock.tick();
+    expect(await test.tock.enqueue(greet, { who: 'one' }, { key: 'greet:one' })).toBe(ids[0]);
+    expect(
+      (await test.tock.runs.list({ job: 'greet' })).filter(run => run.idempotencyKey === 'greet:one'),
+    ).toHaveLength(1);
+  });
+
+  it('belongs to the caller’s transaction', async () => {
+    const client = new pg.Client({ connectionString: test.url });
+    await client.connect();
+    const before = await count();
+    await client.query('begin');
+    const id = await test.tock.enqueue(greet, { who: 'ghost' }, { client, key: 'ghost' });
+    await client.query('rollback');
+    expect(await test.tock.runs.get(id)).toBeNull();
+    expect(await count()).toBe(before);
+    await client.query('begin');
+    const kept = await test.tock.enqueue(greet, { who: 'ghost' }, { client, key: 'ghost' });
+    expect(await test.tock.runs.get(kept)).toBeNull();
+    await client.query('commit');
+    await client.end();
+    expect(await test.tock.runs.get(kept)).toMatchObject({ idempotencyKey: 'ghost' });
+  });
+
+  it.each([
+    ['a payload that does not fit', () => test.tock.enqueue('greet', { who: 7 }), 'TOCK_BAD_PAYLOAD'],
+    ['a job that nobody knows', () => test.tock.enqueue('gret'), 'TOCK_UNKNOWN_JOB'],
+    ['__proto__', () => test.tock.enqueue('__proto__'), 'TOCK_UNKNOWN_JOB'],
+    ['a path', () => test.tock.enqueue('../../etc/passwd'), 'TOCK_UNKNOWN_JOB'],
+    ['NUL in the payload', () => test.tock.enqueue(greet, { who: 'a\0b' }), 'TOCK_BAD_PAYLOAD'],
+    ['an empty key', () => test.tock.enqueue(greet, { who: 'a' }, { key: '' }), 'TOCK_BAD_KEY'],
+    ['a long key', () => test.tock.enqueue(greet, { who: 'a' }, { key: 'é'.repeat(257) }), 'TOCK_BAD_KEY'],
+    [
+      'an invalid Date',
+      () => test.tock.enqueue(greet, { who: 'a' }, { runAt: new Date(Number.NaN) }),
+      'TOCK_BAD_TIME',
+    ],
+    [
+      'the year 275760',
+      () => test.tock.enqueue(greet, { who: 'a' }, { runAt: new Date(8.64e15) }),
+      'TOCK_BAD_TIME',
+    ],
+    ['infinity', () => test.tock.enqueue(greet, { who: 'a' }, { runAt: 'infinity' }), 'TOCK_BAD_TIME'],
+    ['a negative delay', () => test.tock.enqueue(greet, { who: 'a' }, { delay: -1 }), 'TOCK_BAD_DURATION'],
+    [
+      'a delay of NaN',
+      () => test.tock.enqueue(greet, { who: 'a' }, { delay: Number.NaN }),
+      'TOCK_BAD_DURATION',
+    ],
+    ['a delay of 1e12 s', () => test.tock.enqueue(greet, { who: 'a' }, { delay: 1e15 }), 'TOCK_BAD_DURATION'],
+    ['no attempts', () => test.tock.enqueue(greet, { who: 'a' }, { maxAttempts: 0 }), 'TOCK_BAD_JOB'],
+    ['2^31 attempts', () => test.tock.enqueue(greet, { who: 'a' }, { maxAttempts: 2 ** 31 }), 'TOCK_BAD_JOB'],
+    ['half a priority', () => test.tock.enqueue(greet, { who: 'a' }, { priority: 0.5 }), 'TOCK_BAD_JOB'],
+    ['a queue with a slash', () => test.tock.enqueue(greet, { who: 'a' }, { queue: 'a/b' }), 'TOCK_BAD_JOB'],
+  ])('refuses %s with a typed error and writes nothing', async (_name, attempt, code) => {
+    const before = await count();
+    await expect(attempt()).rejects.toMatchObject({ name: 'TockError', code });
+    expect(await count()).toBe(before);
+  });
+});
+
+describe('enqueueMany', () => {
+  it('gives ids in order, one for two equal keys, and takes 70,000 rows in one statement', async () => {
+    const before = await count();
+    const ids = await test.tock.enqueueMany([
+      { job: greet, payload: { who: 'a' }, key: 'many:a' },
+      { job: greet, payload: { who: 'b' } },
+      { job: greet, payload: { who: 'a again' }, key: 'many:a' },
+    ]);
+    expect(ids[0]).toBe(ids[2]);
+    expect(ids[0]).not.toBe(ids[1]);
+    expect(await test.tock.runs.get(ids[0] ?? '')).toMatchObject({ payload: { who: 'a' } });
+    const many = await test.tock.enqueueMany(
+      Array.from({ length: 70_000 }, (_, index) => ({
+        job: greet,
+        payload: { who: `${index}` },
+        key: `bulk:${index}`,
+      })),
+    );
+    expect(new Set(many).size).toBe(70_000);
+    expect(await count()).toBe(before + 70_002);
+    await test.sql(`delete from tock.job_runs_live`);
+  });
+
+  it('takes all or none', async () => {
+    const before = await count();
+    await expect(
+      test.tock.enqueueMany([
+        { job: greet, payload: { who: 'fine' } },
+        { job: greet, payload: { who: 1 } },
+      ]),
+    ).rejects.toMatchObject({ code: 'TOCK_BAD_PAYLOAD' });
+    expect(await count()).toBe(before);
+  });
+});
+
+describe('tock.enqueue in SQL', () => {
+  it('takes the defaults of the registered job, honours the key, and runs', async () => {
+    const [first] = await test.sql<{ id: string }>(
+      `select tock.enqueue('greet', '{"who": "sql"}', 'sql:1') as id`,
+    );
+    const [again] = await test.sql<{ id: string }>(
+      `select tock.enqueue('greet', '{"who": "sql"}', 'sql:1') as id`,
+    );
+    expect(again?.id).toBe(first?.id);
+    expect(await test.tock.runs.get(first?.id ?? '')).toMatchObject({
+      queue: 'greetings',
+      priority: 3,
+      maxAttempts: 4,
+    });
+    await test.tock.tick();
+    expect(await test.tock.runs.get(first?.id ?? '')).toMatchObject({
+      status: 'succeeded',
+      output: 'hello sql',
+    });
+  });
+
+  it.each([
+    [`select tock.enqueue('../../etc/passwd')`, /job name/],
+    [`select tock.enqueue(null)`, /job name/],
+    [`select tock.enqueue('greet', idempotency_key => '')`, /key/],
+    [`select tock.enqueue('greet', idempotency_key => repeat('x', 513))`, /key/],
+    [`select tock.enqueue('greet', run_at => 'infinity')`, /finite/],
+    [`select tock.enqueue('greet', max_attempts => 0)`, /max_attempts/],
+    [`select tock.enqueue('greet', jsonb_build_object('x', repeat('y', 1100000)))`, /1 MiB/],
+  ])('refuses %s', async (statement, reason) => {
+    await expect(test.sql(statement)).rejects.toThrow(reason);
+  });
+});

@@ -1,0 +1,160 @@
+// Room: test, model. What may be stored as a payload: the corpus of bad inputs, and what must survive unchanged.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { checkPayload, DEFAULT_MAX_PAYLOAD_BYTES } from '../../src/model/payload.js';
+
+/** `levels` arrays, one in the other. */
+function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level++) value = [value];
+  return value;
+}
+
+function cyclic(): unknown {
+  const value: Record<string, unknown> = {};
+  value['self'] = { list: [value] };
+  return value;
+}
+
+const REFUSED: readonly (readonly [what: string, value: unknown, told: RegExp])[] = [
+  ['NUL in a text', { a: 'x\u0000y' }, /^payload\.a holds a NUL/],
+  ['a lone high surrogate', { a: '\ud800' }, /^payload\.a holds a NUL character or a lone surrogate/],
+  ['a lone low surrogate', ['\udc00'], /^payload\[0\] holds/],
+  ['NUL in a key', { a: { 'x\0': 1 } }, /^payload\.a has a key with a NUL/],
+  ['a lone surrogate in a key', { '\ud800': 1 }, /^payload has a key/],
+  ['BigInt', { id: 12n }, /^payload\.id is a bigint.*pass it as text/],
+  ['NaN', { list: [1, Number.NaN] }, /^payload\.list\[1\] is NaN/],
+  ['Infinity', { a: Number.POSITIVE_INFINITY }, /^payload\.a is Infinity/],
+  ['minus Infinity', { a: Number.NEGATIVE_INFINITY }, /^payload\.a is -Infinity/],
+  ['a whole number over 2^53', { id: 2 ** 53 }, /^payload\.id is a whole number over 2\^53/],
+  ['a whole number under -2^53', { id: -(2 ** 53) }, /over 2\^53/],
+  ['a whole number of 300 digits', 1e300, /^payload is a whole number over 2\^53/],
+  ['Map', { a: new Map([[1, 2]]) }, /^payload\.a is a Map, not a plain object/],
+  ['Set', new Set([1]), /^payload is a Set/],
+  ['RegExp', { a: /x/ }, /^payload\.a is a RegExp/],
+  ['Error', { a: new Error('x') }, /^payload\.a is a Error/],
+  ['Buffer', Buffer.from('x'), /^payload is a Buffer/],
+  ['a promise', Promise.resolve(1), /^payload is a Promise/],
+  ['a boxed number', { a: Object(1) as unknown }, /^payload\.a is a Number/],
+  ['an instance', new (class Invoice {})(), /^payload is a Invoice/],
+  ['an object with inherited values', Object.create({ a: 1 }), /not a plain object/],
+  ['a function', { a: () => 1 }, /^payload\.a is a function/],
+  ['toJSON', { toJSON: () => 'x' }, /^payload\.toJSON is a function/],
+  ['a symbol', { a: Symbol('x') }, /^payload\.a is a symbol/],
+  ['undefined', undefined, /^payload is a undefined/],
+  ['undefined in an array', [1, undefined], /^payload\[1\] is a undefined/],
+  // oxlint-disable-next-line no-sparse-arrays -- the hole is the point: JSON would make it null
+  ['a hole in an array', [1, , 3], /^payload\[1\] is a undefined/],
+  ['an invalid Date', { at: new Date(Number.NaN) }, /^payload\.at is an invalid Date/],
+  ['a cycle', cyclic(), /nested deeper than 200 levels, or holds itself/],
+  ['depth 201', nested(201), /nested deeper than 200 levels/],
+  ['depth 20,000', nested(20_000), /nested deeper than 200 levels/],
+  ['over 1 MiB', 'x'.repeat(DEFAULT_MAX_PAYLOAD_BYTES), /has 1048578 bytes, over the limit of 1048576/],
+  ['over 1 MiB in UTF-8', 'ä'.repeat(600_000), /has 1200002 bytes/],
+];
+
+describe('checkPayload', () => {
+  it.each(REFUSED)('refuses %s', (_what, value, told) => {
+    expect(() => checkPayload(value)).toThrow(
+      expect.objectContaining({
+        code: 'TOCK_BAD_PAYLOAD',
+        message: expect.stringMatching(told) as string,
+      }),
+    );
+  });
+
+  it.each([
+    ['null', null],
+    ['false', false],
+    ['a text', 'x'],
+    ['an empty text', ''],
+    ['a pair of surrogates', '😀'],
+    ['control characters', '\u001b[31m\n\u0001'],
+    ['markup', '<img onerror=x>'],
+    ['a number', 1.5],
+    ['the largest safe whole number', Number.MAX_SAFE_INTEGER],
+    ['the least', Number.MIN_SAFE_INTEGER],
+    ['a tiny number', 5e-324],
+    ['an empty object', {}],
+    ['an empty array', []],
+    ['depth 200', nested(200)],
+    ['just 1 MiB', 'x'.repeat(DEFAULT_MAX_PAYLOAD_BYTES - 2)],
+  ])('takes %s as it is', (_what, value) => {
+    expect(checkPayload(value)).toEqual(value);
+  });
+
+  it('keeps a key __proto__ as an own key, and no prototype is touched', () => {
+    const payload = checkPayload(JSON.parse('{"__proto__":{"isAdmin":true},"constructor":{"prototype":1}}'));
+    expect(Object.keys(payload as object)).toEqual(['__proto__', 'constructor']);
+    expect(JSON.stringify(payload)).toBe('{"__proto__":{"isAdmin":true},"constructor":{"prototype":1}}');
+    expect(Object.getPrototypeOf(payload)).toBe(Object.prototype);
+    expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined();
+  });
+
+  it('takes an object without a prototype', () => {
+    const bare: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+    bare['a'] = 1;
+    expect(checkPayload(bare)).toEqual({ a: 1 });
+  });
+
+  it('writes a Date as ISO text and leaves out an undefined property, as JSON does', () => {
+    expect(checkPayload({ at: new Date('2026-03-08T07:30:00Z'), none: undefined })).toEqual({
+      at: '2026-03-08T07:30:00.000Z',
+    });
+  });
+
+  it('copies, so that a later change of the value is not stored', () => {
+    const value = { list: [1] };
+    const payload = checkPayload(value);
+    value.list.push(2);
+    expect(payload).toEqual({ list: [1] });
+  });
+
+  it('takes the limit that it is given', () => {
+    expect(checkPayload('abc', 5)).toBe('abc');
+    expect(() => checkPayload('abcd', 5)).toThrow('the payload has 6 bytes, over the limit of 5');
+  });
+
+  it('either refuses a value with its code, or gives what JSON gives back unchanged', () => {
+    const anything = fc.anything({
+      withBigInt: true,
+      withDate: true,
+      withMap: true,
+      withSet: true,
+      withTypedArray: true,
+      withSparseArray: true,
+      withNullPrototype: true,
+      withUnicodeString: true,
+    } as fc.ObjectConstraints);
+    let taken = 0;
+    fc.assert(
+      fc.property(anything, value => {
+        let payload: unknown;
+        try {
+          payload = checkPayload(value);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'TOCK_BAD_PAYLOAD' });
+          return;
+        }
+        taken++;
+        const back: unknown = JSON.parse(JSON.stringify(payload));
+        expect(JSON.stringify(back)).toBe(JSON.stringify(payload));
+        expect(JSON.stringify(payload)).toBe(JSON.stringify(value));
+      }),
+      { numRuns: 1000 },
+    );
+    expect(taken).toBeGreaterThan(50);
+  });
+
+  it('takes all JSON that has neither NUL, lone surrogates nor huge numbers', () => {
+    const clean = fc.jsonValue({ maxDepth: 6 }).filter(value => {
+      const text = JSON.stringify(value);
+      return !/\\u0000|\\ud[89a-f]/i.test(text) && !/e\+?\d\d/.test(text) && !/\d{16,}/.test(text);
+    });
+    fc.assert(
+      fc.property(clean, value => {
+        expect(JSON.stringify(checkPayload(value))).toBe(JSON.stringify(value));
+      }),
+    );
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { compileSchedule } from '../../../src/model/schedule/compile.js';
+import {
+  nextOccurrence,
+  occurrencesBetween,
+  previousOccurrence,
+} from '../../../src/model/schedule/occurrences.js';
+
+const daily = { cron: '0 0 * * *' };
+const day = (date: number): Date => new Date(Date.UTC(2026, 0, date));
+const invalid = new Date('never');
+
+describe('occurrencesBetween', () => {
+  it('includes the beginning and leaves out the end', () => {
+    expect(occurrencesBetween(daily, day(1), day(4))).toEqual([day(1), day(2), day(3)]);
+  });
+
+  it('is empty where the window is empty or backwards', () => {
+    expect(occurrencesBetween(daily, day(1), day(1))).toEqual([]);
+    expect(occurrencesBetween(daily, day(4), day(1))).toEqual([]);
+  });
+
+  it('takes windows that are not whole seconds', () => {
+    const from = new Date(day(2).getTime() + 1);
+    expect(occurrencesBetween(daily, from, new Date(day(3).getTime() + 1))).toEqual([day(3)]);
+  });
+
+  it('takes a compiled schedule as well', () => {
+    expect(occurrencesBetween(compileSchedule(daily), day(1), day(2))).toEqual([day(1)]);
+  });
+
+  it('gives H the place that the name gives it', () => {
+    const spec = { cron: 'H H * * *' };
+    const places = ['a', 'b', 'c'].map(name => occurrencesBetween(spec, day(1), day(2), name).map(Number));
+    expect(places).toEqual(
+      ['a', 'b', 'c'].map(name => [compileSchedule(spec, name).next(day(1).getTime() - 1)]),
+    );
+    expect(new Set(places.flat()).size).toBe(3);
+  });
+
+  it('refuses a window of more than a million', () => {
+    const ask = () => occurrencesBetween({ every: '1s' }, day(1), day(31));
+    expect(ask).toThrow(
+      expect.objectContaining({ code: 'TOCK_BAD_TIME', message: expect.stringContaining('shorter window') }),
+    );
+  });
+});
+
+describe('nextOccurrence and previousOccurrence', () => {
+  it('leave out the instant itself', () => {
+    expect(nextOccurrence(daily, day(2))).toEqual(day(3));
+    expect(previousOccurrence(daily, day(2))).toEqual(day(1));
+  });
+
+  it('give null where there is none', () => {
+    expect(nextOccurrence({ at: day(1) }, day(1))).toBeNull();
+    expect(previousOccurrence({ at: day(1) }, day(1))).toBeNull();
+  });
+});
+
+describe('invalid Dates', () => {
+  const asks: readonly (readonly [what: string, ask: () => unknown])[] = [
+    ['from', () => occurrencesBetween(daily, invalid, day(1))],
+    ['to', () => occurrencesBetween(daily, day(1), invalid)],
+    ['after', () => nextOccurrence(daily, invalid)],
+    ['before', () => previousOccurrence(daily, invalid)],
+    ['after', () => nextOccurrence(daily, 'today' as unknown as Date)],
+    ['before', () => previousOccurrence(daily, null as unknown as Date)],
+    ['NaN', () => compileSchedule(daily).next(Number.NaN)],
+    ['NaN', () => compileSchedule(daily).previous(Number.NaN)],
+  ];
+
+  it('are refused by name', () => {
+    for (const [what, ask] of asks) {
+      expect(ask).toThrow(
+        expect.objectContaining({ code: 'TOCK_BAD_TIME', message: expect.stringContaining(what) }),
+      );
+    }
+  });
+
+  it('come after a bad schedule, which is told first', () => {
+    expect(() => nextOccurrence({ cron: 'x' }, invalid)).toThrow(
+      expect.objectContaining({ code: 'TOCK_BAD_SCHEDULE' }),
+    );
+  });
+});

