@@ -80,8 +80,10 @@ async function claimUntilIdle(
 ): Promise<boolean> {
   for (;;) {
     if (signal?.aborted || performance.now() >= until) return true;
+    // A run that ended while the claim was under way may be due again, unseen by the claim.
+    const wasBusy = worker.running > 0;
     const claimed = await worker.claim();
-    if (claimed === 0 && worker.running === 0) return false;
+    if (claimed === 0 && !wasBusy && worker.running === 0) return false;
     if (worker.running > 0)
       await worker.change(Math.min(LOOK_AGAIN_MS, Math.max(1, until - performance.now())));
   }

@@ -88,7 +88,9 @@ describe('reap', () => {
   it('counts the attempt: a run whose workers die is dead after its last one', async () => {
     const id = await test.tock.enqueue(noop);
     await claim(FIRST);
-    await test.advance('61s');
+    await test.advance('60s');
+    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 0 });
+    await test.advance('1s');
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({
       status: 'failed',

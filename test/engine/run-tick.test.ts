@@ -1,0 +1,62 @@
+// Engine: a tick goes on until nothing is due, and no longer.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineJob } from '../../src/index.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+
+let test: TestTock;
+beforeEach(async () => {
+  test = await openTestTock();
+});
+afterEach(() => test.close());
+
+describe('runTick', () => {
+  // Regression: a claim that was under way while the last run ended as failed and due again saw nothing, and the
+  // tick took that for the end.
+  it('executes every attempt that is due at once, sixty times', async () => {
+    const stubborn = defineJob({
+      name: 'stubborn',
+      retry: { maxAttempts: 5, base: 0, jitter: 0 },
+      run: ctx => {
+        if (ctx.attempt < 5) throw new Error('again');
+        return ctx.attempt;
+      },
+    });
+    const tock = test.another({ jobs: [stubborn] });
+    for (let round = 0; round < 60; round++) {
+      const id = await tock.enqueue(stubborn);
+      await tock.tick();
+      expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 5 });
+    }
+  });
+
+  it('executes what its handlers enqueue', async () => {
+    const chain = defineJob({
+      name: 'chain',
+      async run(ctx, payload) {
+        const { left } = payload as { left: number };
+        if (left > 0) await ctx.enqueue('chain', { left: left - 1 });
+      },
+    });
+    const tock = test.another({ jobs: [chain] });
+    await tock.enqueue(chain, { left: 9 });
+    expect((await tock.tick()).executed).toMatchObject({ claimed: 10, succeeded: 10 });
+  });
+
+  it('leaves no worker behind, and none at all when nothing is due', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'noop', run: () => null })] });
+    await tock.tick();
+    await tock.enqueue('noop');
+    await tock.tick();
+    expect(await test.sql('select * from tock.workers')).toEqual([]);
+  });
+
+  it('stops at once when its signal has aborted before it began', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'noop', run: () => null })] });
+    const id = await tock.enqueue('noop');
+    expect(await tock.tick({ signal: AbortSignal.abort() })).toMatchObject({
+      stoppedEarly: true,
+      executed: { claimed: 0 },
+    });
+    expect(await tock.runs.get(id)).toMatchObject({ status: 'queued' });
+  });
+});
