@@ -19,18 +19,14 @@ export interface Heartbeat {
  * expire. A run that the answer does not name is lost, and so is one whose lease has run out by our own clock
  * while the database could not be reached.
  */
-export function startHeartbeat(
-  engine: Engine,
-  workerId: string,
-  active: ReadonlyMap<string, ActiveRun>,
-): Heartbeat {
+export function startHeartbeat(engine: Engine, workerId: string, active: ReadonlySet<ActiveRun>): Heartbeat {
   const { leaseMs, heartbeatMs } = engine.settings;
   let isBeating = false;
 
   const beat = async () => {
     await engine.database.run('update tock.workers set seen_at = tock.now() where id = $1', [workerId]);
     const sentAt = performance.now();
-    const held = [...active.values()].filter(each => !each.isLost && !each.isTimedOut && !each.isSettled);
+    const held = [...active].filter(each => !each.isLost && !each.isTimedOut && !each.isSettled);
     if (held.length === 0) return;
     const renewed = new Map(
       (
@@ -45,8 +41,7 @@ export function startHeartbeat(
     for (const each of held) {
       const row = renewed.get(each.run.id);
       // It may have been finalized while the statement was under way; then it is not lost but done.
-      if (row === undefined && active.has(each.run.id) && !each.isSettled && !each.isFinalizing)
-        lose(engine, each);
+      if (row === undefined && active.has(each) && !each.isSettled && !each.isFinalizing) lose(engine, each);
       if (row !== undefined) each.renewedAt = sentAt;
       if (row?.cancel_requested) requestCancel(each);
     }
@@ -62,8 +57,7 @@ export function startHeartbeat(
         { event: 'heartbeat.failed', error: String(error) },
         'a heartbeat did not reach the database',
       );
-      for (const each of active.values())
-        if (performance.now() - each.renewedAt >= leaseMs) lose(engine, each);
+      for (const each of active) if (performance.now() - each.renewedAt >= leaseMs) lose(engine, each);
     } finally {
       isBeating = false;
     }
@@ -99,9 +93,9 @@ function requestCancel(active: ActiveRun): void {
 export async function noteProgress(
   engine: Engine,
   workerId: string,
-  active: ReadonlyMap<string, ActiveRun>,
+  active: ReadonlySet<ActiveRun>,
 ): Promise<void> {
-  const noted = [...active.values()].flatMap(each => {
+  const noted = [...active].flatMap(each => {
     if (each.progress === null || each.isLost) return [];
     const entry = { id: each.run.id, fence: each.run.fence, progress: each.progress };
     each.progress = null;

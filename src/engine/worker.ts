@@ -63,7 +63,8 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const { database, settings } = engine;
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
   const id = randomUUID();
-  const active = new Map<string, ActiveRun>();
+  /** By attempt, not by run: a failed run may be claimed again before its last attempt has left. */
+  const active = new Set<ActiveRun>();
   const tally: Tally = {
     claimed: 0,
     succeeded: 0,
@@ -94,12 +95,12 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   };
   const heartbeat = startHeartbeat(engine, id, active);
   const finalizer = createFinalizer(engine, id, () =>
-    [...active.values()].some(each => performance.now() - each.renewedAt < settings.leaseMs),
+    [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
   );
 
   const begin = (run: ClaimedRun, claimedAt: number) => {
     const each = activeRun(run, claimedAt);
-    active.set(run.id, each);
+    active.add(each);
     tally.claimed++;
     executing++;
     engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
@@ -115,13 +116,13 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     wake();
     const outcome = ending && outcomeOf(engine, each, ending);
     const isWritten = each.isSettled || (outcome !== null && (await write(each, outcome)));
-    active.delete(each.run.id);
+    active.delete(each);
     report(engine, tally, each, outcome, isWritten, performance.now() - startedAt);
     wake();
   };
 
   const write = async (each: ActiveRun, outcome: Outcome) => {
-    if (each.progress !== null) await noteProgress(engine, id, new Map([[each.run.id, each]]));
+    if (each.progress !== null) await noteProgress(engine, id, new Set([each]));
     const written = finalizer.add({ id: each.run.id, fence: each.run.fence, outcome });
     // Nothing else is coming soon: no reason to wait for company.
     if (executing === 0) finalizer.flush();
@@ -197,8 +198,8 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   return worker;
 }
 
-function abortAll(active: ReadonlyMap<string, ActiveRun>): void {
-  for (const each of active.values()) if (!each.isFinalizing) each.controller.abort(drainReason());
+function abortAll(active: ReadonlySet<ActiveRun>): void {
+  for (const each of active) if (!each.isFinalizing) each.controller.abort(drainReason());
 }
 
 function outcomeOf(engine: Engine, { run }: ActiveRun, ending: Ending): Outcome {

@@ -10,8 +10,8 @@ beforeEach(async () => {
 afterEach(() => test.close());
 
 describe('runTick', () => {
-  // Regression: a claim that was under way while the last run ended as failed and due again saw nothing, and the
-  // tick took that for the end.
+  // Regression, twice: a claim that was under way while the last run ended as failed and due again saw nothing, and
+  // the tick took that for the end; and a run that was claimed again before its last attempt had left was forgotten.
   it('executes every attempt that is due at once, sixty times', async () => {
     const stubborn = defineJob({
       name: 'stubborn',
