@@ -39,7 +39,7 @@ undo() {
     if [ -s "$work/$user/before" ]; then table "$user" "$work/$user/before"; else table "$user" -r; fi
   done
   if [ -n "$cron_pid" ]; then kill "$cron_pid"; wait "$cron_pid"; fi 2> /dev/null
-  # A tick that is still running loses its database now; its lease expires with the database itself.
+  # After cron, so that no tick starts the wait for a database that is gone.
   if [ -n "$server_pid" ]; then kill "$server_pid"; wait "$server_pid"; fi 2> /dev/null
   rm -rf "$work"
   say "restored the crontabs, stopped what was started (exit $code)"
@@ -98,6 +98,8 @@ import { startEmbeddedServer } from './server.mjs';
 // One use of the server for each database, all let go of at SIGTERM.
 const [work, ...users] = process.argv.slice(2);
 const uses = [];
+// Ctrl-C reaches this process too, but it is the script that decides when to let go.
+for (const name of ['SIGINT', 'SIGHUP']) process.on(name, () => undefined);
 process.on('SIGTERM', async () => {
   for (const use of uses) await use.stop();
   process.exit(0);

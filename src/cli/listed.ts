@@ -19,7 +19,7 @@ export function flagsOf({ record, job, hasHandler }: Listed): string[] {
   return [
     pausedAt ? `paused${pauseReason === null ? '' : `: ${pauseReason}`}` : null,
     brokenReason === null ? null : `broken: ${brokenReason}`,
-    vanishedAt ? 'vanished from code' : null,
+    vanishedAt ? (job ? 'not in the version of the code that is in force now' : 'vanished from code') : null,
     !hasHandler && !vanishedAt ? `this code has no job ${record.job}` : null,
     job && !vanishedAt && differs(job, record) ? 'changed in code: the next tick registers it' : null,
   ].filter(flag => flag !== null);

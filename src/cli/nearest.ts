@@ -2,7 +2,7 @@
 // In: the name and the names that are. Out: up to three near misses, the nearest first.
 
 /** The names within a third of the name's length of typing errors, or that contain it. */
-export function nearMisses(name: string, known: Iterable<string>): string[] {
+function nearMisses(name: string, known: Iterable<string>): string[] {
   const wanted = name.toLowerCase().slice(0, 200);
   const most = Math.max(2, Math.floor(wanted.length / 3));
   return [...known]

@@ -33,5 +33,5 @@ export function clockChange(previous: Date, at: Date, timezone: string): string 
   const minutes = offsetMinutes(at, timezone) - offsetMinutes(previous, timezone);
   if (minutes === 0) return '';
   const names = `${zoneAbbreviation(previous, timezone)} → ${zoneAbbreviation(at, timezone)}`;
-  return `went ${minutes > 0 ? 'forward' : 'back'} by ${formatDuration(Math.abs(minutes) * 60_000)} since the one before (${names})`;
+  return `went ${minutes > 0 ? 'forward' : 'back'} ${formatDuration(Math.abs(minutes) * 60_000)} (${names})`;
 }

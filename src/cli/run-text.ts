@@ -2,7 +2,7 @@
 // In: a RunRecord. Out: text, on one line each; cleaned where it comes from the database.
 import { SKIP_REASONS } from '../model/states.js';
 import type { RunRecord } from '../store/reads.js';
-import { cleanLine, paint } from './terminal.js';
+import { cleanLine, cut, paint } from './terminal.js';
 import { relative, span } from './time-text.js';
 
 /** The job's name, and the definition's where that is another. */
@@ -32,6 +32,9 @@ export function skipText(reason: string): string {
   return words[reason] ?? reason;
 }
 
+/** Due for less than this is nothing to worry about: a tick comes every minute. */
+const JUST_MS = 60_000;
+
 /** What will happen to the run next. */
 export function nextStep(run: RunRecord, now = Date.now()): string {
   const due = run.runAt.getTime() - now;
@@ -40,6 +43,7 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
     case 'queued':
     case 'failed':
       if (due > 0) return `${attempt(run.attempts + 1)} is due in ${span(due)}`;
+      if (-due < JUST_MS) return `${attempt(run.attempts + 1)} is due now`;
       return `${attempt(run.attempts + 1)} has been due for ${span(-due)} and waits for a worker (tock status)`;
     case 'running':
       return runningStep(run, now);
@@ -73,5 +77,5 @@ export function progressBar(
   const bar = isTerminal
     ? paint('cyan', '█'.repeat(full)) + paint('grey', '░'.repeat(width - full))
     : `[${'#'.repeat(full)}${'-'.repeat(width - full)}]`;
-  return `${bar} ${Math.floor(fraction * 100)}%${stage === null ? '' : ` ${cleanLine(stage)}`}`;
+  return `${bar} ${Math.floor(fraction * 100)}%${stage === null ? '' : ` ${cut(cleanLine(stage), 40)}`}`;
 }

@@ -27,8 +27,7 @@ export function localStamp(date: Date | null, timezone = hostZone()): string {
 }
 
 function civil(date: Date, timezone: string): { weekday: string; day: string; clock: string } {
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone: timezone,
+  const format = formatOf('en-GB', timezone, {
     hourCycle: 'h23',
     weekday: 'short',
     year: 'numeric',
@@ -47,6 +46,20 @@ function civil(date: Date, timezone: string): { weekday: string; day: string; cl
   };
 }
 
+/** Making a formatter costs a hundred times what using it does. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(
+  locale: string,
+  timeZone: string,
+  options: Intl.DateTimeFormatOptions,
+): Intl.DateTimeFormat {
+  const key = `${locale} ${timeZone} ${options.timeZoneName ?? ''}`;
+  const format = formats.get(key) ?? new Intl.DateTimeFormat(locale, { ...options, timeZone });
+  formats.set(key, format);
+  return format;
+}
+
 /** English-speaking countries know the abbreviations of different parts of the world. */
 const LOCALES = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA'];
 
@@ -60,7 +73,7 @@ export function zoneAbbreviation(date: Date, timezone = hostZone()): string {
 }
 
 /** `+05:45`: the zone's offset from UTC at an instant. */
-export function offsetText(date: Date, timezone: string): string {
+function offsetText(date: Date, timezone: string): string {
   const text = zonePart(date, timezone, 'longOffset', 'en-US').replace(/^(GMT|UTC)/, '');
   return text === '' ? '+00:00' : text;
 }
@@ -77,7 +90,7 @@ function zonePart(
   timeZoneName: 'short' | 'longOffset',
   locale: string,
 ): string {
-  const parts = new Intl.DateTimeFormat(locale, { timeZone: timezone, timeZoneName }).formatToParts(date);
+  const parts = formatOf(locale, timezone, { timeZoneName }).formatToParts(date);
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
 }
 
@@ -88,7 +101,10 @@ export function relative(date: Date, now = Date.now()): string {
   return ms > 0 ? `in ${span(ms)}` : `${span(-ms)} ago`;
 }
 
+const DAYS_ONLY_MS = 30 * 86_400_000;
+
 /** A span in whole seconds: tenths of a second are of no use to somebody who waits. */
 export function span(ms: number): string {
+  if (ms >= DAYS_ONLY_MS) return `${Math.round(ms / 86_400_000)}d`;
   return ms < 1000 ? formatDuration(ms) : formatDuration(Math.round(ms / 1000) * 1000);
 }

@@ -1,9 +1,10 @@
 // Shell: cli. What is seen of a run while it is waited for: one line that moves in a terminal, a line per change in a pipe.
 // In: the run, each time it was looked at. Out: lines on standard error, so that the outcome alone is on standard output.
+import { isFinished } from '../model/states.js';
 import type { RunRecord } from '../store/reads.js';
 import { errorLine, nameOf, progressBar } from './run-text.js';
 import type { Shell } from './shell.js';
-import { cleanLine, cut, terminalWidth } from './terminal.js';
+import { cut, terminalWidth, widthOf } from './terminal.js';
 import { span } from './time-text.js';
 
 export interface WaitView {
@@ -16,24 +17,47 @@ const CLEAR_LINE = '\u001B[2K';
 
 export function createWaitView(shell: Shell): WaitView {
   if (shell.json) return { show: () => undefined, end: () => undefined };
-  return process.stderr.isTTY ? movingLine() : plainLines();
+  const view = process.stderr.isTTY ? movingLine() : plainLines();
+  // The outcome is told by the command itself.
+  const show = (run: RunRecord) => (isFinished(run.status) ? undefined : view.show(run));
+  return { ...view, show };
 }
 
 function movingLine(): WaitView {
   let frame = 0;
+  let isDrawn = false;
+  const draw = process.stderr.write.bind(process.stderr);
+  const erase = () => {
+    if (isDrawn) draw(CLEAR_LINE);
+    isDrawn = false;
+  };
+  // What else is printed meanwhile, a log line or a handler's own, must not run into the moving one.
+  const restore = [process.stdout, process.stderr].map(stream => before(stream, erase));
   return {
     show(run) {
       frame++;
       const text = `${FRAMES.charAt(frame % FRAMES.length)} run ${run.id} of ${nameOf(run)}: ${stateOf(run)}`;
       const bar = run.status === 'running' && run.progress ? `  ${progressBar(run.progress, true)}` : '';
       const room = (terminalWidth(process.stderr) ?? 80) - 1;
-      const whole = bar === '' ? cut(text, room) : cut(text, Math.max(room - 45, 20)) + bar;
-      // The cursor goes back to the line's start, so that a log line overwrites this one.
-      process.stderr.write(`${CLEAR_LINE}${whole}\r`);
+      draw(`${CLEAR_LINE}${cut(text, Math.max(room - widthOf(bar), 1))}${bar}\r`);
+      isDrawn = true;
     },
     end() {
-      process.stderr.write(CLEAR_LINE);
+      erase();
+      for (const each of restore) each();
     },
+  };
+}
+
+/** Calls `first` before each write to a stream; returns the way back. */
+function before(stream: NodeJS.WriteStream, first: () => void): () => void {
+  const write = stream.write.bind(stream);
+  stream.write = ((...args: Parameters<typeof write>) => {
+    first();
+    return write(...args);
+  }) as typeof write;
+  return () => {
+    stream.write = write;
   };
 }
 
@@ -62,6 +86,6 @@ function stateOf(run: RunRecord, isCounting = true): string {
   }
   if (status === 'queued') return left > 0 ? `queued, ${due}` : 'queued';
   if (status === 'failed')
-    return `attempt ${attempts} failed (${cleanLine(errorLine(run))}), attempt ${attempts + 1} of ${maxAttempts} is ${due}`;
+    return `attempt ${attempts + 1} of ${maxAttempts} is ${due}; the last one failed: ${errorLine(run)}`;
   return status;
 }

@@ -1,5 +1,5 @@
 // Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
-import type { ClaimedRun } from '../store/transition.js';
+import type { ClaimedRun } from '../store/claim-runs.js';
 
 export interface ActiveRun {
   readonly run: ClaimedRun;

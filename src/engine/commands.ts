@@ -5,8 +5,8 @@ import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { checkMaxAttempts } from '../model/retry.js';
 import { isFinished, TRANSITIONS } from '../model/states.js';
+import { cancelRun, retryRun } from '../store/operator-moves.js';
 import { getRun, type RunRecord } from '../store/reads.js';
-import { cancelRun, retryRun } from '../store/transition.js';
 import type { Engine } from './engine.js';
 import { openWorker } from './worker.js';
 

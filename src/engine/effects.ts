@@ -7,7 +7,7 @@ import { isStorable, quote } from '../model/names.js';
 import { describeOutput } from '../model/sanitize.js';
 import type { Session } from '../store/database.js';
 import { isConnectionFailure } from '../store/database-errors.js';
-import { finalizeRuns, readSettled } from '../store/transition.js';
+import { finalizeRuns, readSettled } from '../store/finalize-runs.js';
 import type { ActiveRun } from './active-run.js';
 import type { Engine } from './engine.js';
 

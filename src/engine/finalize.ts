@@ -2,7 +2,7 @@
 // In: outcomes, one at a time as handlers end. Out: finished rows, or rows that wait for their next attempt.
 import type { ErrorEntry } from '../model/sanitize.js';
 import { isConnectionFailure, sqlState } from '../store/database-errors.js';
-import { type Finalization, finalizeRuns, readSettled } from '../store/transition.js';
+import { type Finalization, finalizeRuns, readSettled } from '../store/finalize-runs.js';
 import type { Engine } from './engine.js';
 
 const MOST_IN_A_BATCH = 500;

@@ -3,7 +3,7 @@
 // In: the runs that are active. Out: renewed leases; aborted signals.
 import { performance } from 'node:perf_hooks';
 import { Cancel } from '../model/errors.js';
-import { renewLeases, writeProgress } from '../store/transition.js';
+import { renewLeases, writeProgress } from '../store/finalize-runs.js';
 import type { ActiveRun } from './active-run.js';
 import { leaseLost } from './effects.js';
 import type { Engine } from './engine.js';

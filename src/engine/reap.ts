@@ -2,7 +2,7 @@
 // so recovery needs no schedule of its own.
 // In: nothing. Out: how many are to be tried again, and how many are dead.
 import { parseDuration } from '../model/duration.js';
-import { reapRuns } from '../store/transition.js';
+import { reapRuns } from '../store/reap-runs.js';
 import type { Engine } from './engine.js';
 
 const BATCH = 500;

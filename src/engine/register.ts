@@ -4,7 +4,7 @@
 import { type DescribedDefinition, scheduleOfColumns } from '../model/definition.js';
 import { compileSchedule } from '../model/schedule/compile.js';
 import type { Session } from '../store/database.js';
-import { supersedeRuns } from '../store/transition.js';
+import { supersedeRuns } from '../store/operator-moves.js';
 import type { Engine } from './engine.js';
 
 export interface RegisterResult {

@@ -8,7 +8,7 @@ import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
 import { formatDuration } from '../model/duration.js';
 import type { TransitionName } from '../model/states.js';
 import { TRANSITIONS } from '../model/states.js';
-import { type ClaimedRun, claimRun, claimRuns } from '../store/transition.js';
+import { type ClaimedRun, claimRun, claimRuns } from '../store/claim-runs.js';
 import { type ActiveRun, activeRun } from './active-run.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';

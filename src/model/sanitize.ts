@@ -92,10 +92,11 @@ function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD').toWellFormed();
 }
 
-// The look-behind keeps the search linear. A quote before , : } ] or the end closes a JSON text: a line of a log is
-// redacted as a whole and must stay JSON.
-const DSN_PASSWORD = /((?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s:/@"]*:)(?:[^\s/"]|"(?![,:}\]]|$))*(@)/gi;
-const KEYWORD_PASSWORD = /(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|(?:[^\s;&"]|"(?![,:}\]]|$))+)/gi;
+// The look-behind and the counts keep the search linear and its stack small. A quote before , : } ] or the end
+// closes a JSON text: a line of a log is redacted as a whole and must stay JSON.
+const DSN_PASSWORD = /((?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s:/@"]*:)(?:[^\s/"]|"(?![,:}\]]|$)){0,1000}(@)/gi;
+const KEYWORD_PASSWORD =
+  /(password\s*=\s*)(?:'(?:[^'\\]|\\.){0,1000}'|(?:[^\s;&"]|"(?![,:}\]]|$)){1,1000})/gi;
 
 /** Takes passwords out of connection strings in a text, or in a line of JSON. */
 export function redact(text: string): string {

@@ -45,6 +45,7 @@ const patient = defineJob({
   name: 'patient',
   payload: z.object({ started: z.string(), until: z.string() }),
   run: async (ctx, { started, until }) => {
+    ctx.progress(0.25, 'waiting');
     writeFileSync(started, String(process.pid));
     while (!existsSync(until)) await sleep(20, undefined, { signal: ctx.signal });
     return 'seen';

@@ -1,8 +1,9 @@
 // Engine: leases, the fence, and what becomes of runs whose worker is gone.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
+import { claimRuns } from '../../src/store/claim-runs.js';
 import { openDatabase } from '../../src/store/database.js';
-import { claimRuns, finalizeRuns, renewLeases } from '../../src/store/transition.js';
+import { finalizeRuns, renewLeases } from '../../src/store/finalize-runs.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const FIRST = '00000000-0000-4000-8000-000000000001';

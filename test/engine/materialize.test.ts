@@ -159,6 +159,23 @@ describe('policies', () => {
     expect(await rows()).toMatchObject([{ status: 'skipped', skip_reason: 'deadline' }]);
   });
 
+  it('a start deadline does not hold for the second attempt of a run that began in time', async () => {
+    const flaky = defineJob({
+      name: 'flaky',
+      schedule: { cron: '0 * * * *', startDeadline: '5m' },
+      retry: { base: '20m', jitter: 0 },
+      run: ctx => {
+        if (ctx.attempt === 1) throw new Error('not yet');
+      },
+    });
+    const tock = test.another({ jobs: [flaky] });
+    await tock.tick();
+    await test.setClock('2026-03-01T13:00:10Z');
+    await tock.tick();
+    await test.setClock('2026-03-01T13:30:00Z');
+    expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, skipped: 0 });
+  });
+
   it('jitter moves the start and not the occurrence, the same each time', async () => {
     const tock = test.another({ jobs: [scheduled('spread', { cron: '0 * * * *', jitter: '10m' })] });
     await tock.tick();

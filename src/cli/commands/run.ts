@@ -5,6 +5,7 @@ import { stopSignal } from '../../environment/stop-signal.js';
 import { TockError } from '../../model/errors.js';
 import type { EnqueueOptions } from '../../model/job.js';
 import { quote } from '../../model/names.js';
+import { isFinished } from '../../model/states.js';
 import type { RunRecord } from '../../store/reads.js';
 import type { Tock } from '../../tock.js';
 import { count, examples, instant, withJson } from '../flags.js';
@@ -13,7 +14,7 @@ import { readPayload } from '../payload-source.js';
 import { errorLine, nameOf, nextStep, tookText } from '../run-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
-import { createWaitView } from '../wait-view.js';
+import { createWaitView, type WaitView } from '../wait-view.js';
 
 interface RunFlags extends CommonOptions {
   readonly payload?: string;
@@ -117,15 +118,22 @@ async function seeThrough(
   signal: AbortSignal,
 ): Promise<number> {
   const view = createWaitView(shell);
-  let run: RunRecord;
-  try {
-    run = await tock.runs.wait(id, { onChange: view.show, signal });
-  } finally {
-    view.end();
-  }
+  const run = await outcome(tock, id, view, signal).finally(view.end);
   shell.document({ id, isNew, run });
-  sayOutcome(shell, run);
+  if (isFinished(run.status)) sayOutcome(shell, run);
+  else shell.note(`stopped waiting; run ${id} is ${run.status}: ${nextStep(run)}`);
   return run.status === 'succeeded' ? 0 : 1;
+}
+
+/** The run when it has ended; or as it was left when somebody stopped waiting. */
+async function outcome(tock: Tock, id: string, view: WaitView, signal: AbortSignal): Promise<RunRecord> {
+  try {
+    return await tock.runs.wait(id, { onChange: view.show, signal });
+  } catch (error) {
+    const left = signal.aborted ? await tock.runs.get(id) : null;
+    if (left === null) throw error;
+    return left;
+  }
 }
 
 function sayOutcome(shell: Shell, run: RunRecord): void {

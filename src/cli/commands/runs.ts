@@ -66,7 +66,7 @@ function columns(): readonly Column[] {
     { title: 'job', flexible: true },
     { title: 'status' },
     { title: 'attempts', align: 'right' },
-    { title: `scheduled for, or due (${hostZone()})` },
+    { title: `due (${hostZone()})` },
     { title: 'took', align: 'right' },
     { title: 'trigger' },
     { title: 'key, or error', flexible: true },

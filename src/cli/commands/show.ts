@@ -65,10 +65,16 @@ function page(run: RunRecord, withStack: boolean): string {
     ['started', time(run.startedAt)],
     ['finished', time(run.finishedAt)],
     ['took', tookText(run)],
+    ['cancel asked', time(run.cancelRequestedAt)],
     ['lease', leaseText(run)],
     ['reason', run.skipReason === null ? '' : cleanLine(skipText(run.skipReason))],
-    ['given back', run.releases > 0 ? `${run.releases} times by a worker that was stopping` : ''],
-    ['progress', progress ? progressBar(progress, process.stdout.isTTY) : ''],
+    [
+      'given back',
+      run.releases > 0
+        ? `${run.releases === 1 ? 'once' : `${run.releases} times`} by a worker that was stopping`
+        : '',
+    ],
+    ['progress', progress && run.status !== 'succeeded' ? progressBar(progress, process.stdout.isTTY) : ''],
   ];
   return [
     header,

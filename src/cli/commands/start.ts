@@ -1,7 +1,6 @@
 // Shell: cli. `tock start`: the scheduler as a process that stays, until a signal.
 // In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a drain.
 import type { Command } from 'commander';
-import type { Daemon } from '../../daemon.js';
 import { stopSignal } from '../../environment/stop-signal.js';
 import type { AnyJob } from '../../model/job.js';
 import type { DefinitionRecord } from '../../store/reads.js';
@@ -21,6 +20,8 @@ interface StartFlags extends CommonOptions {
 }
 
 const MOST_ROWS = 20;
+
+type Daemon = Awaited<ReturnType<Tock['start']>>;
 
 export function addStart(program: Command): Command {
   return withJson(program.command('start'))

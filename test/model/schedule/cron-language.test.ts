@@ -245,6 +245,8 @@ describe('what is cron', () => {
     expect(days('0 0 L 2 *', 2028)).toEqual(['02-29']);
     expect(days('0 0 15,L 2 *')).toEqual(['02-15', '02-28']);
     expect(days('0 0 * 1-3 5L')).toEqual(['01-30', '02-27', '03-27']);
+    // In July the last Friday is the last day.
+    expect(days('0 0 * 1,7 5L')).toEqual(['01-30', '07-31']);
     expect(days('0 0 * 1-3 friL')).toEqual(['01-30', '02-27', '03-27']);
     expect(days('0 0 * 1 7L')).toEqual(['01-25']);
     expect(days('0 0 * 1 1,5L')).toEqual(['01-05', '01-12', '01-19', '01-26', '01-30']);

@@ -47,6 +47,13 @@ describe('gaps and overlaps of odd sizes', () => {
     expect(list('0 9 30 * *', 'Pacific/Apia', ...window, 'skip')).toEqual([]);
   });
 
+  it('finds the lost day of Kiritimati from years later: it was shifted into the new year', () => {
+    // 1994-12-31, a Saturday, was skipped. The days named are the 1st and 31st of December that are Saturdays.
+    const { previous } = compileSchedule({ cron: '0 18 */30 12 6', timezone: 'Pacific/Kiritimati' });
+    for (const year of [1996, 1995])
+      expect(previous(Date.UTC(year, 5, 1))).toBe(Date.parse('1995-01-01T04:00Z'));
+  });
+
   it('keeps midnight in Havana to one pass, and shifts the one that is skipped', () => {
     expect(list('0 0 * * *', 'America/Havana', '2026-11-01T00:00Z', '2026-11-02T00:00Z')).toEqual([
       '2026-11-01T04:00Z',

@@ -8,8 +8,10 @@ describe('jitterMs', () => {
   it('is fixed for a name', () => {
     // Pinned: another value would move every definition's delay.
     expect(
-      ['a', 'b', 'nightly-report', ''].map(name => jitterMs(name, 10 * MINUTE, Number.POSITIVE_INFINITY)),
-    ).toEqual([455_000, 297_000, 405_000, 323_000]);
+      ['a', 'b', 'nightly-report', '', '€'].map(name =>
+        jitterMs(name, 10 * MINUTE, Number.POSITIVE_INFINITY),
+      ),
+    ).toEqual([455_000, 297_000, 405_000, 323_000, 331_000]);
   });
 
   it('is whole seconds, less than the jitter, and spread evenly', () => {

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs a command with TOCK_TEST_DATABASE_URL set to a fresh cluster of Debian's PostgreSQL 15, and removes the cluster.
+#
+#   scripts/with-debian-postgres.sh npx vitest run test/store
+set -euo pipefail
+bin=${PG_BIN:-/usr/lib/postgresql/15/bin}
+folder=$(mktemp -d)
+chmod 711 "$folder"
+port=$(node -e 'const s=require("node:net").createServer().listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})')
+as() { "$@"; }
+if [ "$(id -u)" = 0 ]; then
+  as() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
+  chown postgres "$folder"
+fi
+trap 'cd /; as "$bin/pg_ctl" -D "$folder/data" -m immediate stop >/dev/null 2>&1 || true; rm -rf "$folder"' EXIT
+printf 'secret' >"$folder/password"
+chmod 644 "$folder/password"
+(cd / && as "$bin/initdb" -D "$folder/data" -U postgres -A scram-sha-256 --pwfile="$folder/password" -E UTF8 --locale=C.UTF-8 >/dev/null)
+(cd / && as "$bin/pg_ctl" -D "$folder/data" -w -l "$folder/data/log" start \
+  -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c synchronous_commit=off -c max_connections=300" >/dev/null)
+TOCK_TEST_DATABASE_URL="postgres://postgres:secret@127.0.0.1:$port/postgres" "$@"

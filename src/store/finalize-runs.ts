@@ -1,0 +1,139 @@
+// Room: store. What the holder of a lease writes: renewals, progress, outcomes. Each is one statement, fenced, and
+// sorted by id.
+// In: runs by id and fence. Out: the ids that really changed; the others' lease is lost.
+import type { Outcome } from '../model/decide.js';
+import { TRANSITIONS } from '../model/states.js';
+import type { Session } from './database.js';
+import { APPENDED_ERRORS, DATED, fenced, HELD, type Held, json, KEPT } from './transition.js';
+
+const RENEW = `
+with ${HELD('succeed')}
+update tock.job_runs_live r set locked_until = tock.now() + $4 * interval '1 millisecond'
+from held where r.id = held.id
+returning r.id, r.cancel_requested_at is not null as cancel_requested`;
+
+/** Renews the leases of a worker's runs: one statement per beat. What is missing from the answer is lost. */
+export async function renewLeases(
+  session: Session,
+  held: readonly Held[],
+  workerId: string,
+  leaseMs: number,
+): Promise<{ id: string; cancel_requested: boolean }[]> {
+  return await session.run(RENEW, [...fenced(held), workerId, leaseMs]);
+}
+
+const PROGRESS = `
+with p as materialized (select * from unnest($1::bigint[], $4::jsonb[]) as p(id, progress)), ${HELD('succeed')}
+update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id`;
+
+/** Writes the progress of running runs. */
+export async function writeProgress(
+  session: Session,
+  entries: readonly (Held & { readonly progress: unknown })[],
+  workerId: string,
+): Promise<void> {
+  await session.run(PROGRESS, [
+    ...fenced(entries),
+    workerId,
+    entries.map(each => JSON.stringify(each.progress)),
+  ]);
+}
+
+// DELETE and INSERT, not an UPDATE of the partition key: a row that an UPDATE moves makes a concurrent locker
+// fail ("tuple to be locked was already moved to another partition"), a deleted one is skipped.
+const FINISH = `
+with outcome as materialized (
+  select * from unnest($1::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[]) as o(id, status, output, error, skip_reason)
+), ${HELD('succeed')}, gone as (
+  delete from tock.job_runs_live r using held where r.id = held.id returning r.*
+)
+insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, output, errors, skip_reason)
+select id, ${KEPT}, o.status, tock.now(), o.output, ${APPENDED_ERRORS('gone.errors', DATED('o.error'))}, o.skip_reason
+from gone join outcome o using (id)
+returning id`;
+
+const FAIL = `
+with outcome as materialized (
+  select * from unnest($1::bigint[], $4::jsonb[], $5::float8[]) as o(id, error, delay_ms)
+), ${HELD('fail')}
+update tock.job_runs_live r
+set status = '${TRANSITIONS.fail.to}', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
+    locked_by = null, locked_until = null, errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}
+from held join outcome o using (id) where r.id = held.id
+returning r.id`;
+
+// The attempt is given back, at most a hundred times: a run that is always caught by a drain must end some day.
+const RELEASE = `
+with ${HELD('release')}
+update tock.job_runs_live r
+set status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1,
+    attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end
+from held where r.id = held.id
+returning r.id`;
+
+/** An outcome and the run it is for. */
+export type Finalization = Held & { readonly outcome: Outcome };
+
+/**
+ * Carries out the outcomes of a batch of attempts: three statements at most, however large the batch.
+ * Returns the ids that moved. A run that is missing was taken away: its lease had expired.
+ */
+export async function finalizeRuns(
+  session: Session,
+  batch: readonly Finalization[],
+  workerId: string,
+): Promise<Set<string>> {
+  const failed = batch.filter(each => each.outcome.transition === 'fail');
+  const released = batch.filter(each => each.outcome.transition === 'release');
+  const finished = batch.filter(
+    each => each.outcome.transition !== 'fail' && each.outcome.transition !== 'release',
+  );
+  const moved = new Set<string>();
+  if (finished.length > 0) for (const { id } of await finish(session, finished, workerId)) moved.add(id);
+  if (failed.length > 0) {
+    const rows = await session.run<{ id: string }>(FAIL, [
+      ...fenced(failed),
+      workerId,
+      failed.map(each => json(each.outcome.error)),
+      failed.map(each => each.outcome.delayMs),
+    ]);
+    for (const { id } of rows) moved.add(id);
+  }
+  if (released.length > 0) {
+    for (const { id } of await session.run<{ id: string }>(RELEASE, [...fenced(released), workerId]))
+      moved.add(id);
+  }
+  return moved;
+}
+
+async function finish(
+  session: Session,
+  batch: readonly Finalization[],
+  workerId: string,
+): Promise<{ id: string }[]> {
+  return await session.run(FINISH, [
+    ...fenced(batch),
+    workerId,
+    batch.map(each => TRANSITIONS[each.outcome.transition].to),
+    batch.map(each => json(each.outcome.output)),
+    batch.map(each => json(each.outcome.error)),
+    batch.map(each => each.outcome.skipReason),
+  ]);
+}
+
+const SETTLED = `
+select id from tock.job_runs_finished
+where id = any($1::bigint[]) and (id || ':' || fence) = any($2::text[]) and locked_by = $3`;
+
+/**
+ * Which of these runs ended by this very attempt. For the case that a finalize was sent and its reply was lost:
+ * the state is read back, never guessed.
+ */
+export async function readSettled(
+  session: Session,
+  held: readonly Held[],
+  workerId: string,
+): Promise<Set<string>> {
+  const rows = await session.run<{ id: string }>(SETTLED, [...fenced(held), workerId]);
+  return new Set(rows.map(row => row.id));
+}

