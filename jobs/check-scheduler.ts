@@ -66,7 +66,7 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
   }
   if (runs.stuck >= limit.stuck) {
     problems.push(
-      `${runs.stuck} running past their lease: the next tick takes them back; if they stay, ask \`tock doctor\` why none does`,
+      `${runs.stuck} running past their lease: the next tick takes them back; if they stay, see that cron ticks or \`tock start\` runs`,
     );
   }
   if (lastDay.dead >= limit.deadLastDay) {
@@ -76,7 +76,7 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
   }
   if (definitions.broken > 0) {
     problems.push(
-      `${definitions.broken} broken definitions get no runs: \`tock doctor\` says what is wrong with them`,
+      `${definitions.broken} broken definitions get no runs: \`tock jobs\` says what is wrong with them`,
     );
   }
   if (

@@ -1,4 +1,4 @@
-// `tock jobs`, `runs`, `show`, `status`: what people and scripts see.
+// `tock runs`, `show`, `status`: what people and scripts see.
 import { spawnSync } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 import { Client } from 'pg';
@@ -33,57 +33,6 @@ async function query(sql: string): Promise<void> {
   await client.query(sql);
   await client.end();
 }
-
-describe('tock jobs', () => {
-  it('tells what is not registered yet', async () => {
-    const { code, stdout } = await harness.tock(['jobs']);
-    expect(stdout).toMatch(/^nightly +30 2 \* \* \* America\/New_York +reports +not registered yet/m);
-    expect(code).toBe(0);
-  });
-
-  it('shows schedule, next occurrence, queue and flags side by side', async () => {
-    await harness.tock(['tick']);
-    await query(`update tock.job_definitions set paused_at = now(), pause_reason = 'too loud' where name = 'nightly';
-      update tock.job_definitions set cron = null, every_ms = 3600000 where name = 'steady';
-      insert into tock.job_definitions (name, job, origin, cron, broken_reason, broken_at, next_at)
-      values ('tenant-1', 'greet', 'runtime', '0 6 * * *', 'no such zone', now(), null),
-        ('orphan', 'gone', 'runtime', '0 6 * * *', null, null, '2040-01-01T06:00:00Z');
-      insert into tock.job_definitions (name, job, vanished_at) values ('old', 'old', now())`);
-    const { stdout } = await harness.tock(['jobs']);
-    expect(stdout).toMatch(/^nightly .* reports +paused: too loud$/m);
-    expect(stdout).toMatch(/^steady +every 1h.*changed in code: the next tick registers it$/m);
-    expect(stdout).toMatch(/^tenant-1 \(greet\) +0 6 \* \* \* UTC +default +broken: no such zone$/m);
-    expect(stdout).toMatch(
-      /^orphan \(gone\) .* Sun 2040-01-01 06:00 UTC +in \d+d +default +this code has no job gone$/m,
-    );
-    expect(stdout).toMatch(/^old .*vanished from code$/m);
-    expect(stdout).toMatch(/^greet +by hand/m);
-    expect(stdout).not.toMatch(/[│─]/);
-  });
-
-  it('says the same as a document', async () => {
-    const { jobs } = await harness.json<{ jobs: Record<string, unknown>[] }>(['jobs']);
-    expect(jobs.find(({ name }) => name === 'nightly')).toMatchObject({
-      job: 'nightly',
-      schedule: { cron: '30 2 * * *', timezone: 'America/New_York', dst: 'once' },
-      queue: 'reports',
-      registered: true,
-      inCode: true,
-      pauseReason: 'too loud',
-      flags: ['paused: too loud'],
-    });
-    expect(jobs.find(({ name }) => name === 'greet')).toMatchObject({
-      schedule: null,
-      description: 'Says hello.',
-    });
-  });
-
-  it('keeps a registered job apart from one that is only beyond the limit', async () => {
-    const { stdout } = await harness.tock(['jobs', '--limit', '2']);
-    expect(stdout).not.toContain('not registered yet');
-    expect(stdout).toContain('only the 2 definitions that are due next');
-  });
-});
 
 describe('tock runs', () => {
   it('lists the newest first, in aligned plain text', async () => {
@@ -222,6 +171,7 @@ describe('tock show', () => {
 describe('tock status', () => {
   it('shows the figures, and warns with the mend', async () => {
     await query(`insert into tock.job_runs_live (job, status, run_at, queue) values ('greet', 'queued', now() - interval '1 hour', 'slow');
+      insert into tock.job_definitions (name, job, broken_reason, broken_at) values ('bad', 'bad', 'no such zone', now());
       insert into tock.job_queues (name, paused_at) values ('slow', now())
         on conflict (name) do update set paused_at = excluded.paused_at;
       update tock.job_runs_live set locked_until = now() - interval '1 minute' where id = 9001`);

@@ -45,12 +45,12 @@ describe('check-scheduler', () => {
 
   it.each([
     ['a long wait', { oldestWaitMs: 5 * MINUTE + 1 }, /waited 5m .*tock start/],
-    ['a stuck run', { runs: { ...CALM_STATUS.runs, stuck: 1 } }, /past their lease.*tock doctor/],
+    ['a stuck run', { runs: { ...CALM_STATUS.runs, stuck: 1 } }, /past their lease.*tock start/],
     ['a dead run', { lastDay: { ...CALM_STATUS.lastDay, dead: 1 } }, /dead in the last 24 hours.*tock retry/],
     [
       'a broken definition',
       { definitions: { ...CALM_STATUS.definitions, broken: 1 } },
-      /broken.*tock doctor/,
+      /broken.*tock jobs/,
     ],
     [
       'an old snapshot',
