@@ -1,7 +1,7 @@
 // The front door: everything a project that uses Tock may import.
 
 export type { Daemon, StartOptions } from './daemon.js';
-export type { NewRun } from './engine/enqueue.js';
+export type { Enqueued, NewRun } from './engine/enqueue.js';
 export type { TickSummary } from './engine/run-tick.js';
 export { defineJob } from './model/define-job.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';

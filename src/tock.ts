@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from './daemon.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from './engine/commands.js';
 import { type Engine, readSettings, type SettingsInput } from './engine/engine.js';
-import { enqueue, enqueueAll, type NewRun } from './engine/enqueue.js';
+import { type Enqueued, enqueue, enqueueAll, type NewRun } from './engine/enqueue.js';
 import { type RegisterResult, register } from './engine/register.js';
 import { runTick, type TickSummary } from './engine/run-tick.js';
 import { createSchedulerView } from './engine/scheduler-view.js';
@@ -58,6 +58,8 @@ export interface Tock {
   enqueue<J extends string | AnyJob>(job: J, ...rest: PayloadAndOptions<J>): Promise<string>;
   /** Enqueues many runs in one statement, all or none; resolves to their ids in order. */
   enqueueMany(runs: readonly NewRun[], options?: { readonly client?: QueryClient }): Promise<string[]>;
+  /** As `enqueueMany`, and tells of each whether it is new, or its key had been used before. */
+  enqueueAll(runs: readonly NewRun[], options?: { readonly client?: QueryClient }): Promise<Enqueued[]>;
   /** Registers, reaps, materializes, then executes until nothing is due or the budget is over. */
   tick(options?: TickCallOptions): Promise<TickSummary>;
   /** Starts a daemon in this process. */
@@ -112,6 +114,7 @@ export function createTock(options: TockOptions): Tock {
     enqueue: async (job, ...[payload, enqueueOptions]) => await enqueue(open(), job, payload, enqueueOptions),
     enqueueMany: async (runs, { client } = {}) =>
       (await enqueueAll(open(), runs, client)).map(each => each.id),
+    enqueueAll: async (runs, { client } = {}) => await enqueueAll(open(), runs, client),
     tick: async ({ budget = '50s', ...rest } = {}) =>
       await runTick(open(), {
         budgetMs: parseDuration(budget, 'budget'),

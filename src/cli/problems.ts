@@ -24,6 +24,9 @@ export function findProblems(status: SchedulerStatus): string[] {
     lastDay.dead > 0
       ? `${lastDay.dead} ${lastDay.dead === 1 ? 'run' : 'runs'} died in the last 24 hours: see tock runs --status dead, and tock retry`
       : null,
+    definitions.overdueMs > LONG_WAIT_MS
+      ? `an occurrence has been due for ${span(definitions.overdueMs)} and nobody makes it a run: is the line in the crontab there? Else: tock start, or tock tick`
+      : null,
     definitions.broken > 0
       ? `${definitions.broken} ${definitions.broken === 1 ? 'definition cannot' : 'definitions cannot'} be evaluated: tock jobs says why`
       : null,

@@ -111,7 +111,7 @@ export async function withTock<T>(
 }
 
 /** Tells a step that has gone on for a while. */
-export function slowSteps(shell: Shell): {
+function slowSteps(shell: Shell): {
   readonly begin: (step: string) => void;
   readonly end: () => void;
 } {

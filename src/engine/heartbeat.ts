@@ -15,16 +15,21 @@ export interface Heartbeat {
 }
 
 /**
- * Beats every `heartbeatMs` with one statement for all runs. A run past its timeout is left out: its lease may
+ * Beats every `heartbeatMs`: `beSeen` for the worker, and one statement for all its runs. A run past its timeout is left out: its lease may
  * expire. A run that the answer does not name is lost, and so is one whose lease has run out by our own clock
  * while the database could not be reached.
  */
-export function startHeartbeat(engine: Engine, workerId: string, active: ReadonlySet<ActiveRun>): Heartbeat {
+export function startHeartbeat(
+  engine: Engine,
+  workerId: string,
+  active: ReadonlySet<ActiveRun>,
+  beSeen: () => Promise<void>,
+): Heartbeat {
   const { leaseMs, heartbeatMs } = engine.settings;
   let isBeating = false;
 
   const beat = async () => {
-    await engine.database.run('update tock.workers set seen_at = tock.now() where id = $1', [workerId]);
+    await beSeen();
     const sentAt = performance.now();
     const held = [...active].filter(each => !each.isLost && !each.isTimedOut && !each.isSettled);
     if (held.length === 0) return;

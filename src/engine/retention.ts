@@ -30,18 +30,10 @@ select count(*)::int as count from gone`;
 const DELETE_RUNS = deleteOld('job_runs_finished', 'id, finished_at', 'finished_at');
 const DELETE_KEYS = deleteOld('job_keys', 'idempotency_key', 'created_at');
 const DELETE_EFFECTS = deleteOld('job_effects', 'key', 'created_at');
-const DELETE_WORKERS = `
-with gone as (
-  delete from tock.workers w where w.seen_at < tock.now() - interval '1 hour'
-    and not exists (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running')
-  returning 1
-)
-select count(*)::int as count from gone`;
-
 /**
  * Removes finished runs that ended longer ago than `keep`, and keys and effects older than `keepKeys` (default
  * 400d). Keys are kept longer than runs, so that an occurrence cannot come again; `keepKeys` below `keep` is
- * refused. Also makes the coming months' partitions and removes workers that were last seen an hour ago.
+ * refused. Also makes the coming months' partitions.
  */
 export async function prune(
   engine: Engine,
@@ -66,7 +58,6 @@ export async function prune(
     deletedRuns: await inBatches(database, DELETE_RUNS, keepMs),
     deletedKeys: await inBatches(database, DELETE_KEYS, keepKeysMs),
     deletedEffects: await inBatches(database, DELETE_EFFECTS, keepKeysMs),
-    deletedWorkers: (await database.run<{ count: number }>(DELETE_WORKERS))[0]?.count ?? 0,
     madePartitions: made?.made ?? 0,
   };
 }

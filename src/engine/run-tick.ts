@@ -1,9 +1,10 @@
 // Room: engine. One tick: register → reap → materialize → claim → execute → finalize, one call per room.
 // In: an engine, and how long it may claim. Out: a summary of what it did.
 import { performance } from 'node:perf_hooks';
+import type { ReapedRuns } from '../store/reap-runs.js';
 import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize.js';
-import { type ReapResult, reap } from './reap.js';
+import { reap } from './reap.js';
 import { type RegisterResult, register } from './register.js';
 import { openWorker, type Tally, type Worker } from './worker.js';
 
@@ -19,7 +20,7 @@ export interface TickOptions {
 
 export interface TickSummary {
   readonly registered: RegisterResult;
-  readonly reaped: ReapResult;
+  readonly reaped: ReapedRuns;
   readonly materialized: MaterializeResult;
   readonly executed: Readonly<Tally>;
   readonly durationMs: number;

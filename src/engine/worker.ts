@@ -53,6 +53,7 @@ export interface Worker {
 }
 
 const DEFAULT_CONCURRENCY = 10;
+const BE_SEEN = 'update tock.workers set seen_at = tock.now() where id = $1 returning id';
 const ANNOUNCE = 'insert into tock.workers (id, kind, host, pid, capacity) values ($1, $2, $3, $4, $5)';
 
 /**
@@ -93,7 +94,14 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     announced ??= database.run(ANNOUNCE, [id, options.kind, hostname(), process.pid, capacity]);
     await announced;
   };
-  const heartbeat = startHeartbeat(engine, id, active);
+  const beSeen = async () => {
+    if (!announced) return;
+    const rows = await database.run(BE_SEEN, [id]);
+    // Cut off for so long that a reaper has forgotten us.
+    if (rows.length === 0)
+      await database.run(ANNOUNCE, [id, options.kind, hostname(), process.pid, capacity]);
+  };
+  const heartbeat = startHeartbeat(engine, id, active, beSeen);
   const finalizer = createFinalizer(engine, id, () =>
     [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
   );

@@ -26,11 +26,16 @@ export function createLogger(options: LoggerOptions = {}): Logger {
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    // A connection string may turn up in any text that came from elsewhere.
-    hooks: { streamWrite: redact },
+    // A connection string may turn up in any text that came from elsewhere, and so may what a terminal takes for an
+    // order: JSON escapes the C0 controls by itself, these are the others.
+    hooks: { streamWrite: (line: string) => redact(line).replace(/[\u007F-\u009F]/g, escaped) },
   };
   if (options.format === 'pretty') return pino(base, { write: prettyLine });
   return pino(base, pino.destination({ fd: 2, sync: true }));
+}
+
+function escaped(control: string): string {
+  return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };

@@ -3,6 +3,7 @@
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job.js';
 import { explainDatabaseError } from '../store/database-errors.js';
+import type { MigrateResult } from '../store/migrate.js';
 import { createTock, type Tock } from '../tock.js';
 import type { Config } from './config.js';
 import { loadJobs } from './job-module.js';
@@ -13,8 +14,11 @@ export interface OpenOptions {
   /** Used where the environment names no level. */
   readonly defaultLogLevel?: string;
   readonly pretty?: boolean;
-  /** Migrate first. Else an unmigrated schema is an error. */
-  readonly migrate?: boolean;
+  /**
+   * `true`: migrate first. `'if-needed'`: only where something is missing, so that a role without the right to
+   * change the schema can start. Else an unmigrated schema is an error.
+   */
+  readonly migrate?: boolean | 'if-needed';
   /** Whether the command has a use for the jobs; else they are not loaded. Default true. */
   readonly needsJobs?: boolean;
   /** Told what is being waited for. */
@@ -24,6 +28,8 @@ export interface OpenOptions {
 export interface OpenTock {
   readonly tock: Tock;
   readonly jobs: readonly AnyJob[];
+  /** What migrating did; null where it was not asked for. */
+  readonly migrated: MigrateResult | null;
   /** Where the data are, without password. */
   readonly where: string;
   readonly close: () => Promise<void>;
@@ -41,6 +47,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
   const where = server ? `the embedded server in ${config.dataFolder}` : placeOf(connectionString);
   let tock: Tock | null = null;
+  let migrated: MigrateResult | null = null;
   const close = async () => {
     try {
       await tock?.close();
@@ -50,12 +57,12 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   };
   try {
     tock = createTock({ connectionString, jobs, logger, schema: config.schema, ...settingsOf(config) });
-    await prepare(tock, options);
+    migrated = await prepare(tock, options);
   } catch (error) {
     await close();
     throw explainDatabaseError(error, config.schema);
   }
-  return { tock, jobs, where, close };
+  return { tock, jobs, migrated, where, close };
 }
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {
@@ -65,13 +72,19 @@ async function startServer(config: Config, onStep: OpenOptions['onStep']) {
   return await startEmbeddedServer({ folder: config.dataFolder });
 }
 
-async function prepare(tock: Tock, options: OpenOptions): Promise<void> {
-  if (options.migrate) {
-    options.onStep?.('migrating');
-    await tock.migrate();
-  } else {
-    await tock.demandMigrated();
+async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {
+  try {
+    if (migrate !== true) {
+      await tock.demandMigrated();
+      return null;
+    }
+  } catch (error) {
+    const explained = explainDatabaseError(error, config.schema);
+    const isMissing = explained instanceof TockError && explained.code === 'TOCK_NOT_MIGRATED';
+    if (migrate !== 'if-needed' || !isMissing) throw explained;
   }
+  onStep?.('migrating');
+  return await tock.migrate();
 }
 
 function settingsOf(config: Config) {
@@ -92,7 +105,7 @@ function placeOf(connectionString: string): string {
   } catch (error) {
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'DATABASE_URL cannot be read; write it as postgres://user:password@host:5432/database',
+      'DATABASE_URL cannot be read; write it as postgres://user@host:5432/database',
       { cause: error },
     );
   }

@@ -113,6 +113,8 @@ export interface SchedulerStatus {
     readonly due: number;
     readonly paused: number;
     readonly broken: number;
+    /** How long the longest-due occurrence has not been materialized. A tick a minute keeps it under a minute or two. */
+    readonly overdueMs: number;
   };
   /** `waiting` are due and not yet claimed. */
   readonly runs: {
@@ -184,7 +186,6 @@ export interface PruneResult {
   readonly deletedRuns: number;
   readonly deletedKeys: number;
   readonly deletedEffects: number;
-  readonly deletedWorkers: number;
   readonly madePartitions: number;
 }
 

@@ -104,6 +104,13 @@ export const TRANSITIONS = {
     by: 'reaper',
     when: 'its lease expired on the last attempt',
   },
+  reapToCancelled: {
+    name: 'reap',
+    from: ['running'],
+    to: 'cancelled',
+    by: 'reaper',
+    when: 'its lease expired after an operator had asked to cancel it',
+  },
   cancel: {
     name: 'cancel',
     from: ['queued', 'failed'],

@@ -55,7 +55,7 @@ with recursive priorities as (
 )
 update tock.job_runs_live r
 set status = '${TRANSITIONS.claim.to}', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
-    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now(), cancel_requested_at = null
+    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now()
 from due where r.id = due.id
 returning ${CLAIMED}`;
 
@@ -85,7 +85,7 @@ export async function claimRuns(
 const CLAIM_ONE = `
 update tock.job_runs_live r
 set status = '${TRANSITIONS.claim.to}', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
-    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now(), cancel_requested_at = null
+    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now()
 where r.id = (
   select c.id from tock.job_runs_live c
   where c.id = $1 and c.run_at <= tock.now() and c.status in (${statuses('claim')})

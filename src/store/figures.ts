@@ -36,7 +36,9 @@ select jsonb_build_object(
     'scheduled', count(*) filter (where next_at is not null and vanished_at is null),
     'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),
     'paused', count(*) filter (where paused_at is not null),
-    'broken', count(*) filter (where broken_at is not null)) from tock.job_definitions),
+    'broken', count(*) filter (where broken_at is not null),
+    'overdueMs', coalesce(round(extract(epoch from tock.now() - min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
+      and paused_at is null and broken_at is null and vanished_at is null)) * 1000), 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
     'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),

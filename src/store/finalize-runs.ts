@@ -4,7 +4,7 @@
 import type { Outcome } from '../model/decide.js';
 import { TRANSITIONS } from '../model/states.js';
 import type { Session } from './database.js';
-import { APPENDED_ERRORS, DATED, fenced, HELD, type Held, json, KEPT } from './transition.js';
+import { APPENDED_ERRORS, DATED, fenced, HELD, type Held, json, KEPT, WITHDRAW_ASKED } from './transition.js';
 
 const RENEW = `
 with ${HELD('succeed')}
@@ -48,28 +48,34 @@ with outcome as materialized (
   delete from tock.job_runs_live r using held where r.id = held.id returning r.*
 )
 insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, output, errors, skip_reason)
-select id, ${KEPT}, o.status, tock.now(), o.output, ${APPENDED_ERRORS('gone.errors', DATED('o.error'))}, o.skip_reason
+select id, ${KEPT}, o.status, tock.now(), o.output, ${APPENDED_ERRORS('gone.errors', DATED('o.error'))},
+  case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
 from gone join outcome o using (id)
 returning id`;
 
+// An operator may have asked to cancel while the handler was ending: then the run is withdrawn, not put back.
 const FAIL = `
 with outcome as materialized (
   select * from unnest($1::bigint[], $4::jsonb[], $5::float8[]) as o(id, error, delay_ms)
-), ${HELD('fail')}
-update tock.job_runs_live r
-set status = '${TRANSITIONS.fail.to}', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
-    locked_by = null, locked_until = null, errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}
-from held join outcome o using (id) where r.id = held.id
-returning r.id`;
+), ${HELD('fail')}, ${WITHDRAW_ASKED('held')}, failed as (
+  update tock.job_runs_live r
+  set status = '${TRANSITIONS.fail.to}', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
+      locked_by = null, locked_until = null, errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}
+  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  returning r.id
+)
+select id from failed union all select id from withdrawn`;
 
 // The attempt is given back, at most a hundred times: a run that is always caught by a drain must end some day.
 const RELEASE = `
-with ${HELD('release')}
-update tock.job_runs_live r
-set status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1,
-    attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end
-from held where r.id = held.id
-returning r.id`;
+with ${HELD('release')}, ${WITHDRAW_ASKED('held')}, released as (
+  update tock.job_runs_live r
+  set status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1,
+      attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end
+  from held where r.id = held.id and r.cancel_requested_at is null
+  returning r.id
+)
+select id from released union all select id from withdrawn`;
 
 /** An outcome and the run it is for. */
 export type Finalization = Held & { readonly outcome: Outcome };

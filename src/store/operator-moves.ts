@@ -8,7 +8,7 @@ const CANCEL = `
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r where r.id = $1 for update
 ), asked as (
-  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now())
+  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce($2, r.skip_reason)
   from target t where r.id = t.id and t.status = 'running' returning r.id
 ), gone as (
   delete from tock.job_runs_live r using target t where r.id = t.id and t.status in (${statuses('cancel')}) returning r.*

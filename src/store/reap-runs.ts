@@ -2,7 +2,7 @@
 // In: how many at most, and the backoff. Out: how many are to be tried again and how many are dead.
 import { TRANSITIONS } from '../model/states.js';
 import type { Session } from './database.js';
-import { APPENDED_ERRORS, KEPT, statuses } from './transition.js';
+import { APPENDED_ERRORS, KEPT, statuses, WITHDRAW_ASKED } from './transition.js';
 
 // Expired leases: back to the queue with a backoff while attempts are left, else dead. In batches, so that no
 // statement holds many rows; SKIP LOCKED, so that several reapers share the work.
@@ -19,31 +19,39 @@ const LEASE_ERROR = `jsonb_build_object(
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')`;
 const REAP = `
-with ${EXPIRED}, again as (
+with ${EXPIRED}, ${WITHDRAW_ASKED('expired')}, again as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
       run_at = tock.now() + least(power(2, least(r.attempts, 12) - 1) * $2::float8, $3::float8) * interval '1 millisecond',
       errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)}
-  from expired where r.id = expired.id and not expired.is_last
+  from expired where r.id = expired.id and not expired.is_last and r.cancel_requested_at is null
   returning r.id
 ), gone as (
-  delete from tock.job_runs_live r using expired where r.id = expired.id and expired.is_last returning r.*
+  delete from tock.job_runs_live r using expired where r.id = expired.id and expired.is_last and r.cancel_requested_at is null returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors)
   select id, ${KEPT}, '${TRANSITIONS.reapToDead.to}', tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r
   returning id
+), forgotten as (
+  -- A process that is gone has no other way to leave. One that was only cut off makes itself known again.
+  delete from tock.workers w where w.seen_at < tock.now() - interval '10 minutes'
+    and not exists (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running')
 )
-select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead`;
+select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
+  (select count(*) from withdrawn)::int as cancelled`;
+
+/** How many are to be tried again, are dead, or ended as an operator had asked. */
+export interface ReapedRuns {
+  readonly failed: number;
+  readonly dead: number;
+  readonly cancelled: number;
+}
 
 /** Takes back runs whose lease has expired, at most `limit`; with how many are to be tried again and how many are dead. */
 export async function reapRuns(
   session: Session,
   options: { readonly limit: number; readonly backoffMs: number; readonly maxBackoffMs: number },
-): Promise<{ failed: number; dead: number }> {
-  const [row] = await session.run<{ failed: number; dead: number }>(REAP, [
-    options.limit,
-    options.backoffMs,
-    options.maxBackoffMs,
-  ]);
-  return row ?? { failed: 0, dead: 0 };
+): Promise<ReapedRuns> {
+  const [row] = await session.run<ReapedRuns>(REAP, [options.limit, options.backoffMs, options.maxBackoffMs]);
+  return row ?? { failed: 0, dead: 0, cancelled: 0 };
 }

@@ -38,6 +38,15 @@ export const APPENDED_ERRORS = (errors: string, entry: string) => `case when ${e
 export const DATED = (entry: string) =>
   `(jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || ${entry})`;
 
+/** Ends the runs of a locked set that an operator asked to cancel; what else is done with the set leaves them out. */
+export const WITHDRAW_ASKED = (lockedSet: string) => `asked as (
+  delete from tock.job_runs_live r using ${lockedSet} l where r.id = l.id and r.cancel_requested_at is not null returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
+  select id, ${KEPT}, '${TRANSITIONS.withdraw.to}', tock.now(), errors, skip_reason from asked
+  returning id
+)`;
+
 /** The two arrays that HELD takes: ids, and ids with their fences. */
 export function fenced(held: readonly Held[]): [string[], string[]] {
   return [held.map(each => each.id), held.map(each => `${each.id}:${each.fence}`)];

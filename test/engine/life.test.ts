@@ -134,7 +134,7 @@ describe('a run', () => {
     const run = await test.tock.runs.get(id);
     expect(run).toMatchObject({ status: 'dead', attempts: 2, fence: 3 });
     expect(run?.errors).toHaveLength(2);
-    await expect(test.tock.runs.retry((await test.tock.enqueue(echo)) as string)).rejects.toMatchObject({
+    await expect(test.tock.runs.retry(await test.tock.enqueue(echo))).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
     });
     await test.tock.tick();

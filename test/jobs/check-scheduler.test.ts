@@ -47,11 +47,7 @@ describe('check-scheduler', () => {
     ['a long wait', { oldestWaitMs: 5 * MINUTE + 1 }, /waited 5m .*tock start/],
     ['a stuck run', { runs: { ...CALM_STATUS.runs, stuck: 1 } }, /past their lease.*tock start/],
     ['a dead run', { lastDay: { ...CALM_STATUS.lastDay, dead: 1 } }, /dead in the last 24 hours.*tock retry/],
-    [
-      'a broken definition',
-      { definitions: { ...CALM_STATUS.definitions, broken: 1 } },
-      /broken.*tock jobs/,
-    ],
+    ['a broken definition', { definitions: { ...CALM_STATUS.definitions, broken: 1 } }, /broken.*tock jobs/],
     [
       'an old snapshot',
       { oldestSnapshot: { ageMs: 15 * MINUTE + 1, pid: 4711 } },

@@ -74,7 +74,7 @@ describe('backoffMs', () => {
         const { base, max, jitter } = policy;
         const factors = { fixed: 1, linear: attempt, exponential: 2 ** (attempt - 1) };
         // A base of 0 stays 0, however often it is doubled.
-        const wait = base === 0 ? 0 : Math.min(base * factors[policy.backoff as keyof typeof factors], max);
+        const wait = base === 0 ? 0 : Math.min(base * factors[policy.backoff], max);
         const ms = backoffMs(policy, attempt, error, random);
         expect(Number.isSafeInteger(ms)).toBe(true);
         expect(ms).toBeGreaterThanOrEqual(Math.floor(wait * (1 - jitter)));

@@ -264,7 +264,7 @@ describe('redact', () => {
     const word = 'a'.repeat(1_000_000);
     expect(redact(word)).toBe(word);
     expect(redact(`${word}://u:pw@h`)).toBe(`${word}://u:***@h`);
-    expect(redact(`${'a://'.repeat(250_000)}`)).toHaveLength(1_000_000);
+    expect(redact('a://'.repeat(250_000))).toHaveLength(1_000_000);
   });
 
   it('takes a text of 20 MB without a space', () => {

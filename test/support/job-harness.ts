@@ -51,7 +51,7 @@ export const NOW = new Date('2026-03-09T07:00:00Z');
 /** Figures of a scheduler that has nothing to complain of. */
 export const CALM_STATUS: SchedulerStatus = {
   at: NOW,
-  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0 },
+  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, overdueMs: 0 },
   runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
   oldestWaitMs: 0,
   lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0 },

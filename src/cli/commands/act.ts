@@ -52,7 +52,7 @@ export function addCancel(program: Command): Command {
       'Cancels runs: at once those that wait; of those that are running the handler is asked to stop, through its signal.',
     )
     .argument('<run...>', 'ids of runs')
-    .option('--reason <text>', 'kept with a run that was not running yet')
+    .option('--reason <text>', 'kept with the run')
     .addHelpText(
       'after',
       examples(['tock cancel 812', 'one run'], ["tock cancel 812 --reason 'wrong month'", 'and say why']),

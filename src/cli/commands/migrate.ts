@@ -2,7 +2,7 @@
 // In: the environment. Out: what was applied.
 import type { Command } from 'commander';
 import { examples, withJson } from '../flags.js';
-import { action, type CommonOptions, type Shell, slowSteps } from '../shell.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 
 export function addMigrate(program: Command): Command {
   return withJson(program.command('migrate'))
@@ -21,44 +21,16 @@ export function addMigrate(program: Command): Command {
 }
 
 async function migrate(shell: Shell, _flags: CommonOptions): Promise<number> {
-  const { config } = shell;
-  // Not through openTock: it migrates as well, but does not tell what was applied.
-  const { createTock } = await import('../../tock.js');
-  const { createLogger } = await import('../../environment/logger.js');
-  const logger = createLogger({ level: config.logLevel ?? 'warn', format: config.logFormat ?? 'json' });
-  const steps = slowSteps(shell);
-  const server = config.databaseUrl === null ? await startServer(config.dataFolder, steps) : null;
-  try {
-    const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
-    steps.begin('migrating');
-    const tock = createTock({ connectionString, schema: config.schema, logger });
-    try {
-      const result = await tock.migrate();
-      shell.document(result);
-      const { applied, alreadyThere } = result;
-      shell.say(
-        applied.length === 0
-          ? `nothing was missing: the schema ${config.schema} is up to date (${alreadyThere} applied before)`
-          : `applied to the schema ${config.schema}: ${applied.join(', ')}`,
-      );
-      if (result.madePartitions > 0)
-        shell.say(`made ${result.madePartitions} partitions for the coming months`);
-      return 0;
-    } finally {
-      await tock.close();
-    }
-  } finally {
-    steps.end();
-    await server?.stop();
-  }
-}
-
-async function startServer(folder: string, steps: ReturnType<typeof slowSteps>) {
-  steps.begin('starting the embedded PostgreSQL');
-  try {
-    const { startEmbeddedServer } = await import('../../environment/embedded-server.js');
-    return await startEmbeddedServer({ folder });
-  } finally {
-    steps.end();
-  }
+  return await withTock(shell, { migrate: true, needsJobs: false }, async ({ migrated }) => {
+    if (migrated === null) return 1;
+    shell.document(migrated);
+    const { applied, alreadyThere, madePartitions } = migrated;
+    shell.say(
+      applied.length === 0
+        ? `nothing was missing: the schema ${shell.config.schema} is up to date (${alreadyThere} applied before)`
+        : `applied to the schema ${shell.config.schema}: ${applied.join(', ')}`,
+    );
+    if (madePartitions > 0) shell.say(`made ${madePartitions} partitions for the coming months`);
+    return 0;
+  });
 }

@@ -3,7 +3,6 @@
 import type { Command } from 'commander';
 import { stopSignal } from '../../environment/stop-signal.js';
 import { TockError } from '../../model/errors.js';
-import type { EnqueueOptions } from '../../model/job.js';
 import { quote } from '../../model/names.js';
 import { isFinished } from '../../model/states.js';
 import type { RunRecord } from '../../store/reads.js';
@@ -88,26 +87,26 @@ function keyUsed({ key }: RunFlags, id: string): string {
   return `nothing was enqueued: the key ${quote(cleanLine(key ?? ''))} belongs to run ${paint('bold', id)}`;
 }
 
-/**
- * Enqueues. Ids only grow, so a run whose id is not above all that were there before is an older one that has the key.
- */
 async function enqueue(
   tock: Tock,
-  name: string,
+  job: string,
   payload: unknown,
   flags: RunFlags,
 ): Promise<{ id: string; isNew: boolean }> {
-  const [newest] = flags.key === undefined ? [] : await tock.runs.list({ limit: 1 });
-  const options: EnqueueOptions = {
-    trigger: 'manual',
-    ...(flags.key === undefined ? {} : { key: flags.key }),
-    ...(flags.at === undefined ? {} : { runAt: flags.at }),
-    ...(flags.queue === undefined ? {} : { queue: flags.queue }),
-    ...(flags.priority === undefined ? {} : { priority: flags.priority }),
-    ...(flags.maxAttempts === undefined ? {} : { maxAttempts: flags.maxAttempts }),
-  };
-  const id = await tock.enqueue(name, payload, options);
-  return { id, isNew: newest === undefined || BigInt(id) > BigInt(newest.id) };
+  const [made] = await tock.enqueueAll([
+    {
+      job,
+      payload,
+      trigger: 'manual',
+      ...(flags.key === undefined ? {} : { key: flags.key }),
+      ...(flags.at === undefined ? {} : { runAt: flags.at }),
+      ...(flags.queue === undefined ? {} : { queue: flags.queue }),
+      ...(flags.priority === undefined ? {} : { priority: flags.priority }),
+      ...(flags.maxAttempts === undefined ? {} : { maxAttempts: flags.maxAttempts }),
+    },
+  ]);
+  if (!made) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
+  return made;
 }
 
 async function seeThrough(

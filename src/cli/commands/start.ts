@@ -49,7 +49,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
   const pretty = flags.pretty === true || process.stderr.isTTY;
   return await withTock(
     shell,
-    { migrate: true, defaultLogLevel: 'info', pretty },
+    { migrate: 'if-needed', defaultLogLevel: 'info', pretty },
     async ({ tock, jobs, where }) => {
       if (jobs.length === 0) shell.say(noJobs(config.jobsModule));
       await tock.register();
