@@ -34,7 +34,7 @@ const builds = await context({
     },
   ],
 });
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, end);
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void end());
 await builds.watch();
 
 function restart() {

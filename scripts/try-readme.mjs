@@ -155,10 +155,10 @@ async function runStart() {
       `${seconds(startedAt)}  ${START}: the first scheduled run (${run.job}, planned for ${run.scheduledFor}) has succeeded; ${upAt} of it until the server was started`,
     );
   } finally {
-    if (!isEnded) process.kill(-child.pid, 'SIGINT');
+    if (!isEnded && child.pid) process.kill(-child.pid, 'SIGINT');
   }
   const stoppingAt = performance.now();
-  const late = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), 60_000);
+  const late = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), 60_000);
   const how = await ended;
   clearTimeout(late);
   for (const text of output.trimEnd().split('\n')) console.log(`    ${text}`);
