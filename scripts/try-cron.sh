@@ -87,7 +87,7 @@ done
 
 # -- Database -----------------------------------------------------------------------------------------
 if [ -z "${DATABASE_URL:-}" ]; then
-  node_modules/.bin/esbuild src/environment/embedded-server.ts --bundle --platform=node --format=esm \
+  node_modules/.bin/esbuild src/embedded/embedded-server.ts --bundle --platform=node --format=esm \
     --target=node20 --outfile="$work/server.mjs" --log-level=warning \
     --banner:js="import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
   cat > "$work/hold.mjs" << 'HOLD'

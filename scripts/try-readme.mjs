@@ -200,7 +200,7 @@ async function joinServer() {
   const { build } = await import('esbuild');
   const outfile = path.join(copy, 'embedded-server.mjs');
   await build({
-    entryPoints: [path.join(copy, 'src/environment/embedded-server.ts')],
+    entryPoints: [path.join(copy, 'src/embedded/embedded-server.ts')],
     bundle: true,
     platform: 'node',
     format: 'esm',

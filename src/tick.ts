@@ -2,12 +2,12 @@
 // In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an exit
 // code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { parseArgs } from 'node:util';
-import { readConfig } from './environment/config.js';
-import { judgeError } from './environment/exit-codes.js';
-import { openTock } from './environment/open.js';
-import { stopSignal } from './environment/stop-signal.js';
-import { summaryLine } from './environment/summary-line.js';
 import { TockError } from './model/errors.js';
+import { readConfig } from './shell/config.js';
+import { judgeError } from './shell/exit-codes.js';
+import { openTock } from './shell/open.js';
+import { stopSignal } from './shell/stop-signal.js';
+import { summaryLine } from './shell/summary-line.js';
 
 const HELP = `Usage: node dist/tick.js [options]
 

@@ -38,7 +38,7 @@ export async function findDefinition(shell: Shell, name: string): Promise<Found>
 
 /** None where there is no job module: the database may know the name. */
 async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
-  const { loadJobs } = await import('../environment/job-module.js');
+  const { loadJobs } = await import('../shell/job-module.js');
   const { existsSync } = await import('node:fs');
   return existsSync(config.jobsModule) ? await loadJobs(config.jobsModule) : [];
 }

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { VARIABLES } from '../environment/config.js';
 import { packageFolder } from '../environment/paths.js';
+import { VARIABLES } from '../shell/config.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedServer } from '../../src/environment/embedded-server.js';
+import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {

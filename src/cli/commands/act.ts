@@ -1,7 +1,7 @@
 // Shell: cli. `tock retry` and `tock cancel`: what an operator does to runs.
 // In: ids. Out: a line per run that says what happened; exit code 1 if it failed for any.
 import type { Command } from 'commander';
-import { judgeError } from '../../environment/exit-codes.js';
+import { judgeError } from '../../shell/exit-codes.js';
 import type { RunRecord } from '../../store/reads.js';
 import type { Tock } from '../../tock.js';
 import { checkRunId, count, examples, withJson } from '../flags.js';

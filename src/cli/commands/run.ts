@@ -1,10 +1,10 @@
 // Shell: cli. `tock run`: enqueues one run by hand; with --wait, sees it through.
 // In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it succeeded.
 import type { Command } from 'commander';
-import { stopSignal } from '../../environment/stop-signal.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { isFinished } from '../../model/states.js';
+import { stopSignal } from '../../shell/stop-signal.js';
 import type { RunRecord } from '../../store/reads.js';
 import type { Tock } from '../../tock.js';
 import { count, examples, instant, withJson } from '../flags.js';
@@ -56,7 +56,7 @@ export function addRun(program: Command): Command {
 async function run(shell: Shell, flags: RunFlags, name: string): Promise<number> {
   const payload = await readPayload(flags.payload);
   // Before anything is opened: a wrong name needs no database to be told.
-  const { loadJobs } = await import('../../environment/job-module.js');
+  const { loadJobs } = await import('../../shell/job-module.js');
   const jobs = await loadJobs(shell.config.jobsModule);
   const names = jobs.map(job => job.name);
   if (!names.includes(name)) {

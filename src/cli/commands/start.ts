@@ -1,8 +1,8 @@
 // Shell: cli. `tock start`: the scheduler as a process that stays, until a signal.
 // In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a drain.
 import type { Command } from 'commander';
-import { stopSignal } from '../../environment/stop-signal.js';
 import type { AnyJob } from '../../model/job.js';
+import { stopSignal } from '../../shell/stop-signal.js';
 import type { DefinitionRecord } from '../../store/reads.js';
 import type { Tock } from '../../tock.js';
 import { count, examples, queues, withJson } from '../flags.js';

@@ -1,7 +1,7 @@
 // Shell: cli. `tock tick`: one tick by hand, the same as dist/tick.js.
 // In: budget, concurrency. Out: one summary line.
 import type { Command } from 'commander';
-import { stopSignal } from '../../environment/stop-signal.js';
+import { stopSignal } from '../../shell/stop-signal.js';
 import { count, duration, examples, withJson } from '../flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 
@@ -45,7 +45,7 @@ async function tick(shell: Shell, flags: TickFlags): Promise<number> {
       ...(config.queues === undefined ? {} : { queues: config.queues }),
       signal: stop,
     });
-    const { summaryLine } = await import('../../environment/summary-line.js');
+    const { summaryLine } = await import('../../shell/summary-line.js');
     shell.say(summaryLine(summary, jobs.length));
     shell.document(summary);
     return 0;

@@ -1,4 +1,4 @@
-// Room: environment. What the operating system knows about processes and users.
+// Room: embedded. What the operating system knows about processes and users.
 // In: a pid, a command, a user's name. Out: whether that very process still lives, what it runs, what it printed.
 import { execFile, spawn } from 'node:child_process';
 import { lchown, lstat, readdir, readFile, readlink } from 'node:fs/promises';

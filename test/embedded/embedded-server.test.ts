@@ -26,9 +26,9 @@ import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { findBinaries } from '../../src/environment/embedded-binaries.js';
-import { isPostmasterOf, processLife, serverAccount } from '../../src/environment/embedded-process.js';
-import { type EmbeddedServer, startEmbeddedServer } from '../../src/environment/embedded-server.js';
+import { findBinaries } from '../../src/embedded/embedded-binaries.js';
+import { isPostmasterOf, processLife, serverAccount } from '../../src/embedded/embedded-process.js';
+import { type EmbeddedServer, startEmbeddedServer } from '../../src/embedded/embedded-server.js';
 import { createTestDatabase } from '../support/embedded-database.js';
 
 const isRoot = process.getuid?.() === 0;
@@ -39,7 +39,7 @@ const project = path.resolve(import.meta.dirname, '../..');
 
 // What a child process runs: start or join, say so, and stop when its input says so.
 const childScript = `
-  import { startEmbeddedServer } from './src/environment/embedded-server.js';
+  import { startEmbeddedServer } from './src/embedded/embedded-server.js';
   process.on('SIGINT', () => {});
   try {
     const { stop, ...report } = await startEmbeddedServer(JSON.parse(process.argv[2]));

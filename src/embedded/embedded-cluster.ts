@@ -1,4 +1,4 @@
-// Room: environment. One PostgreSQL cluster on disk, while no server runs on it.
+// Room: embedded. One PostgreSQL cluster on disk, while no server runs on it.
 // In: the programs and the home folder. Out: an initialized data directory with its password, checked to be of
 // the programs' major version; and what the server's log says when it could not start.
 import { randomBytes } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Room: environment. The PostgreSQL server that Tock runs itself when DATABASE_URL is not set.
+// Room: embedded. The PostgreSQL server that Tock runs itself when DATABASE_URL is not set.
 // In: the project's `.tock` folder. Out: a connection string, and the way to let go of the server.
 // One server per folder, shared by all processes; embedded-lock.ts keeps them apart while they start and stop it.
 import { chmod, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';

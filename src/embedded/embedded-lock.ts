@@ -1,4 +1,4 @@
-// Room: environment. Who may change the embedded server just now, and who still uses it.
+// Room: embedded. Who may change the embedded server just now, and who still uses it.
 // In: the `.tock` folder, which all the processes share. Out: a lock, and one file per user under `users/`.
 // Both name a process by pid and start time, so that they die with it, also by kill -9.
 import { randomBytes } from 'node:crypto';

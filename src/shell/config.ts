@@ -1,11 +1,11 @@
-// Room: environment. What the environment variables say.
+// Room: shell. What the environment variables say.
 // In: process.env. Out: a Config, checked; durations still as text.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { LogFormat } from '../environment/logger.js';
+import { packageFolder, projectFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
-import type { LogFormat } from './logger.js';
-import { packageFolder, projectFolder } from './paths.js';
 
 export interface Config {
   /** Null: the embedded server. */

@@ -1,4 +1,4 @@
-// Room: environment. The server process of one cluster.
+// Room: embedded. The server process of one cluster.
 // In: a prepared cluster. Out: its pid and port, once it answers; or its end.
 // All of this is to be called under the folder's lock.
 import { spawn } from 'node:child_process';
