@@ -1,0 +1,86 @@
+// Writes docs/state-machine.md from the table of transitions in src/model/states.ts.
+//   node scripts/generate-docs.mjs            writes it
+//   node scripts/generate-docs.mjs --check    fails when what is there says something else
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
+const target = path.join(root, 'docs', 'state-machine.md');
+
+/** The states as the code has them: bundled, since Node does not read TypeScript. */
+async function loadStates() {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-docs-'));
+  try {
+    const outfile = path.join(folder, 'states.mjs');
+    await build({
+      entryPoints: [path.join(root, 'src/model/states.ts')],
+      outfile,
+      bundle: true,
+      format: 'esm',
+      logLevel: 'error',
+    });
+    return await import(pathToFileURL(outfile).href);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const list = names => names.map(name => `\`${name}\``).join(', ');
+
+/** @param {Awaited<ReturnType<typeof loadStates>>} states */
+function describe({ TRANSITIONS, STATUS_MEANINGS, SKIP_REASONS, LIVE_STATUSES, FINISHED_STATUSES }) {
+  const moves = Object.values(TRANSITIONS);
+  const arrows = moves.flatMap(({ name, from, to }) => from.map(state => `  ${state} --> ${to}: ${name}`));
+  return `<!-- Generated from src/model/states.ts by \`npm run docs\`. Do not edit. -->
+
+# The states of a run
+
+A run is in one of ${LIVE_STATUSES.length + FINISHED_STATUSES.length} states. ${list(LIVE_STATUSES)} are live: their rows are in \`job_runs_live\`.
+${list(FINISHED_STATUSES)} are the ends: their rows are in \`job_runs_finished\`, in the partition of the
+month in which they ended.
+
+\`\`\`mermaid
+stateDiagram-v2
+  [*] --> queued: enqueue, materialize
+  [*] --> skipped: materialize
+${[...new Set(arrows)].join('\n')}
+${FINISHED_STATUSES.map(state => `  ${state} --> [*]`).join('\n')}
+\`\`\`
+
+| state | meaning |
+| --- | --- |
+${[...LIVE_STATUSES, ...FINISHED_STATUSES].map(state => `| \`${state}\` | ${STATUS_MEANINGS[state]} |`).join('\n')}
+
+## The moves
+
+A row changes its state through one of these and in no other way. Moves by the \`holder\` must match the run's id,
+its fence, and the worker that holds the lease; where they do not, they change nothing. \`claim\` and \`retry\` raise
+the fence.
+
+| move | from | to | by | when |
+| --- | --- | --- | --- | --- |
+${moves.map(({ name, from, to, by, when }) => `| ${name} | ${list(from)} | \`${to}\` | ${by} | ${when} |`).join('\n')}
+
+## Why an occurrence was skipped
+
+| reason | meaning |
+| --- | --- |
+${Object.entries(SKIP_REASONS)
+  .map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`)
+  .join('\n')}
+`;
+}
+
+const text = describe(await loadStates());
+if (!process.argv.includes('--check')) {
+  await writeFile(target, text);
+  console.log('wrote docs/state-machine.md');
+} else if ((await readFile(target, 'utf8').catch(() => '')) === text) {
+  console.log('docs/state-machine.md is up to date');
+} else {
+  console.error('docs/state-machine.md is not what src/model/states.ts says: run npm run docs');
+  process.exitCode = 1;
+}

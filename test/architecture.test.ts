@@ -1,0 +1,189 @@
+// The rooms and their direction, held by a test: who may import whom, what a room may not touch, how long a file may be.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = path.join(import.meta.dirname, '..');
+
+interface Import {
+  readonly from: string;
+  /** A file of ours, from the root; or the name of a package. */
+  readonly to: string;
+  readonly isTypeOnly: boolean;
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .map(name => path.join(folder, name))
+    .sort();
+}
+
+const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
+
+/** Static and dynamic imports and re-exports. The code is formatted, so that each begins a line. */
+const STATEMENT = /^(?:import|export)(\s+type)?\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
+const DYNAMIC = /\bimport\('([^']+)'\)/g;
+
+function importsOf(file: string): Import[] {
+  const text = read(file);
+  const resolve = (name: string) =>
+    name.startsWith('.') ? path.join(path.dirname(file), name).replace(/\.js$/, '.ts') : name;
+  return [
+    ...[...text.matchAll(STATEMENT)].map(([, type, named, bare]) => ({
+      from: file,
+      to: resolve(named ?? bare ?? ''),
+      isTypeOnly: type !== undefined,
+    })),
+    ...[...text.matchAll(DYNAMIC)].map(([, name]) => ({
+      from: file,
+      to: resolve(name ?? ''),
+      isTypeOnly: false,
+    })),
+  ];
+}
+
+const sources = filesBelow('src');
+const jobs = filesBelow('jobs');
+const imports = [...sources, ...jobs].flatMap(importsOf);
+const told = (list: readonly Import[]) => list.map(({ from, to }) => `${from} -> ${to}`);
+
+/** From the ground up. A room may import from itself and from the rooms below it. */
+const FLOORS: readonly (readonly string[])[] = [
+  ['model'],
+  ['store', 'embedded', 'environment'],
+  ['engine'],
+  ['daemon'],
+  ['tock'],
+  ['shell', 'index'],
+  ['tick', 'cli'],
+];
+const roomOf = (file: string) => (file.split(path.sep)[1] ?? '').replace(/\.ts$/, '');
+const floorOf = (file: string) => FLOORS.findIndex(rooms => rooms.includes(roomOf(file)));
+
+describe('the rooms', () => {
+  it('are all on a floor', () => {
+    expect(sources.filter(file => floorOf(file) < 0)).toEqual([]);
+    expect(sources.length).toBeGreaterThan(50);
+    expect(imports.length).toBeGreaterThan(200);
+  });
+
+  it('import only from below, and not from beside', () => {
+    const inside = imports.filter(({ from, to }) => from.startsWith('src') && to.startsWith('src'));
+    const wrong = inside.filter(
+      ({ from, to }) => roomOf(from) !== roomOf(to) && floorOf(to) >= floorOf(from),
+    );
+    expect(told(wrong)).toEqual([]);
+  });
+
+  it('do not import in circles', () => {
+    const next = new Map<string, string[]>();
+    for (const { from, to, isTypeOnly } of imports)
+      if (!isTypeOnly) next.set(from, [...(next.get(from) ?? []), to]);
+    const done = new Set<string>();
+    const circles: string[] = [];
+    const walk = (file: string, trail: readonly string[]) => {
+      if (trail.includes(file)) circles.push([...trail.slice(trail.indexOf(file)), file].join(' -> '));
+      if (done.has(file) || trail.includes(file)) return;
+      for (const each of next.get(file) ?? []) walk(each, [...trail, file]);
+      done.add(file);
+    };
+    for (const file of sources) walk(file, []);
+    expect(circles).toEqual([]);
+  });
+
+  it('are entered by the jobs through the front door only', () => {
+    const wrong = imports.filter(
+      ({ from, to }) =>
+        from.startsWith('jobs') && to.startsWith('src') && to !== path.join('src', 'index.ts'),
+    );
+    expect(told(wrong)).toEqual([]);
+  });
+});
+
+describe('packages', () => {
+  /** Which files may use a package at run time. */
+  const allowed: Readonly<Record<string, (file: string) => boolean>> = {
+    kysely: file => ['store', 'engine'].includes(roomOf(file)),
+    pg: file =>
+      ['store', 'engine'].includes(roomOf(file)) ||
+      file === path.join('src', 'embedded', 'embedded-client.ts'),
+    'cron-parser': file => file === path.join('src', 'model', 'schedule', 'cron-fields.ts'),
+    'node-cron': file => file === path.join('src', 'daemon.ts'),
+    pino: file => file === path.join('src', 'environment', 'logger.ts'),
+    commander: file => roomOf(file) === 'cli',
+    'cli-table3': file => roomOf(file) === 'cli',
+  };
+
+  it.each(Object.entries(allowed))('%s is used in its own room only', (name, mayUse) => {
+    const users = imports.filter(
+      ({ from, to, isTypeOnly }) => from.startsWith('src') && to === name && !isTypeOnly,
+    );
+    expect(users.length).toBeGreaterThan(0);
+    expect(told(users.filter(({ from }) => !mayUse(from)))).toEqual([]);
+  });
+
+  it('are no others than these, where Tock itself is concerned', () => {
+    const others = imports.filter(
+      ({ from, to }) => from.startsWith('src') && !to.startsWith('src') && !to.startsWith('node:'),
+    );
+    const known = [...Object.keys(allowed), '@standard-schema/spec'];
+    expect(told(others.filter(({ to }) => !known.includes(to)))).toEqual([]);
+  });
+});
+
+describe('time', () => {
+  /** Code without comments and without what stands in quotes. */
+  const bare = (file: string) =>
+    read(file)
+      .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+      .replace(/'(?:[^'\\\n]|\\.)*'/g, "''");
+  const HOST_CLOCK = /\bDate\.now\(|\bnew Date\(\)|\bDate\(\)/;
+
+  it('is not asked of the host in model, store and engine', () => {
+    const asking = sources.filter(
+      file => ['model', 'store', 'engine'].includes(roomOf(file)) && HOST_CLOCK.test(bare(file)),
+    );
+    expect(asking).toEqual([]);
+  });
+
+  it('is asked of the database by tock.now() alone', () => {
+    const other =
+      /(?<![\w.])(?:now|clock_timestamp|statement_timestamp|transaction_timestamp)\(\)|\bcurrent_timestamp\b/;
+    const asking = sources.filter(
+      file =>
+        ['store', 'engine'].includes(roomOf(file)) &&
+        other.test(read(file).replace(/^\s*(?:\/\/|\*).*$/gm, '')),
+    );
+    // The bookkeeping of migrations is there before tock.now() is; a snapshot's age is not the scheduler's time.
+    expect(asking).toEqual([
+      path.join('src', 'store', 'figures.ts'),
+      path.join('src', 'store', 'migrate.ts'),
+    ]);
+  });
+
+  it('and chance are given to the model, never taken by it', () => {
+    const impure = /\bMath\.random\(|\bperformance\b|\bsetTimeout\(|\bprocess\.env\b/;
+    expect(sources.filter(file => roomOf(file) === 'model' && impure.test(bare(file)))).toEqual([]);
+    const io = /^node:(?!crypto$)/;
+    expect(told(imports.filter(({ from, to }) => roomOf(from) === 'model' && io.test(to)))).toEqual([]);
+  });
+});
+
+describe('files', () => {
+  it('can be read in one sitting', () => {
+    const long = [...sources, ...jobs]
+      .map(file => ({ file, lines: read(file).split('\n').length }))
+      .filter(({ lines }) => lines > 300);
+    expect(long).toEqual([]);
+  });
+
+  it('begin by saying what they are', () => {
+    const silent = [...sources, ...jobs].filter(file => !/^(?:#!.*\n)?\/\/ \S/.test(read(file)));
+    expect(silent).toEqual([]);
+  });
+
+  it('are named in kebab-case', () => {
+    expect([...sources, ...jobs].filter(file => !/^[a-z0-9-]+\.ts$/.test(path.basename(file)))).toEqual([]);
+  });
+});
