@@ -183,7 +183,7 @@ describe('planOccurrences', () => {
           )
             expected++;
           const change: Partial<Planned> = {
-            catchup: catchup as Planned['catchup'],
+            catchup: catchup,
             hasLiveRun,
             catchupWindowMs: window === null ? null : window * 60_000,
           };

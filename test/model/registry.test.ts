@@ -139,7 +139,7 @@ describe('createRegistry', () => {
 });
 
 describe('payloads', () => {
-  const typed = job({ payload: z.object({ id: z.number(), when: z.coerce.date().optional() }) as never });
+  const typed = job({ payload: z.object({ id: z.number(), when: z.coerce.date().optional() }) });
 
   it('are checked when accepted, and stored as they came', async () => {
     expect(await acceptPayload(typed, { id: 1, when: '2026-01-01' })).toEqual({ id: 1, when: '2026-01-01' });
