@@ -15,7 +15,6 @@ describe('prune-history', () => {
     deletedRuns: 12,
     deletedKeys: 3,
     deletedEffects: 2,
-    deletedWorkers: 1,
     madePartitions: 1,
   };
 
