@@ -68,7 +68,14 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     },
     { noOverlap: true },
   );
-  const listener = options.listen === false ? null : startListener(engine, () => worker.wake());
+  const listener =
+    options.listen === false
+      ? null
+      : startListener(engine, payload => {
+          const cancelled = /^cancel:(\d+)$/.exec(payload)?.[1];
+          if (cancelled === undefined) worker.wake();
+          else worker.cancel(cancelled);
+        });
 
   /** One pass through the rooms that are due. Returns how long nothing will be due. */
   const pass = async (): Promise<number> => {

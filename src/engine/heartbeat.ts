@@ -88,7 +88,8 @@ function lose(engine: Engine, active: ActiveRun): void {
   active.controller.abort(leaseLost(active));
 }
 
-function requestCancel(active: ActiveRun): void {
+/** Tells a handler that an operator wants it to stop. */
+export function requestCancel(active: ActiveRun): void {
   if (active.cancelRequested) return;
   active.cancelRequested = true;
   active.controller.abort(new Cancel('cancelled by an operator'));

@@ -13,7 +13,7 @@ import { type ActiveRun, activeRun } from './active-run.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
-import { noteProgress, startHeartbeat } from './heartbeat.js';
+import { noteProgress, requestCancel, startHeartbeat } from './heartbeat.js';
 
 export interface WorkerOptions {
   readonly kind: 'tick' | 'daemon' | 'library' | 'manual';
@@ -43,6 +43,8 @@ export interface Worker {
   /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
+  /** Tells the handler of a run, if this worker holds it, that an operator asked to cancel it. */
+  readonly cancel: (runId: string) => void;
   /** Resolves when no run is left. */
   idle(): Promise<void>;
   /**
@@ -182,6 +184,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       });
     },
     wake,
+    cancel: runId => {
+      for (const each of active) if (each.run.id === runId && !each.isFinalizing) requestCancel(each);
+    },
     async idle() {
       while (active.size > 0) await worker.change(1000);
     },

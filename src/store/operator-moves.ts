@@ -16,7 +16,9 @@ with target as materialized (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
   select id, ${KEPT}, '${TRANSITIONS.cancel.to}', tock.now(), errors, $2 from gone returning id
 )
-select case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result`;
+select case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
+  -- A daemon that listens hears it at once; all others at their next heartbeat.
+  (select pg_notify('tock', 'cancel:' || id) from asked) as told`;
 
 /** Cancels a run that is not running at once; asks the holder of a running one to stop. Null: it is not live. */
 export async function cancelRun(

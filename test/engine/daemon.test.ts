@@ -87,6 +87,23 @@ describe('tock.start', () => {
     daemon = undefined;
   });
 
+  it('hears a cancel at once, long before its next heartbeat', async () => {
+    const waits = defineJob({
+      name: 'waits',
+      run: ctx =>
+        new Promise((_resolve, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+        ),
+    });
+    const other = test.another({ jobs: [waits], lease: '20m', heartbeat: '10m' });
+    daemon = await other.start();
+    const id = await other.enqueue(waits);
+    await until(async () => (await other.runs.get(id))?.status === 'running', 'the run to begin');
+    await test.tock.runs.cancel(id, { reason: 'enough' });
+    await ended(id);
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
+  });
+
   it('comes back after all its connections were cut, says so, and loses nothing', async () => {
     daemon = await test.tock.start();
     await ended(await test.tock.enqueue(quick));
