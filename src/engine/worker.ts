@@ -94,7 +94,13 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   let announced: Promise<unknown> | null = null;
   const announce = async () => {
     announced ??= database.run(ANNOUNCE, [id, options.kind, hostname(), process.pid, capacity]);
-    await announced;
+    // What was claimed is executed, known or not; the next heartbeat makes the worker known.
+    await announced.catch(error =>
+      engine.logger.warn(
+        { event: 'worker.unknown', error: String(error) },
+        'the worker could not make itself known',
+      ),
+    );
   };
   const beSeen = async () => {
     if (!announced) return;
@@ -157,8 +163,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
         leaseMs: settings.leaseMs,
         queues: options.queues ?? null,
       });
-      for (const run of runs) begin(run, claimedAt);
+      // Before the handlers begin: should one kill the process, the reaper can name the host.
       if (runs.length > 0) await announce();
+      for (const run of runs) begin(run, claimedAt);
       if (isStopping) abortAll(active);
       return runs.length;
     },
@@ -166,8 +173,8 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       if (isStopping) return false;
       const claimedAt = performance.now();
       const run = await claimRun(database, runId, id, settings.leaseMs);
-      if (run) begin(run, claimedAt);
       if (run) await announce();
+      if (run) begin(run, claimedAt);
       return run !== null;
     },
     async change(ms) {
