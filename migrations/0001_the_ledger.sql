@@ -99,8 +99,9 @@ comment on column tock.job_definitions.fingerprint is 'Hash of the definition as
 comment on column tock.job_definitions.broken_at is 'Since when the stored definition cannot be evaluated; it is left out until it is mended.';
 comment on column tock.job_definitions.vanished_at is 'Since when code no longer has the definition. Its queued runs are kept; it gets no new ones.';
 
--- Due ones only: cost follows what is due, not what is defined.
-create index job_definitions_due on tock.job_definitions (next_at)
+-- Due ones only: cost follows what is due, not what is defined. With the id, in the order in which they are locked:
+-- at midnight a hundred thousand are due at once, and no batch may sort them all.
+create index job_definitions_due on tock.job_definitions (next_at, id)
   where next_at is not null and paused_at is null and broken_at is null and vanished_at is null;
 create index job_definitions_job on tock.job_definitions (job);
 

@@ -1,8 +1,13 @@
 // The front door: everything a project that uses Tock may import.
 
 export type { Daemon, StartOptions } from './daemon.js';
+export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/backfill.js';
 export type { Enqueued, NewRun } from './engine/enqueue.js';
+export type { ResumedDefinition } from './engine/pause.js';
 export type { TickSummary } from './engine/run-tick.js';
+export type { ScheduleInput, VersionGuard } from './engine/schedules.js';
+export type { SkippedSpan } from './engine/stored-definition.js';
+export type { Why, WhyVerdict } from './engine/why.js';
 export { defineJob } from './model/define-job.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
@@ -13,5 +18,5 @@ export { nextOccurrence, occurrencesBetween, previousOccurrence } from './model/
 export type { Dst, ScheduleSpec } from './model/schedule/spec.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/states.js';
 export type { MigrateResult } from './store/migrate.js';
-export type { DefinitionRecord, RunFilter, RunRecord } from './store/reads.js';
+export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads.js';
 export { createTock, type TickCallOptions, type Tock, type TockOptions } from './tock.js';

@@ -2,12 +2,16 @@
 // In: a database, jobs, settings. Out: a Tock.
 import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from './daemon.js';
+import { type BackfillOptions, type BackfillResult, backfill } from './engine/backfill.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from './engine/commands.js';
 import { type Engine, readSettings, type SettingsInput } from './engine/engine.js';
 import { type Enqueued, enqueue, enqueueAll, type NewRun } from './engine/enqueue.js';
+import { pauseDefinition, type ResumedDefinition, resumeDefinition } from './engine/pause.js';
 import { type RegisterResult, register } from './engine/register.js';
 import { runTick, type TickSummary } from './engine/run-tick.js';
 import { createSchedulerView } from './engine/scheduler-view.js';
+import { removeSchedule, type ScheduleInput, upsertSchedule, type VersionGuard } from './engine/schedules.js';
+import { type Why, why } from './engine/why.js';
 import { createLogger } from './environment/logger.js';
 import { migrationsFolder } from './environment/paths.js';
 import { type Duration, parseDuration } from './model/duration.js';
@@ -18,6 +22,7 @@ import { createRegistry } from './model/registry.js';
 import { openDatabase } from './store/database.js';
 import { demandMigrated, type MigrateResult, migrate } from './store/migrate.js';
 import {
+  type DefinitionFilter,
   type DefinitionRecord,
   getRun,
   listDefinitions,
@@ -82,8 +87,26 @@ export interface Tock {
   };
   readonly schedules: {
     /** Definitions, those due next first. */
-    list(options?: { readonly name?: string; readonly limit?: number }): Promise<DefinitionRecord[]>;
+    list(options?: DefinitionFilter): Promise<DefinitionRecord[]>;
+    /** Makes a schedule at run time, or edits it; several may share one job. Safe to repeat. */
+    upsert<J extends string | AnyJob>(
+      schedule: ScheduleInput<J>,
+      options?: VersionGuard,
+    ): Promise<DefinitionRecord>;
+    /** Removes a schedule that was made at run time. */
+    remove(name: string, options?: VersionGuard): Promise<DefinitionRecord>;
+    /** Makes no new runs of a definition until it is resumed. The note is shown with it. */
+    pause(name: string, options?: { readonly note?: string }): Promise<DefinitionRecord>;
+    /** Ends a pause. What came due in it is not caught up. */
+    resume(name: string): Promise<ResumedDefinition>;
+    /** Makes runs for the occurrences in [from, to) that have none. Safe to repeat. */
+    backfill(name: string, options: BackfillOptions): Promise<BackfillResult>;
   };
+  /**
+   * Why a definition ran, or did not, at a time: a Date, an ISO instant, or local time in the definition's zone
+   * (`2026-03-08T02:30`, `2026-03-08` for the whole day, `02:30` for today).
+   */
+  why(definition: string, time: Date | string): Promise<Why>;
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
@@ -140,7 +163,15 @@ export function createTock(options: TockOptions): Tock {
       cancel: async (id, cancelOptions) => await cancel(open(), id, cancelOptions),
       wait: async (id, waitOptions) => await executeOrWait(open(), id, waitOptions),
     },
-    schedules: { list: async listOptions => await listDefinitions(open().database, listOptions) },
+    schedules: {
+      list: async filter => await listDefinitions(open().database, filter),
+      upsert: async (schedule, guard) => await upsertSchedule(open(), schedule, guard),
+      remove: async (name, guard) => await removeSchedule(open(), name, guard),
+      pause: async (name, pauseOptions) => await pauseDefinition(open(), name, pauseOptions),
+      resume: async name => await resumeDefinition(open(), name),
+      backfill: async (name, window) => await backfill(open(), name, window),
+    },
+    why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
     close: async () => {
       if (isClosed) return;

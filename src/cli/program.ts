@@ -6,22 +6,28 @@ import { Command, CommanderError } from 'commander';
 import { packageFolder } from '../environment/paths.js';
 import { VARIABLES } from '../shell/config.js';
 import { addCancel, addRetry } from './commands/act.js';
+import { addBackfill } from './commands/backfill.js';
 import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
+import { addPause, addResume } from './commands/pause.js';
 import { addRun } from './commands/run.js';
 import { addRuns } from './commands/runs.js';
+import { addSchedule } from './commands/schedule.js';
 import { addShow } from './commands/show.js';
+import { addSimulate } from './commands/simulate.js';
 import { addStart } from './commands/start.js';
 import { addStatus } from './commands/status.js';
 import { addTick } from './commands/tick.js';
+import { addWhy } from './commands/why.js';
 import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addMigrate]],
-  ['Look:', [addStatus, addJobs, addNext, addRuns, addShow]],
-  ['Act:', [addRun, addRetry, addCancel]],
+  ['Look:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
+  ['Act:', [addRun, addRetry, addCancel, addBackfill]],
+  ['Plan:', [addSchedule, addPause, addResume]],
 ];
 
 /** Runs the command line and resolves to its exit code. */

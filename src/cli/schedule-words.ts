@@ -1,5 +1,6 @@
 // Shell: cli. A schedule in words.
 // In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `once at …`.
+import { scheduleOfColumns } from '../model/definition.js';
 import { formatDuration, parseDuration } from '../model/duration.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
 import type { DefinitionRecord } from '../store/reads.js';
@@ -17,14 +18,13 @@ export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
   return `${cron ?? ''} ${timezone}${dst === 'once' ? '' : ` (dst ${dst})`}`;
 }
 
-/**
- * The schedule of a stored definition, as far as its record tells: what it leaves out (startAt, endAt, exclude) is
- * unknown here. The phase of an interval shows in its next occurrence.
- */
+/** The schedule of a stored definition; null where it has none. */
 export function scheduleOfRecord(record: DefinitionRecord): ScheduleSpec | null {
-  const { cron, everyMs, at, timezone, nextAt } = record;
-  const dst = record.dst === 'skip' || record.dst === 'literal' ? record.dst : 'once';
-  if (cron !== null) return { cron, timezone, dst };
-  if (everyMs !== null) return { every: everyMs, phase: (nextAt?.getTime() ?? 0) % everyMs, timezone };
-  return at === null ? null : { at, timezone };
+  return scheduleOfColumns({
+    ...record,
+    every_ms: record.everyMs,
+    phase_ms: record.phaseMs,
+    start_at: record.startAt,
+    end_at: record.endAt,
+  });
 }

@@ -40,15 +40,20 @@ export function action(work: Work): (...received: unknown[]) => Promise<void> {
       if (json) keepStandardOutputClean();
       const config = readConfig(process.env);
       schema = config.schema;
-      const shell = createShell(command.name(), json, config);
+      const shell = createShell(pathOf(command), json, config);
       // Commander checked them; their types are what each command declares of its own flags.
       exitCode = await work(shell, ...([flags, ...received.slice(0, -2)] as never[]));
     } catch (error) {
       const verdict = judgeError(error, schema);
       exitCode = verdict.exitCode;
-      printError(command.name(), json, verdict);
+      printError(pathOf(command), json, verdict);
     }
   };
+}
+
+/** `run`; of a command's own command both names: `schedule add`. */
+function pathOf(command: Command): string {
+  return command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
 
 function createShell(command: string, json: boolean, config: Config): Shell {

@@ -194,7 +194,11 @@ function iso(ms: number): string {
  * The payload, computed by code where code says so. A function that throws, or a job that this process does not
  * have, leaves null: then it is computed when the run is executed, and a failure is kept with the run.
  */
-function payloadFor(engine: Engine, definition: DueDefinition, run: PlannedRun): unknown {
+export function payloadFor(
+  engine: Engine,
+  definition: Pick<DueDefinition, 'name' | 'job' | 'payload'>,
+  run: Pick<PlannedRun, 'scheduledFor' | 'intervalStart' | 'occurrenceCount'>,
+): unknown {
   const payload: unknown = engine.registry.jobs.get(definition.job)?.schedule?.payload;
   if (typeof payload !== 'function' || definition.name !== definition.job) return definition.payload;
   try {

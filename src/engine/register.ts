@@ -6,6 +6,7 @@ import { compileSchedule } from '../model/schedule/compile.js';
 import type { Session } from '../store/database.js';
 import { supersedeRuns } from '../store/operator-moves.js';
 import type { Engine } from './engine.js';
+import { lockDefinition, recordSpan } from './stored-definition.js';
 
 export interface RegisterResult {
   /** `unchanged`: nothing to do. `superseded`: another version of the code is in force and alive. */
@@ -80,12 +81,14 @@ interface Existing {
   readonly fingerprint: string | null;
   readonly origin: string;
   readonly is_vanished: boolean;
+  readonly is_paused: boolean;
   readonly cursor_ms: number;
 }
 
 async function sync(session: Session, definitions: readonly DescribedDefinition[]) {
   const existing = await session.run<Existing>(
-    `select id, name, fingerprint, origin, vanished_at is not null as is_vanished, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+    `select id, name, fingerprint, origin, vanished_at is not null as is_vanished, paused_at is not null as is_paused,
+       (extract(epoch from cursor) * 1000)::float8 as cursor_ms
      from tock.job_definitions where origin = 'code' or name = any($1::text[]) order by id for update`,
     [definitions.map(each => each.columns.name)],
   );
@@ -103,10 +106,11 @@ async function sync(session: Session, definitions: readonly DescribedDefinition[
   });
   const vanished = existing.filter(row => row.origin === 'code' && !row.is_vanished && !names.has(row.name));
 
+  for (const each of changed) await recordPause(session, byName.get(each.columns.name), now);
   const rows = [...added, ...changed].map(each =>
     registeredRow(each, Math.max(now, byName.get(each.columns.name)?.cursor_ms ?? 0)),
   );
-  if (rows.length > 0) await session.run(UPSERT, [JSON.stringify(rows)]);
+  if (rows.length > 0) await session.run(upsertStatement('code'), [JSON.stringify(rows)]);
   const changedIds = changed.map(each => byName.get(each.columns.name)?.id ?? '0');
   if (changedIds.length > 0) await supersedeRuns(session, changedIds);
   if (vanished.length > 0) {
@@ -119,7 +123,14 @@ async function sync(session: Session, definitions: readonly DescribedDefinition[
   return { added: added.map(nameOf), changed: changed.map(nameOf), vanished: vanished.map(row => row.name) };
 }
 
-function registeredRow({ columns, fingerprint }: DescribedDefinition, cursor: number) {
+/** What came due in a pause under the schedule that is about to be edited; the rest is told when it ends. */
+async function recordPause(session: Session, row: Existing | undefined, now: number): Promise<void> {
+  const paused = row?.is_paused && !row.is_vanished ? await lockDefinition(session, row.name) : null;
+  if (paused) await recordSpan(session, paused, now, 'paused');
+}
+
+/** A definition as it is written: its columns, its cursor (epoch milliseconds), and what comes next. */
+export function registeredRow({ columns, fingerprint }: DescribedDefinition, cursor: number) {
   const schedule = scheduleOfColumns(columns);
   const next =
     schedule === null || columns.remaining_count === 0
@@ -133,15 +144,17 @@ function registeredRow({ columns, fingerprint }: DescribedDefinition, cursor: nu
   };
 }
 
-const COLUMNS = `name, job, payload, cron, every_ms, phase_ms, at, timezone, dst, start_at, end_at, exclude, overlap, catchup,
+/** The columns that a registration, or an edit at run time, writes. */
+export const COLUMNS = `name, job, payload, cron, every_ms, phase_ms, at, timezone, dst, start_at, end_at, exclude, overlap, catchup,
   catchup_window_ms, start_deadline_ms, jitter_ms, remaining_count, queue, priority, max_attempts, fingerprint, cursor, next_at`;
 const ASSIGNMENTS = COLUMNS.split(',')
   .map(column => column.trim())
   .filter(column => column !== 'name')
   .map(column => `${column} = excluded.${column}`)
   .join(', ');
-const UPSERT = `
+/** Writes rows of {@link registeredRow} over what is there; the caller holds the locks. */
+export const upsertStatement = (origin: 'code' | 'runtime'): string => `
 insert into tock.job_definitions (${COLUMNS}, origin)
-select ${COLUMNS}, 'code' from jsonb_populate_recordset(null::tock.job_definitions, $1::jsonb) order by name
-on conflict (name) do update set ${ASSIGNMENTS}, origin = 'code', version = job_definitions.version + 1,
+select ${COLUMNS}, '${origin}' from jsonb_populate_recordset(null::tock.job_definitions, $1::jsonb) order by name
+on conflict (name) do update set ${ASSIGNMENTS}, origin = '${origin}', version = job_definitions.version + 1,
   vanished_at = null, broken_at = null, broken_reason = null, updated_at = tock.now()`;

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { parseDuration } from './duration.js';
 import { TockError } from './errors.js';
-import type { AnyJob, Json } from './job.js';
+import type { AnyJob, JobSchedule, Json } from './job.js';
 import { checkName, quote } from './names.js';
 import { checkPayload } from './payload.js';
 import { CATCHUP_POLICIES, type CatchupPolicy, OVERLAP_POLICIES, type OverlapPolicy } from './policies.js';
@@ -51,12 +51,37 @@ const DAY_MS = 86_400_000;
  */
 export function describeDefinition(job: AnyJob): DescribedDefinition {
   const { schedule } = job;
-  if (schedule !== undefined) compileSchedule(schedule, job.name);
-  const catchup = oneOf(CATCHUP_POLICIES, schedule?.catchup ?? 'latest', 'catchup');
-  const columns: DefinitionColumns = {
+  return describeSchedule({
     name: checkName(job.name, 'job'),
     job: job.name,
     payload: schedule === undefined ? null : staticPayload(schedule.payload),
+    schedule,
+    queue: job.queue ?? 'default',
+    priority: job.priority ?? 0,
+    maxAttempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
+  });
+}
+
+/** What a definition is made of, whether code or somebody at run time says so. */
+export interface StatedDefinition {
+  readonly name: string;
+  readonly job: string;
+  readonly payload: Json | null;
+  readonly schedule: Omit<JobSchedule, 'payload'> | undefined;
+  readonly queue: string;
+  readonly priority: number;
+  readonly maxAttempts: number;
+}
+
+/** Turns a stated definition into columns. @throws TockError when the schedule or a policy makes no sense */
+export function describeSchedule(stated: StatedDefinition): DescribedDefinition {
+  const { schedule } = stated;
+  if (schedule !== undefined) compileSchedule(schedule, stated.name);
+  const catchup = oneOf(CATCHUP_POLICIES, schedule?.catchup ?? 'latest', 'catchup');
+  const columns: DefinitionColumns = {
+    name: stated.name,
+    job: stated.job,
+    payload: stated.payload,
     cron: schedule?.cron ?? null,
     every_ms: duration(schedule?.every, 'every'),
     phase_ms: duration(schedule?.phase, 'phase') ?? 0,
@@ -73,9 +98,9 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
     start_deadline_ms: duration(schedule?.startDeadline, 'startDeadline'),
     jitter_ms: duration(schedule?.jitter, 'jitter') ?? 0,
     remaining_count: remaining(schedule?.remaining),
-    queue: job.queue ?? 'default',
-    priority: job.priority ?? 0,
-    max_attempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
+    queue: stated.queue,
+    priority: stated.priority,
+    max_attempts: stated.maxAttempts,
   };
   return { columns, fingerprint: fingerprintOf(columns) };
 }

@@ -123,7 +123,7 @@ export const TRANSITIONS = {
     from: ['queued', 'failed'],
     to: 'skipped',
     by: 'scheduler',
-    when: 'its definition was edited before it was due',
+    when: 'its definition was edited or removed before it was due',
   },
   retry: {
     name: 'retry',
@@ -142,7 +142,7 @@ export const SKIP_REASONS = {
   catchup: 'it was missed, and the catch-up policy or window left it out',
   deadline: 'it could not start before its start deadline',
   paused: 'the definition was paused',
-  edited: 'the definition was edited before the run was due',
+  edited: 'the definition was edited or removed before the run was made or due',
 } as const;
 export type SkipReason = keyof typeof SKIP_REASONS;
 

@@ -2,8 +2,9 @@
 // In: filters. Out: rows in the words of the public API: ids as text, times as Dates.
 import { sql } from 'kysely';
 import type { ErrorEntry } from '../model/sanitize.js';
+import type { ScheduleSpec } from '../model/schedule/spec.js';
 import type { RunStatus, Trigger } from '../model/states.js';
-import type { Database } from './database.js';
+import type { Database, Session } from './database.js';
 
 /** A run as the API and `--json` show it. */
 export interface RunRecord {
@@ -94,15 +95,28 @@ export interface DefinitionRecord {
   readonly name: string;
   readonly job: string;
   readonly origin: 'code' | 'runtime';
+  /** Grows with each edit; pausing is none. */
+  readonly version: number;
   readonly cron: string | null;
   readonly everyMs: number | null;
+  /** With `everyMs`: how far after its alignment. */
+  readonly phaseMs: number;
   readonly at: Date | null;
   readonly timezone: string;
   readonly dst: string;
+  readonly startAt: Date | null;
+  readonly endAt: Date | null;
+  readonly exclude: NonNullable<ScheduleSpec['exclude']>;
   readonly overlap: string;
   readonly catchup: string;
+  readonly catchupWindowMs: number | null;
+  readonly startDeadlineMs: number | null;
+  readonly jitterMs: number;
+  /** Of the scheduled runs; null where code computes it, or where there is no schedule. */
+  readonly payload: unknown;
   readonly queue: string;
   readonly priority: number;
+  readonly maxAttempts: number;
   readonly remaining: number | null;
   readonly cursor: Date;
   readonly nextAt: Date | null;
@@ -118,22 +132,32 @@ export interface DefinitionRecord {
 }
 
 const DEFINITIONS = `
-select d.id, d.name, d.job, d.origin, d.cron, d.every_ms::float8 as "everyMs", d.at, d.timezone, d.dst, d.overlap, d.catchup, d.queue,
-  d.priority, d.remaining_count as remaining, d.cursor, case when isfinite(d.next_at) then d.next_at end as "nextAt",
+select d.id, d.name, d.job, d.origin, d.version, d.cron, d.every_ms::float8 as "everyMs", d.phase_ms::float8 as "phaseMs", d.at,
+  d.timezone, d.dst, d.start_at as "startAt", d.end_at as "endAt", d.exclude, d.overlap, d.catchup,
+  d.catchup_window_ms::float8 as "catchupWindowMs", d.start_deadline_ms::float8 as "startDeadlineMs",
+  d.jitter_ms::float8 as "jitterMs", d.payload, d.queue, d.priority, d.max_attempts as "maxAttempts", d.remaining_count as remaining, d.cursor, case when isfinite(d.next_at) then d.next_at end as "nextAt",
   d.paused_at as "pausedAt", d.pause_reason as "pauseReason", d.broken_reason as "brokenReason", d.vanished_at as "vanishedAt",
   (select jsonb_build_object('id', r.id::text, 'status', r.status, 'finishedAt', r.finished_at) from tock.job_runs r
    where r.definition_id = d.id order by r.scheduled_for desc nulls last limit 1) as "lastRun"
 from tock.job_definitions d
-where $1::text is null or d.name = $1
+where ($1::text is null or d.name = $1) and ($3 or d.origin = 'code' or d.vanished_at is null)
 order by d.next_at nulls last, d.name
 limit $2`;
 
+export interface DefinitionFilter {
+  readonly name?: string;
+  /** Default 1000. */
+  readonly limit?: number;
+  /** Also those made at run time and removed since. Default false. */
+  readonly removed?: boolean;
+}
+
 /** Definitions, those that are due next first. */
 export async function listDefinitions(
-  database: Database,
-  options: { readonly name?: string; readonly limit?: number } = {},
+  session: Session,
+  { name, limit = 1000, removed = false }: DefinitionFilter = {},
 ): Promise<DefinitionRecord[]> {
-  return await database.run<DefinitionRecord>(DEFINITIONS, [options.name ?? null, options.limit ?? 1000]);
+  return await session.run<DefinitionRecord>(DEFINITIONS, [name ?? null, limit, removed]);
 }
 
 /** The database's time. */

@@ -1,0 +1,93 @@
+// Shell: cli. `tock backfill`: runs for occurrences of the past.
+// In: a definition's name and a window. Out: how many occurrences, and how many runs were made; how far it is meanwhile.
+import type { Command } from 'commander';
+import type { BackfillProgress, BackfillResult } from '../../engine/backfill.js';
+import { nextText } from '../definition-text.js';
+import { examples, instant, withJson } from '../flags.js';
+import { progressBar } from '../run-text.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { cleanLine, paint } from '../terminal.js';
+import { utcText } from '../time-text.js';
+
+interface BackfillFlags extends CommonOptions {
+  readonly from: Date;
+  readonly to: Date;
+  readonly dryRun?: true;
+}
+
+export function addBackfill(program: Command): Command {
+  return withJson(program.command('backfill'))
+    .summary('make runs for occurrences of the past')
+    .description(
+      'Makes a run, due now, for each occurrence in [from, to) that has none: missed, skipped, or before the definition was made. Safe to repeat: none comes twice. The overlap policy, jitter and the start deadline have no part in it.',
+    )
+    .argument('<definition>', 'name of the definition')
+    .requiredOption('--from <instant>', 'the first that counts, such as 2026-03-01T00:00:00Z', instant)
+    .requiredOption('--to <instant>', 'all before this; excluded itself, and not in the future', instant)
+    .option('--dry-run', 'only say how many there are')
+    .addHelpText(
+      'after',
+      examples(
+        [
+          'tock backfill weekly-run-report --from 2026-01-01T00:00:00Z --to 2026-03-01T00:00:00Z --dry-run',
+          'what it would make',
+        ],
+        ['tock backfill weekly-run-report --from 2026-01-01T00:00:00Z --to 2026-03-01T00:00:00Z', 'make it'],
+      ),
+    )
+    .action(action(backfill));
+}
+
+async function backfill(shell: Shell, flags: BackfillFlags, name: string): Promise<number> {
+  const { from, to, dryRun = false } = flags;
+  return await withTock(shell, {}, async ({ tock }) => {
+    const view = createProgressView(shell);
+    const options = { from, to, dryRun, onProgress: view.show };
+    const result = await tock.schedules.backfill(name, options).finally(view.end);
+    const [definition = null] = await tock.schedules.list({ name });
+    shell.document({ definition: name, from: utcText(from), to: utcText(to), dryRun, ...result });
+    shell.say(`${paint('bold', cleanLine(name))}: ${resultText(result, dryRun)}`);
+    if (definition) shell.say(nextText(definition));
+    return 0;
+  });
+}
+
+function resultText({ occurrences, existing, made }: BackfillResult, dryRun: boolean): string {
+  if (occurrences === 0) return 'no occurrences in the window';
+  const found = `${occurrences} ${occurrences === 1 ? 'occurrence' : 'occurrences'}, ${existing} with a run already`;
+  return dryRun
+    ? `${found}, ${occurrences - existing} to be made; nothing was written`
+    : `${found}, ${made} made and due now`;
+}
+
+interface ProgressView {
+  readonly show: (progress: BackfillProgress) => void;
+  readonly end: () => void;
+}
+
+const CLEAR_LINE = '\u001B[2K';
+/** How many lines a pipe gets at most: one per tenth. */
+const STEPS = 10;
+
+/** On standard error, so that the result alone is on standard output: a bar that moves, or a line per tenth. */
+function createProgressView({ json }: Shell): ProgressView {
+  if (json) return { show: () => undefined, end: () => undefined };
+  const stream = process.stderr;
+  let said = 0;
+  const show = ({ done, occurrences, made }: BackfillProgress) => {
+    const stage = `${done} of ${occurrences}, ${made} made`;
+    const bar = progressBar({ fraction: done / occurrences, stage }, stream.isTTY);
+    if (stream.isTTY) {
+      stream.write(`${CLEAR_LINE}${bar}\r`);
+      return;
+    }
+    const step = Math.floor((done / occurrences) * STEPS);
+    // What is done in one batch needs no progress.
+    if (step > said && done < occurrences) stream.write(`${bar}\n`);
+    said = step;
+  };
+  const end = () => {
+    if (stream.isTTY) stream.write(CLEAR_LINE);
+  };
+  return { show, end };
+}

@@ -1,0 +1,74 @@
+// Shell: cli. `tock pause` and `tock resume`: no new runs of a definition, and again.
+// In: a definition's name. Out: what was done, and when it comes next.
+import type { Command } from 'commander';
+import type { ResumedDefinition } from '../../engine/pause.js';
+import { nextText } from '../definition-text.js';
+import { examples, withJson } from '../flags.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { cleanLine, paint } from '../terminal.js';
+import { utcText } from '../time-text.js';
+
+interface PauseFlags extends CommonOptions {
+  readonly note?: string;
+}
+
+export function addPause(program: Command): Command {
+  return withJson(program.command('pause'))
+    .summary('make no new runs of a definition until it is resumed')
+    .description(
+      'Pauses a definition, be it from code or made at run time: no occurrence becomes a run until it is resumed. What is queued already is executed, and what is running goes on.',
+    )
+    .argument('<definition>', 'name of the definition')
+    .option('--note <text>', 'why; shown by tock jobs')
+    .addHelpText(
+      'after',
+      examples(
+        ['tock pause weekly-run-report', 'until tock resume weekly-run-report'],
+        ["tock pause weekly-run-report --note 'stocktaking'", 'and say why'],
+      ),
+    )
+    .action(action(pause));
+}
+
+export function addResume(program: Command): Command {
+  return withJson(program.command('resume'))
+    .summary('end a pause')
+    .description(
+      'Resumes a paused definition from now on. Occurrences that came due in the pause are not caught up: they are one skipped row, and tock backfill makes runs of them.',
+    )
+    .argument('<definition>', 'name of the definition')
+    .addHelpText('after', examples(['tock resume weekly-run-report', 'and see when it comes next']))
+    .action(action(resume));
+}
+
+async function pause(shell: Shell, { note }: PauseFlags, name: string): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const definition = await tock.schedules.pause(name, note === undefined ? {} : { note });
+    shell.document({ definition });
+    shell.say(`${paint('bold', cleanLine(definition.name))} is ${nextText(definition)}`);
+    return 0;
+  });
+}
+
+async function resume(shell: Shell, _flags: CommonOptions, name: string): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const { skipped, ...definition } = await tock.schedules.resume(name);
+    shell.document({ definition, skipped });
+    shell.say(`${paint('bold', cleanLine(definition.name))} is not paused; ${nextText(definition)}`);
+    if (skipped) shell.say(skippedText(definition.name, skipped));
+    return 0;
+  });
+}
+
+function skippedText(
+  name: string,
+  { count, first, last }: NonNullable<ResumedDefinition['skipped']>,
+): string {
+  const what =
+    count === 1
+      ? `1 occurrence came due in the pause and was skipped, ${utcText(first)}`
+      : `${count} occurrences came due in the pause and were skipped, ${utcText(first)} to ${utcText(last)}`;
+  const end = utcText(new Date(last.getTime() + 1000));
+  const mend = `tock backfill ${cleanLine(name)} --from ${utcText(first)} --to ${end}`;
+  return `${what}\n${paint('dim', `runs for them: ${mend}`)}`;
+}

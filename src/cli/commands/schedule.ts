@@ -1,0 +1,152 @@
+// Shell: cli. `tock schedule add`, `set` and `remove`: schedules that are made at run time.
+// In: a name and flags. Out: what was done, and when the schedule comes next.
+import type { Command } from 'commander';
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import type { DefinitionRecord } from '../../store/reads.js';
+import { nextText } from '../definition-text.js';
+import { count, examples, withJson } from '../flags.js';
+import { didYouMean } from '../nearest.js';
+import { readPayload } from '../payload-source.js';
+import { changedInput, type ScheduleFlags, statedInput, withScheduleFlags } from '../schedule-flags.js';
+import { scheduleOfRecord, scheduleWords } from '../schedule-words.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { cleanLine, paint } from '../terminal.js';
+
+interface GuardFlags extends CommonOptions {
+  readonly ifVersion?: number;
+}
+
+const WORDS = ['add', 'set', 'remove'];
+
+export function addSchedule(program: Command): Command {
+  const schedule = program
+    .command('schedule')
+    .summary('add, set or remove a schedule that is not in code')
+    .description(
+      'Schedules made at run time: many may share one job, each with its own payload, such as one per tenant. tock jobs lists them; tock pause and tock resume work for them too. Each of add, set and remove takes --json.',
+    )
+    .argument('[add|set|remove]', 'what to do; see tock schedule add --help')
+    .addHelpText(
+      'after',
+      examples(
+        [`tock schedule add tenant-7 --job send-invoice-reminders --cron '0 7 * * *'`, 'make one'],
+        ['tock schedule set tenant-7 --timezone Europe/Berlin', 'change that and nothing else'],
+        ['tock schedule remove tenant-7', 'no more runs of it'],
+      ),
+    )
+    .action(action(refuse));
+  for (const add of [addAdd, addSet, addRemove]) add(schedule).helpOption('-h, --help', 'print this help');
+  return schedule;
+}
+
+function addAdd(schedule: Command): Command {
+  const command = withJson(schedule.command('add'))
+    .summary('make a schedule')
+    .description('Makes a schedule for a job. A name that is taken is refused; tock schedule set changes it.')
+    .argument('<name>', 'letters, digits and . _ : @ -')
+    .requiredOption('--job <job>', 'name of the job');
+  return withScheduleFlags(command)
+    .addHelpText(
+      'after',
+      examples(
+        [`tock schedule add tenant-7 --job invoices --cron '0 7 * * *' --timezone Europe/Berlin`, 'by cron'],
+        [`tock schedule add probe --job deliver-webhook --every 5m --payload '{"id": 7}'`, 'with a payload'],
+      ),
+    )
+    .action(action(addOne));
+}
+
+function addSet(schedule: Command): Command {
+  const command = withJson(schedule.command('set'))
+    .summary('change a schedule')
+    .description(
+      'Changes what is given, and nothing else. The schedule begins at now; its queued runs that are not yet due are withdrawn. “none” takes back --start-at, --end-at, --remaining, --start-deadline and --catchup-window.',
+    )
+    .argument('<name>', 'name of the schedule')
+    .option('--job <job>', 'name of the job');
+  return withGuard(withScheduleFlags(command))
+    .addHelpText(
+      'after',
+      examples(
+        [`tock schedule set tenant-7 --cron '30 7 * * *'`, 'another time'],
+        ['tock schedule set tenant-7 --end-at none --if-version 3', 'only if nobody changed it since'],
+      ),
+    )
+    .action(action(setOne));
+}
+
+function addRemove(schedule: Command): Command {
+  return withGuard(withJson(schedule.command('remove')))
+    .summary('remove a schedule')
+    .description(
+      'Removes a schedule. Its queued runs that are not yet due are withdrawn, its history stays, and made again under the name it has the same id.',
+    )
+    .argument('<name>', 'name of the schedule')
+    .addHelpText('after', examples(['tock schedule remove tenant-7', 'no more runs of it']))
+    .action(action(removeOne));
+}
+
+function withGuard(command: Command): Command {
+  return command.option('--if-version <n>', 'refuse if it has another version', count(1, 2_147_483_647));
+}
+
+function refuse(_shell: Shell, _flags: CommonOptions, word: string | undefined): Promise<never> {
+  const said =
+    word === undefined ? 'say what to do' : `${quote(word)} is no command${didYouMean(word, WORDS)}`;
+  return Promise.reject(
+    new TockError('TOCK_BAD_OPTION', `${said}: tock schedule add, set or remove (see tock schedule --help)`),
+  );
+}
+
+async function addOne(
+  shell: Shell,
+  flags: ScheduleFlags & { readonly job: string },
+  name: string,
+): Promise<number> {
+  const payload = await readPayload(flags.payload);
+  return await withTock(shell, {}, async ({ tock }) => {
+    const input = statedInput(name, flags, payload);
+    const definition = await tock.schedules.upsert(input, { ifVersion: 0 }).catch((error: unknown) => {
+      if (!(error instanceof TockError && error.code === 'TOCK_VERSION_CONFLICT')) throw error;
+      throw new TockError(
+        'TOCK_BAD_STATE',
+        `there is a schedule ${quote(name)} already; change it with tock schedule set, or take another name`,
+        { cause: error },
+      );
+    });
+    return tell(shell, definition, 'made');
+  });
+}
+
+async function setOne(shell: Shell, flags: ScheduleFlags & GuardFlags, name: string): Promise<number> {
+  const payload = await readPayload(flags.payload);
+  return await withTock(shell, {}, async ({ tock }) => {
+    const [before] = await tock.schedules.list({ name });
+    if (!before) {
+      throw new TockError('TOCK_NOT_FOUND', `there is no schedule ${quote(name)} (tock jobs lists them)`);
+    }
+    // What is not given is kept as it was read, so nobody may have changed it in between.
+    const ifVersion = flags.ifVersion ?? before.version;
+    const definition = await tock.schedules.upsert(changedInput(before, flags, payload), { ifVersion });
+    return tell(shell, definition, definition.version === before.version ? 'unchanged' : 'changed');
+  });
+}
+
+async function removeOne(shell: Shell, { ifVersion }: GuardFlags, name: string): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const guard = ifVersion === undefined ? {} : { ifVersion };
+    return tell(shell, await tock.schedules.remove(name, guard), 'removed');
+  });
+}
+
+function tell(shell: Shell, definition: DefinitionRecord, change: string): number {
+  shell.document({ change, definition });
+  const { name, job, version } = definition;
+  const words = scheduleWords(scheduleOfRecord(definition));
+  shell.say(
+    `${paint('bold', cleanLine(name))} ${change}, version ${version}: ${cleanLine(job)}, ${cleanLine(words)}`,
+  );
+  if (change !== 'removed') shell.say(nextText(definition));
+  return 0;
+}

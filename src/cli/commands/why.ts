@@ -1,0 +1,92 @@
+// Shell: cli. `tock why`: why a definition did, or did not, run at a time.
+// In: its name and a time. Out: the answer in plain words, or the value of tock.why as JSON.
+import type { Command } from 'commander';
+import type { Why, WhyVerdict } from '../../engine/why.js';
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import { RUN_STATUSES } from '../../model/states.js';
+import type { Tock } from '../../tock.js';
+import { examples, withJson } from '../flags.js';
+import { didYouMean } from '../nearest.js';
+import { scheduleOfRecord, scheduleWords } from '../schedule-words.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { type Colour, cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
+
+export function addWhy(program: Command): Command {
+  return withJson(program.command('why'))
+    .summary('why a definition did, or did not, run at a time')
+    .description(
+      'Tells what the schedule says of a time, summer time included, and what was done: the run and its outcome, the reason for a skip, or why there is nothing. Local times are in the definition’s zone.',
+    )
+    .argument('<definition>', 'a definition in the database')
+    .argument(
+      '<time...>',
+      '2026-03-08T02:30 (local), 2026-03-08T07:30:00Z, 2026-03-08 (the day), 02:30 (today)',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        ['tock why close-the-day 2026-03-29T02:30', 'local time in its zone'],
+        ['tock why close-the-day 2026-03-29', 'all of that day'],
+        ['tock why check-scheduler 2026-03-29T00:35:00Z --json', 'an instant, for a script'],
+      ),
+    )
+    .action(action(why));
+}
+
+async function why(
+  shell: Shell,
+  _flags: CommonOptions,
+  name: string,
+  time: readonly string[],
+): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const [record] = await tock.schedules.list({ name, removed: true });
+    if (!record) throw await unknown(tock, name);
+    // Unquoted, `2026-03-08 02:30` comes as two.
+    const answer = await tock.why(name, time.join(' '));
+    shell.document(answer);
+    if (shell.json) return 0;
+    shell.say(
+      `${paint('bold', cleanLine(name))}: ${cleanLine(scheduleWords(scheduleOfRecord(record)) || 'no schedule')}`,
+    );
+    sayAnswer(shell, answer);
+    return 0;
+  });
+}
+
+async function unknown(tock: Tock, name: string): Promise<TockError> {
+  const known = (await tock.schedules.list()).map(each => each.name);
+  return new TockError(
+    'TOCK_UNKNOWN_JOB',
+    `there is no definition ${quote(name)} in the database${didYouMean(name, known) || ' (tock jobs lists them; the next tick registers those in code)'}`,
+  );
+}
+
+function sayAnswer(shell: Shell, { local, verdict, sentences, occurrences }: Why): void {
+  shell.say(`${cleanLine(local)}: ${paint(colourOf(verdict), WORDS[verdict] ?? verdict)}`);
+  for (const sentence of sentences) shell.say(`  ${cleanLine(sentence)}`);
+  for (const each of occurrences) sayAnswer(shell, each);
+}
+
+/** Verdicts that read better as words. */
+const WORDS: Partial<Record<WhyVerdict, string>> = {
+  'no-occurrence': 'not an occurrence',
+  nonexistent: 'does not exist on that day',
+  repeated: 'the second pass of a repeated time',
+  excluded: 'excluded',
+  'before-start': 'before the schedule begins',
+  'after-end': 'after the schedule has ended',
+  'no-schedule': 'no schedule',
+  'before-definition': 'before the definition was made',
+  'no-record': 'nothing is on record',
+  'used-up': 'used up',
+  due: 'due, not yet materialized',
+  upcoming: 'still to come',
+};
+
+function colourOf(verdict: WhyVerdict): Colour | null {
+  const status = RUN_STATUSES.find(each => each === verdict);
+  if (status) return STATUS_COLOURS[status];
+  return verdict === 'broken' ? 'red' : verdict === 'several' || verdict === 'upcoming' ? null : 'yellow';
+}

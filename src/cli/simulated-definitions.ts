@@ -1,0 +1,97 @@
+// Shell: cli. What `tock simulate` simulates: the definitions in code and in the database.
+// In: names, or none for all. Out: schedules with their jitter; and what makes no runs, with the reason.
+import { existsSync } from 'node:fs';
+import { describeDefinition } from '../model/definition.js';
+import { TockError, type TockErrorCode } from '../model/errors.js';
+import type { AnyJob } from '../model/job.js';
+import { quote } from '../model/names.js';
+import type { SimulatedDefinition } from '../model/simulate.js';
+import type { DefinitionRecord } from '../store/reads.js';
+import { didYouMean } from './nearest.js';
+import { scheduleOfRecord } from './schedule-words.js';
+import { type Shell, withTock } from './shell.js';
+
+export interface Simulated {
+  readonly definitions: readonly SimulatedDefinition[];
+  readonly leftOut: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** Without one of these the definitions in code are there all the same. */
+const NO_DATABASE: readonly TockErrorCode[] = [
+  'TOCK_DATABASE_UNREACHABLE',
+  'TOCK_EMBEDDED_SERVER_FAILED',
+  'TOCK_NO_EMBEDDED_SERVER',
+  'TOCK_NOT_MIGRATED',
+];
+const MOST = 100_000;
+
+/** Finds the definitions; those of `names`, where there are any. @throws TockError TOCK_UNKNOWN_JOB with near misses */
+export async function findSimulated(shell: Shell, names: readonly string[]): Promise<Simulated> {
+  const [jobs, records] = [await jobsInCode(shell), await recordsIn(shell)];
+  const known = new Set([...jobs.map(({ name }) => name), ...records.map(({ name }) => name)]);
+  const unknown = names.find(name => !known.has(name));
+  if (unknown !== undefined) {
+    throw new TockError(
+      'TOCK_UNKNOWN_JOB',
+      `there is no definition ${quote(unknown)}, neither in code nor in the database${didYouMean(unknown, known) || ' (tock jobs lists them)'}`,
+    );
+  }
+  const wanted = (name: string) => names.length === 0 || names.includes(name);
+  const byName = new Map(records.map(record => [record.name, record]));
+  const inCode = new Map(jobs.map(job => [job.name, job]));
+  const definitions: SimulatedDefinition[] = [];
+  const leftOut: { name: string; reason: string }[] = [];
+  for (const name of [...known].filter(wanted).sort()) {
+    const [record, job] = [byName.get(name), inCode.get(name)];
+    const reason = record === undefined ? null : stops(record, job !== undefined);
+    const definition =
+      job === undefined || record?.origin === 'runtime' ? ofRecord(record) : ofJob(job, record);
+    if (definition === null) continue;
+    if (reason === null) definitions.push(definition);
+    else leftOut.push({ name, reason });
+  }
+  return { definitions, leftOut };
+}
+
+async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
+  const { loadJobs } = await import('../shell/job-module.js');
+  return existsSync(config.jobsModule) ? await loadJobs(config.jobsModule) : [];
+}
+
+/** None without a database; an embedded server is not made for this. */
+async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
+  const { databaseUrl, dataFolder } = shell.config;
+  if (databaseUrl === null && !existsSync(dataFolder)) return [];
+  try {
+    return await withTock(shell, { needsJobs: false }, ({ tock }) => tock.schedules.list({ limit: MOST }));
+  } catch (error) {
+    if (!(error instanceof TockError) || !NO_DATABASE.includes(error.code)) throw error;
+    shell.note(`only the definitions in code: ${error.message}`);
+    return [];
+  }
+}
+
+/** Why a definition makes no runs; null where it does. */
+function stops(
+  { pausedAt, brokenReason, vanishedAt, remaining }: DefinitionRecord,
+  inCode: boolean,
+): string | null {
+  if (pausedAt) return 'paused';
+  if (brokenReason !== null) return 'broken';
+  if (vanishedAt && !inCode) return 'vanished from code';
+  return remaining === 0 ? 'remaining is 0' : null;
+}
+
+function ofRecord(record: DefinitionRecord | undefined): SimulatedDefinition | null {
+  const spec = record === undefined ? null : scheduleOfRecord(record);
+  if (record === undefined || spec === null) return null;
+  const { name, jitterMs, remaining } = record;
+  return { name, spec, jitterMs, remaining };
+}
+
+function ofJob(job: AnyJob, record: DefinitionRecord | undefined): SimulatedDefinition | null {
+  if (job.schedule === undefined) return null;
+  const { columns } = describeDefinition(job);
+  const remaining = record?.remaining ?? columns.remaining_count;
+  return { name: job.name, spec: job.schedule, jitterMs: columns.jitter_ms, remaining };
+}

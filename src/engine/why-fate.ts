@@ -1,0 +1,104 @@
+// Room: engine. What became of one occurrence, and which run or row stands for it.
+// In: an instant and the rows around it. Out: a verdict, sentences, and the run. Reads only.
+import type { Timetable } from '../model/explain-instant.js';
+import { instantText } from '../model/local-clock.js';
+import { getRun, type RunRecord } from '../store/reads.js';
+import { readBlocker, readKey, type WhyDefinition, type WhyRow } from '../store/why-rows.js';
+import type { Engine } from './engine.js';
+import { occurrenceKey } from './materialize.js';
+import { type Fate, skipWords, tellNothing, tellRun, tellSpan } from './why-words.js';
+
+/** What is known when an occurrence is looked up. */
+export interface Asked {
+  readonly engine: Engine;
+  readonly definition: WhyDefinition;
+  readonly table: Timetable;
+  readonly rows: readonly WhyRow[];
+}
+
+export type Outcome = {
+  readonly verdict: Fate;
+  readonly sentences: readonly string[];
+  readonly run: RunRecord | null;
+};
+
+/** What became of one occurrence. @param at epoch milliseconds */
+export async function fate(asked: Asked, at: number, said: readonly string[]): Promise<Outcome> {
+  const { engine, definition, rows, table } = asked;
+  const exact = rows.filter(row => row.scheduled_for.getTime() === at);
+  // A span may end here, and a backfill have made a run of its own since.
+  const own = exact.find(row => row.status !== 'skipped') ?? exact[0];
+  const span = rows.find(
+    row => row.id !== own?.id && isSpan(row) && (exact.includes(row) || coversSpan(row, at)),
+  );
+  if (own) return await fateOfRow(asked, own, span ? [...said, earlier(span)] : said);
+  if (span) return await fateOfRow(asked, span, said);
+  const key = await readKey(engine.database, occurrenceKey(definition.id, at));
+  const { verdict, sentences } = tellNothing(definition, at, table.zone, key);
+  return { verdict, sentences: [...said, ...sentences], run: null };
+}
+
+/** What became of the occurrences that a row stands for. */
+export async function fateOfRow(asked: Asked, row: WhyRow, said: readonly string[]): Promise<Outcome> {
+  const { engine, definition, table } = asked;
+  const run = await getRun(engine.database, row.id);
+  // Pruned between the two reads.
+  if (!run)
+    return { verdict: 'pruned', sentences: [...said, `run ${row.id} was pruned just now`], run: null };
+  const { verdict, sentences } = tellRun(run, table.zone);
+  const more = isSpan(row) ? [...tellSpan(run, table.zone), ...(await causeOf(asked, row, run))] : [];
+  return {
+    verdict,
+    sentences: [...said, ...sentences, ...more, ...editedSince(definition, row, table)],
+    run,
+  };
+}
+
+function earlier({ id, skip_reason: reason }: WhyRow): string {
+  return `it was first left out (run ${id}: ${skipWords(reason)})`;
+}
+
+/** Which run stands for what catch-up left out, or was in the way. */
+async function causeOf(
+  { engine, definition, rows, table }: Asked,
+  row: WhyRow,
+  run: RunRecord,
+): Promise<string[]> {
+  if (row.skip_reason === 'catchup') {
+    const heir = rows.find(each => each.scheduled_for > row.scheduled_for);
+    const stands = heir && heir.status !== 'skipped' && heir.occurrence_count === row.occurrence_count + 1;
+    if (!stands) return [`the definition's catch-up policy is ${definition.catchup}`];
+    return [
+      `run ${heir.id}, of ${instantText(heir.scheduled_for.getTime(), table.zone)}, stands for it and is ${heir.status}`,
+    ];
+  }
+  if (row.skip_reason !== 'overlap') return [];
+  const first = row.interval_start ?? row.scheduled_for;
+  const blocker = await readBlocker(engine.database, definition.id, first, run.finishedAt ?? first);
+  return blocker === null ? [] : [`the run that was live then: ${blocker} (tock show ${blocker})`];
+}
+
+function editedSince(
+  { version, updated_at: updatedAt }: WhyDefinition,
+  row: WhyRow,
+  { zone }: Timetable,
+): string[] {
+  if (version === 1 || row.scheduled_for >= updatedAt) return [];
+  return [
+    `the definition was edited since, at ${instantText(updatedAt.getTime(), zone)} (it is at version ${version})`,
+  ];
+}
+
+/** Whether a skipped row stands for an occurrence that is not its own. @param at epoch milliseconds */
+function coversSpan(row: WhyRow, at: number): boolean {
+  return isSpan(row) && row.scheduled_for.getTime() > at && (row.interval_start?.getTime() ?? at + 1) <= at;
+}
+
+/**
+ * Whether a row stands for all occurrences from interval_start to scheduled_for. In that of a run that was
+ * withdrawn or came too late, interval_start is the occurrence before it.
+ */
+function isSpan({ status, skip_reason: reason, has_key: hasKey }: WhyRow): boolean {
+  if (status !== 'skipped') return false;
+  return reason === 'catchup' || reason === 'overlap' || reason === 'paused' || !hasKey;
+}

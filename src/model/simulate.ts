@@ -1,0 +1,221 @@
+// Room: model. What definitions would do in a window: how many runs would start in each minute, and what jitter does.
+// In: schedules with their jitter, and a window. Out: counts by local hour, the busiest minutes, the peaks. Pure.
+import { TockError } from './errors.js';
+import { type CompiledSchedule, compileSchedule } from './schedule/compile.js';
+import { jitterMs } from './schedule/jitter.js';
+import type { ScheduleSpec } from './schedule/spec.js';
+import { findZone, type Zone } from './schedule/zone.js';
+
+export interface SimulatedDefinition {
+  readonly name: string;
+  readonly spec: ScheduleSpec;
+  /** Upper bound of its own jitter. Default 0. */
+  readonly jitterMs?: number;
+  /** How many runs it makes at most; default: no limit. */
+  readonly remaining?: number | null;
+}
+
+export interface SimulationWindow {
+  /** Included. */
+  readonly from: Date;
+  /** Excluded. */
+  readonly to: Date;
+  /** Whose hours are counted. Default UTC. */
+  readonly timezone?: string;
+}
+
+/** Runs that would start in one minute. */
+export interface BusyMinute {
+  readonly minute: Date;
+  readonly count: number;
+  /** Which ones, those with the most first. */
+  readonly definitions: readonly { readonly name: string; readonly count: number }[];
+}
+
+/** The most runs that would start in any minute, and the first minute with so many; null where none would. */
+export interface Peak {
+  readonly perMinute: number;
+  readonly minute: Date | null;
+}
+
+export interface Simulation {
+  readonly from: Date;
+  readonly to: Date;
+  readonly timezone: string;
+  readonly definitions: number;
+  /** Runs that would start in the window: occurrences plus jitter. */
+  readonly starts: number;
+  /** Each local hour of the window, the first and the last perhaps in part. A repeated hour is there twice. */
+  readonly hours: readonly { readonly start: Date; readonly count: number }[];
+  /** The five busiest minutes with the definitions' own jitter. */
+  readonly busiest: readonly BusyMinute[];
+  readonly peaks: { readonly withoutJitter: Peak; readonly asDefined: Peak; readonly jitterForAll: Peak };
+}
+
+/** The jitter of `jitterForAll`: 5 minutes. */
+export const JITTER_FOR_ALL_MS = 300_000;
+export const MOST_SIMULATED = 5_000_000;
+const MINUTE_MS = 60_000;
+const YEAR_MS = 366 * 86_400_000;
+const BUSIEST = 5;
+
+/**
+ * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up, overlap and
+ * pauses are left aside. An occurrence just before the window counts when its jitter carries it in.
+ *
+ * @throws TockError TOCK_BAD_TIME for a window that is empty or longer than 366 days, and for over 5 million
+ * occurrences; TOCK_BAD_SCHEDULE
+ */
+export function simulate(definitions: readonly SimulatedDefinition[], window: SimulationWindow): Simulation {
+  const { from, to, timezone = 'UTC' } = window;
+  checkWindow(from, to);
+  const zone = findZone(timezone);
+  const counts = { plain: counterOf(window), own: counterOf(window), all: counterOf(window) };
+  let left = MOST_SIMULATED;
+  for (const definition of definitions) {
+    const own = definition.jitterMs ?? 0;
+    left -= walk(
+      definition,
+      from.getTime() - Math.max(own, JITTER_FOR_ALL_MS),
+      to.getTime(),
+      left,
+      (at, gap) => {
+        counts.plain.add(at);
+        counts.own.add(at + jitterMs(definition.name, own, gap));
+        counts.all.add(at + jitterMs(definition.name, JITTER_FOR_ALL_MS, gap));
+      },
+    );
+  }
+  const busiest = counts.own.busiest(BUSIEST);
+  return {
+    from,
+    to,
+    timezone,
+    definitions: definitions.length,
+    starts: counts.own.total(),
+    hours: counts.own.byHour(zone),
+    busiest: busiest.map(({ minute, count }) => ({
+      minute,
+      count,
+      definitions: startsIn(definitions, minute),
+    })),
+    peaks: {
+      withoutJitter: counts.plain.peak(),
+      asDefined: counts.own.peak(),
+      jitterForAll: counts.all.peak(),
+    },
+  };
+}
+
+function checkWindow(from: Date, to: Date): void {
+  const length = to.getTime() - from.getTime();
+  if (Number.isNaN(length)) throw new TockError('TOCK_BAD_TIME', 'from or to is not a valid Date');
+  if (length <= 0) {
+    throw new TockError(
+      'TOCK_BAD_TIME',
+      `to ${to.toISOString()} is not after from ${from.toISOString()}; swap them, or move to`,
+    );
+  }
+  if (length > YEAR_MS) {
+    throw new TockError(
+      'TOCK_BAD_TIME',
+      'the window is longer than a year; simulate at most 366 days at once',
+    );
+  }
+}
+
+/** Visits the occurrences in [first, end) with the gap to the next one; returns how many there were. */
+function walk(
+  { name, spec, remaining = null }: SimulatedDefinition,
+  first: number,
+  end: number,
+  most: number,
+  visit: (at: number, gap: number) => void,
+): number {
+  const schedule = compileSchedule(spec, name);
+  let count = 0;
+  let at = schedule.next(first - 1);
+  while (at !== null && at < end && (remaining === null || count < remaining)) {
+    if (++count > most) {
+      throw new TockError(
+        'TOCK_BAD_TIME',
+        `there are more than ${MOST_SIMULATED} occurrences; simulate a shorter window, or fewer definitions`,
+      );
+    }
+    const next = schedule.next(at);
+    visit(at, next === null ? Number.POSITIVE_INFINITY : next - at);
+    at = next;
+  }
+  return count;
+}
+
+/** Counts instants by minute; those outside the window are left out. */
+function counterOf({ from, to }: SimulationWindow) {
+  const [begin, end] = [from.getTime(), to.getTime()];
+  const base = Math.floor(begin / MINUTE_MS) * MINUTE_MS;
+  const minutes = new Uint32Array(Math.ceil((end - base) / MINUTE_MS));
+  const dateOf = (index: number) => new Date(base + index * MINUTE_MS);
+  return {
+    add(at: number): void {
+      if (at < begin || at >= end) return;
+      const index = Math.floor((at - base) / MINUTE_MS);
+      minutes[index] = (minutes[index] ?? 0) + 1;
+    },
+    total: () => minutes.reduce((sum, count) => sum + count, 0),
+    peak(): Peak {
+      let best = -1;
+      for (const [index, count] of minutes.entries()) if (count > (minutes[best] ?? 0)) best = index;
+      return { perMinute: minutes[best] ?? 0, minute: best < 0 ? null : dateOf(best) };
+    },
+    busiest(most: number): { readonly minute: Date; readonly count: number }[] {
+      const best: { minute: Date; count: number }[] = [];
+      for (const [index, count] of minutes.entries()) {
+        if (count === 0 || (best.length === most && count <= (best.at(-1)?.count ?? 0))) continue;
+        best.push({ minute: dateOf(index), count });
+        best.sort((a, b) => b.count - a.count || a.minute.getTime() - b.minute.getTime());
+        best.length = Math.min(best.length, most);
+      }
+      return best;
+    },
+    byHour(zone: Zone): { readonly start: Date; readonly count: number }[] {
+      const hours: { start: Date; count: number }[] = [];
+      let current = '';
+      for (const [index, count] of minutes.entries()) {
+        const second = (base + index * MINUTE_MS) / 1000;
+        const { offset } = zone.segmentAt(second);
+        const hour = `${Math.floor((second + offset) / 3600)} ${offset}`;
+        if (hour !== current) hours.push({ start: dateOf(index), count: 0 });
+        current = hour;
+        const last = hours.at(-1);
+        if (last) last.count += count;
+      }
+      return hours;
+    },
+  };
+}
+
+/** Which definitions would start runs in a minute. */
+function startsIn(
+  definitions: readonly SimulatedDefinition[],
+  minute: Date,
+): { readonly name: string; readonly count: number }[] {
+  const [begin, end] = [minute.getTime(), minute.getTime() + MINUTE_MS];
+  const found = definitions.map(({ name, spec, jitterMs: own = 0 }) => ({
+    name,
+    count: countIn(compileSchedule(spec, name), name, own, begin, end),
+  }));
+  return found
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
+}
+
+function countIn(schedule: CompiledSchedule, name: string, own: number, begin: number, end: number): number {
+  let count = 0;
+  for (let at = schedule.next(begin - own - 1); at !== null && at < end; ) {
+    const next = schedule.next(at);
+    const start = at + jitterMs(name, own, next === null ? Number.POSITIVE_INFINITY : next - at);
+    if (start >= begin && start < end) count++;
+    at = next;
+  }
+  return count;
+}

@@ -1,0 +1,109 @@
+// Room: store. What the ledger holds about the occurrences of one definition: what `tock why` is told from.
+// In: a definition's name, or its id and a span of time. Out: rows. Reads only.
+import type { Session } from './database.js';
+
+/** A definition with all that its schedule is made of, and when it was last seen to. Cursor and now in ms. */
+export interface WhyDefinition {
+  readonly id: string;
+  readonly name: string;
+  readonly job: string;
+  readonly origin: string;
+  readonly cron: string | null;
+  readonly every_ms: number | null;
+  readonly phase_ms: number;
+  readonly at: Date | null;
+  readonly timezone: string;
+  readonly dst: string;
+  readonly start_at: Date | null;
+  readonly end_at: Date | null;
+  readonly exclude: unknown;
+  readonly catchup: string;
+  readonly version: number;
+  readonly remaining_count: number | null;
+  readonly cursor: Date;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly paused_at: Date | null;
+  readonly pause_reason: string | null;
+  readonly broken_at: Date | null;
+  readonly broken_reason: string | null;
+  readonly vanished_at: Date | null;
+  readonly now: Date;
+  /** When a tick or a daemon was last heard of; null where none ever was. */
+  readonly seen_at: Date | null;
+}
+
+const DEFINITION = `
+select d.id::text, d.name, d.job, d.origin, d.cron, d.every_ms::float8, d.phase_ms::float8, d.at, d.timezone, d.dst, d.start_at, d.end_at,
+  d.exclude, d.catchup, d.version, d.remaining_count, d.cursor, d.created_at, d.updated_at, d.paused_at, d.pause_reason,
+  d.broken_at, d.broken_reason, d.vanished_at, tock.now() as now,
+  greatest((select max(r.seen_at) from tock.registrations r where r.is_current), (select max(w.seen_at) from tock.workers w)) as seen_at
+from tock.job_definitions d where d.name = $1`;
+
+/** The definition, or null. */
+export async function readWhyDefinition(session: Session, name: string): Promise<WhyDefinition | null> {
+  const [row] = await session.run<WhyDefinition>(DEFINITION, [name]);
+  return row ?? null;
+}
+
+/** A run as far as it tells which occurrences it stands for. */
+export interface WhyRow {
+  readonly id: string;
+  readonly scheduled_for: Date;
+  readonly interval_start: Date | null;
+  readonly status: string;
+  readonly trigger: string;
+  readonly skip_reason: string | null;
+  readonly occurrence_count: number;
+  readonly has_key: boolean;
+}
+
+/** A row for a span of occurrences lies at the span's end, and is followed by the run that stands for it. */
+const MOST_AFTER = 50;
+
+const WHY_ROW = `r.id::text, r.scheduled_for, r.interval_start, r.status, r.trigger, r.skip_reason, r.occurrence_count,
+  r.idempotency_key is not null as has_key`;
+const ROWS = `
+(select ${WHY_ROW} from tock.job_runs r where r.definition_id = $1 and r.scheduled_for >= $2 and r.scheduled_for <= $3)
+union all
+(select ${WHY_ROW} from tock.job_runs r where r.definition_id = $1 and r.scheduled_for > $3
+ order by r.scheduled_for limit ${MOST_AFTER})
+order by scheduled_for, id`;
+
+/** The runs of the occurrences in [from, to], and the next ones after, which may stand for them. */
+export async function readWhyRows(
+  session: Session,
+  definitionId: string,
+  from: Date,
+  to: Date,
+): Promise<WhyRow[]> {
+  return await session.run<WhyRow>(ROWS, [definitionId, from, to]);
+}
+
+/** Which run a key was used for, and when. */
+export async function readKey(
+  session: Session,
+  key: string,
+): Promise<{ readonly runId: string; readonly usedAt: Date } | null> {
+  const [row] = await session.run<{ runId: string; usedAt: Date }>(
+    `select run_id::text as "runId", created_at as "usedAt" from tock.job_keys where idempotency_key = $1`,
+    [key],
+  );
+  return row ?? null;
+}
+
+const BLOCKER = `
+select r.id::text from tock.job_runs r
+where r.definition_id = $1 and r.scheduled_for < $2 and r.status <> 'skipped' and (r.finished_at is null or r.finished_at >= $3)
+order by r.scheduled_for desc limit 1`;
+
+/** The run that was live when an occurrence was skipped for overlap; null where it is no longer known. */
+export async function readBlocker(
+  session: Session,
+  definitionId: string,
+  firstSkipped: Date,
+  skippedAt: Date,
+): Promise<string | null> {
+  const [row] = await session.run<{ id: string }>(BLOCKER, [definitionId, firstSkipped, skippedAt]);
+  return row?.id ?? null;
+}
