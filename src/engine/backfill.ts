@@ -11,7 +11,7 @@ import { readInstant } from '../model/schedule/instant-text.js';
 import { MOST_OCCURRENCES } from '../model/schedule/occurrences.js';
 import type { Session } from '../store/database.js';
 import type { Engine } from './engine.js';
-import { occurrenceKey, payloadFor } from './materialize.js';
+import { occurrenceKey, payloadFor } from './occurrence-rows.js';
 import {
   demandDefinition,
   readDefinition,

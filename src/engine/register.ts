@@ -6,6 +6,7 @@ import { compileSchedule } from '../model/schedule/compile.js';
 import type { Session } from '../store/database.js';
 import { supersedeRuns } from '../store/operator-moves.js';
 import type { Engine } from './engine.js';
+import { materializeBeforeEdit } from './materialize.js';
 import { lockDefinition, recordSpan } from './stored-definition.js';
 
 export interface RegisterResult {
@@ -29,8 +30,8 @@ update tock.registrations set seen_at = tock.now() where fingerprint = $1 and is
  * Registers the definitions of this process.
  *
  * One cheap statement when nothing changed. Otherwise one transaction under an advisory lock: new definitions
- * begin at now; changed ones keep their id, move their cursor to at least now, and their queued runs that are
- * not yet due are withdrawn; vanished ones are marked, their queued runs kept. A process without any job
+ * begin at now; of changed ones, what is due is materialized first, as the old definition says; then they keep their
+ * id, move their cursor to at least now, and their queued runs that are not yet due are withdrawn; vanished ones are marked, their queued runs kept. A process without any job
  * registers nothing, so that a wrong path cannot mark everything as vanished.
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
@@ -72,7 +73,7 @@ async function takeOver(session: Session, engine: Engine): Promise<RegisterResul
      on conflict (fingerprint) do update set is_current = true, seen_at = tock.now()`,
     [fingerprint],
   );
-  return { ...(await sync(session, definitions)), status: 'registered' };
+  return { ...(await sync(session, engine, definitions)), status: 'registered' };
 }
 
 interface Existing {
@@ -85,18 +86,13 @@ interface Existing {
   readonly cursor_ms: number;
 }
 
-async function sync(session: Session, definitions: readonly DescribedDefinition[]) {
+async function sync(session: Session, engine: Engine, definitions: readonly DescribedDefinition[]) {
   const existing = await session.run<Existing>(
     `select id, name, fingerprint, origin, vanished_at is not null as is_vanished, paused_at is not null as is_paused,
        (extract(epoch from cursor) * 1000)::float8 as cursor_ms
      from tock.job_definitions where origin = 'code' or name = any($1::text[]) order by id for update`,
     [definitions.map(each => each.columns.name)],
   );
-  // After the locks: a later moment than any cursor that the holders of the locks have written.
-  const [clock] = await session.run<{ ms: number }>(
-    `select (extract(epoch from tock.now()) * 1000)::float8 as ms`,
-  );
-  const now = clock?.ms ?? 0;
   const byName = new Map(existing.map(row => [row.name, row]));
   const names = new Set(definitions.map(each => each.columns.name));
   const added = definitions.filter(each => !byName.has(each.columns.name));
@@ -106,12 +102,18 @@ async function sync(session: Session, definitions: readonly DescribedDefinition[
   });
   const vanished = existing.filter(row => row.origin === 'code' && !row.is_vanished && !names.has(row.name));
 
+  const changedIds = changed.map(each => byName.get(each.columns.name)?.id ?? '0');
+  await materializeBeforeEdit(session, engine, changedIds);
+  // After the locks: a later moment than any cursor that was written before.
+  const [clock] = await session.run<{ ms: number }>(
+    `select (extract(epoch from tock.now()) * 1000)::float8 as ms`,
+  );
+  const now = clock?.ms ?? 0;
   for (const each of changed) await recordPause(session, byName.get(each.columns.name), now);
   const rows = [...added, ...changed].map(each =>
     registeredRow(each, Math.max(now, byName.get(each.columns.name)?.cursor_ms ?? 0)),
   );
   if (rows.length > 0) await session.run(upsertStatement('code'), [JSON.stringify(rows)]);
-  const changedIds = changed.map(each => byName.get(each.columns.name)?.id ?? '0');
   if (changedIds.length > 0) await supersedeRuns(session, changedIds);
   if (vanished.length > 0) {
     await session.run(

@@ -12,6 +12,7 @@ import type { Session } from '../store/database.js';
 import { supersedeRuns } from '../store/operator-moves.js';
 import type { DefinitionRecord } from '../store/reads.js';
 import type { Engine } from './engine.js';
+import { materializeBeforeEdit } from './materialize.js';
 import { COLUMNS, registeredRow, upsertStatement } from './register.js';
 import {
   demandDefinition,
@@ -49,8 +50,8 @@ export interface VersionGuard {
  * Makes a schedule, or edits the one of that name. All is checked before anything is written.
  *
  * An edit keeps the id, begins at the database's now, withdraws queued runs that are not yet due, and never
- * touches one that is running. Occurrences that were due and had no run yet are one skipped row (`edited`). A
- * pause is kept. Where nothing changed nothing is written, the version included. A name that was removed comes
+ * touches one that is running. Occurrences that were due and had no run yet are materialized first, as the schedule
+ * said until then. A pause is kept. Where nothing changed nothing is written, the version included. A name that was removed comes
  * back with its old id, so that no occurrence can come twice.
  *
  * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code has; TOCK_UNKNOWN_JOB,
@@ -65,7 +66,7 @@ export async function upsertSchedule(
   const described = await describeInput(engine, input);
   const { name } = described.columns;
   const { change, record } = await engine.database.transaction(async session => ({
-    change: await writeSchedule(session, described, ifVersion),
+    change: await writeSchedule(session, engine, described, ifVersion),
     record: await readRecord(session, name),
   }));
   if (change !== 'unchanged') {
@@ -107,6 +108,7 @@ type Change = 'made' | 'edited' | 'unchanged';
 
 async function writeSchedule(
   session: Session,
+  engine: Engine,
   described: DescribedDefinition,
   ifVersion: number | undefined,
 ): Promise<Change> {
@@ -120,18 +122,20 @@ async function writeSchedule(
   }
   if (row?.origin === 'code' && !row.is_vanished) throw definedInCode(name);
   demandVersion(name, row, ifVersion);
-  return row === null ? 'unchanged' : await editSchedule(session, row, described);
+  return row === null ? 'unchanged' : await editSchedule(session, engine, row, described);
 }
 
 async function editSchedule(
   session: Session,
+  engine: Engine,
   row: StoredDefinition,
   described: DescribedDefinition,
 ): Promise<Change> {
   const isSame = [row.fingerprint, storedFingerprint(row)].includes(described.fingerprint);
   if (isSame && !row.is_vanished && !row.is_broken) return 'unchanged';
+  await materializeBeforeEdit(session, engine, [row.id]);
   const now = Math.max(await readNow(session), row.cursor_ms);
-  if (!row.is_vanished) await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
+  if (row.is_paused && !row.is_vanished) await recordSpan(session, row, now, 'paused');
   await session.run(upsertStatement('runtime'), [JSON.stringify([registeredRow(described, now)])]);
   await supersedeRuns(session, [row.id]);
   if (!row.is_vanished) return 'edited';

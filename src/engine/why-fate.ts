@@ -5,7 +5,7 @@ import { instantText } from '../model/local-clock.js';
 import { getRun, type RunRecord } from '../store/reads.js';
 import { readBlocker, readKey, type WhyDefinition, type WhyRow } from '../store/why-rows.js';
 import type { Engine } from './engine.js';
-import { occurrenceKey } from './materialize.js';
+import { occurrenceKey } from './occurrence-rows.js';
 import { type Fate, skipWords, tellNothing, tellRun, tellSpan } from './why-words.js';
 
 /** What is known when an occurrence is looked up. */

@@ -87,6 +87,21 @@ describe('register', () => {
     expect(await one.runs.list()).toMatchObject([{ status: 'skipped', skipReason: 'edited' }]);
   });
 
+  it('loses no occurrence to a deploy: what came due under the old definition is materialized first', async () => {
+    const one = test.another({ jobs: [job('a', { cron: '0 * * * *' })] });
+    await one.register();
+    await test.setClock('2026-03-01T15:00:01Z');
+    const two = test.another({ jobs: [job('a', { cron: '30 * * * *' })] });
+    expect((await two.tick()).executed).toMatchObject({ succeeded: 1 });
+    expect(await two.runs.list()).toMatchObject([
+      { status: 'succeeded', scheduledFor: new Date('2026-03-01T15:00:00Z'), occurrenceCount: 3 },
+      { status: 'skipped', skipReason: 'catchup', occurrenceCount: 2 },
+    ]);
+    expect(await two.schedules.list()).toMatchObject([
+      { nextAt: new Date('2026-03-01T15:30:00Z'), cursor: new Date('2026-03-01T15:00:01Z') },
+    ]);
+  });
+
   it('does not let an old version win back from a new one that is alive', async () => {
     const old = test.another({ jobs: [job('a', { cron: '0 1 * * *' })] });
     const fresh = test.another({ jobs: [job('a', { cron: '0 2 * * *' })] });

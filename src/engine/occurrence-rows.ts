@@ -1,0 +1,150 @@
+// Room: engine. The rows that occurrences become: runs and skips, each under its key.
+// In: a due definition and its plan. Out: one insert for a whole batch.
+import type { Occurrence } from '../model/job.js';
+import type { CatchupPolicy, OverlapPolicy, Plan, PlannedRun } from '../model/policies.js';
+import type { Session } from '../store/database.js';
+import type { Engine } from './engine.js';
+
+/** A definition as materialization reads it. Durations and the cursor in milliseconds. */
+export interface DueDefinition {
+  readonly id: string;
+  readonly name: string;
+  readonly job: string;
+  readonly payload: unknown;
+  readonly cron: string | null;
+  readonly every_ms: number | null;
+  readonly phase_ms: number;
+  readonly at: Date | null;
+  readonly timezone: string;
+  readonly dst: string;
+  readonly start_at: Date | null;
+  readonly end_at: Date | null;
+  readonly exclude: unknown;
+  readonly overlap: OverlapPolicy;
+  readonly catchup: CatchupPolicy;
+  readonly catchup_window_ms: number | null;
+  readonly start_deadline_ms: number | null;
+  readonly jitter_ms: number;
+  readonly remaining_count: number | null;
+  readonly queue: string;
+  readonly priority: number;
+  readonly max_attempts: number;
+  readonly cursor_ms: number;
+}
+
+/** One row to insert, a run or a skip. Instants as ISO text. */
+export interface NewRow {
+  readonly definition_id: string;
+  readonly job: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly max_attempts: number;
+  readonly payload: unknown;
+  readonly key: string;
+  readonly scheduled_for: string;
+  readonly run_at: string;
+  readonly start_by: string | null;
+  readonly interval_start: string | null;
+  readonly occurrence_count: number;
+  readonly skip_reason: string | null;
+}
+
+/** The rows that a plan asks for. */
+export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): NewRow[] {
+  const { id, job, queue, priority, max_attempts } = definition;
+  const shared = { definition_id: id, job, queue, priority, max_attempts };
+  const runs = plan.runs.map(run => ({
+    ...shared,
+    payload: payloadFor(engine, definition, run),
+    key: occurrenceKey(id, run.scheduledFor),
+    scheduled_for: iso(run.scheduledFor),
+    run_at: iso(run.runAt),
+    start_by: run.startBy === null ? null : iso(run.startBy),
+    interval_start: run.intervalStart === null ? null : iso(run.intervalStart),
+    occurrence_count: run.occurrenceCount,
+    skip_reason: null,
+  }));
+  const skips = plan.skips.map(skip => ({
+    ...shared,
+    payload: definition.payload,
+    key: occurrenceKey(id, skip.last),
+    scheduled_for: iso(skip.last),
+    run_at: iso(skip.last),
+    start_by: null,
+    interval_start: iso(skip.first),
+    occurrence_count: skip.occurrenceCount,
+    skip_reason: skip.reason,
+  }));
+  return [...skips, ...runs];
+}
+
+/** The identity of an occurrence: the definition's id and the nominal instant, in whole seconds of UTC. */
+export function occurrenceKey(definitionId: string, instant: number): string {
+  return `cron:${definitionId}:${iso(instant).replace('.000Z', 'Z')}`;
+}
+
+export function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/**
+ * The payload, computed by code where code says so. A function that throws, or a job that this process does not
+ * have, leaves null: then it is computed when the run is executed, and a failure is kept with the run.
+ */
+export function payloadFor(
+  engine: Engine,
+  definition: Pick<DueDefinition, 'name' | 'job' | 'payload'>,
+  run: Pick<PlannedRun, 'scheduledFor' | 'intervalStart' | 'occurrenceCount'>,
+): unknown {
+  const payload: unknown = engine.registry.jobs.get(definition.job)?.schedule?.payload;
+  if (typeof payload !== 'function' || definition.name !== definition.job) return definition.payload;
+  try {
+    return (payload as (occurrence: Occurrence) => unknown)({
+      scheduledFor: new Date(run.scheduledFor),
+      dataInterval: {
+        start: new Date(run.intervalStart ?? run.scheduledFor),
+        end: new Date(run.scheduledFor),
+      },
+      occurrenceCount: run.occurrenceCount,
+    });
+  } catch {
+    return null;
+  }
+}
+
+// One statement for the batch. The keys go in sorted, so that two batches never wait for each other in a circle.
+const INSERT = `
+with planned as materialized (
+  select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($1::jsonb) as p(
+    definition_id bigint, job text, queue text, priority integer, max_attempts integer, payload jsonb, key text,
+    scheduled_for timestamptz, run_at timestamptz, start_by timestamptz, interval_start timestamptz,
+    occurrence_count integer, skip_reason text)
+), keyed as (
+  insert into tock.job_keys (idempotency_key, run_id) select key, id from planned order by key
+  on conflict do nothing
+  returning run_id
+), queued as (
+  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, idempotency_key,
+    scheduled_for, run_at, start_by, interval_start, occurrence_count, trigger, status)
+  select id, definition_id, job, queue, priority, max_attempts, payload, key,
+    scheduled_for, run_at, start_by, interval_start, occurrence_count, 'cron', 'queued'
+  from planned join keyed on keyed.run_id = planned.id where skip_reason is null
+  returning id
+), skipped as (
+  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, idempotency_key,
+    scheduled_for, run_at, interval_start, occurrence_count, trigger, status, finished_at, skip_reason)
+  select id, definition_id, job, queue, priority, max_attempts, payload, key,
+    scheduled_for, run_at, interval_start, occurrence_count, 'cron', 'skipped', tock.now(), skip_reason
+  from planned join keyed on keyed.run_id = planned.id where skip_reason is not null
+  returning id
+)
+select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips`;
+
+/** Inserts rows under their keys; what has its key already is left out. Returns how many went in. */
+export async function insertRows(
+  session: Session,
+  rows: readonly NewRow[],
+): Promise<{ runs: number; skips: number }> {
+  const [made] = await session.run<{ runs: number; skips: number }>(INSERT, [JSON.stringify(rows)]);
+  return made ?? { runs: 0, skips: 0 };
+}
