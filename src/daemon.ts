@@ -10,6 +10,7 @@ import { reap } from './engine/reap.js';
 import { register } from './engine/register.js';
 import { openWorker, type Tally } from './engine/worker.js';
 import { isConnectionFailure } from './store/database-errors.js';
+import { readNextDue } from './store/next-due.js';
 
 export interface StartOptions {
   /** Most runs at once. Default 10. */
@@ -31,21 +32,6 @@ const REAP_EVERY_MS = 5000;
 const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
 const LONGEST_PAUSE_MS = 15_000;
-
-/** Milliseconds until the next occurrence, and until the next run is due; null: none is planned. */
-const NEXT_DUE = `
-with recursive priorities as (
-  (select priority from tock.job_runs_live order by priority limit 1)
-  union all
-  select (select n.priority from tock.job_runs_live n where n.priority > p.priority order by n.priority limit 1)
-  from priorities p where p.priority is not null
-)
-select
-  (extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null
-    and broken_at is null and vanished_at is null) - tock.now()) * 1000)::float8 as occurrence_ms,
-  (extract(epoch from (select min(f.run_at) from priorities p cross join lateral (
-    select r.run_at from tock.job_runs_live r where r.priority = p.priority and r.status in ('queued', 'failed')
-    order by r.run_at, r.id limit 1) f) - tock.now()) * 1000)::float8 as run_ms`;
 
 /** Starts the daemon. It goes on through a lost database: it says so once, and again when it is back. */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
@@ -87,13 +73,11 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     }
     if (performance.now() >= materializeDueAt) await materialize(engine);
     await worker.claim();
-    const [due] = await engine.database.run<{ occurrence_ms: number | null; run_ms: number | null }>(
-      NEXT_DUE,
-    );
-    const occurrenceMs = Math.min(due?.occurrence_ms ?? pollMs, pollMs);
+    const due = await readNextDue(engine.database);
+    const occurrenceMs = Math.min(due.occurrenceMs ?? pollMs, pollMs);
     materializeDueAt = performance.now() + occurrenceMs;
     // A due run that was not claimed waits for room, and room makes itself known.
-    const runMs = due?.run_ms ?? pollMs;
+    const runMs = due.runMs ?? pollMs;
     return Math.min(occurrenceMs, runMs > 0 ? runMs : pollMs, pollMs);
   };
 

@@ -5,6 +5,7 @@ import { scheduleOfColumns } from '../model/definition.js';
 import { type Plan, planOccurrences } from '../model/policies.js';
 import { compileSchedule } from '../model/schedule/compile.js';
 import type { Session } from '../store/database.js';
+import { STORED_COLUMNS } from '../store/definition-columns.js';
 import type { Engine } from './engine.js';
 import { type DueDefinition, insertRows, iso, rowsOf } from './occurrence-rows.js';
 
@@ -50,9 +51,7 @@ export async function materializeBeforeEdit(
 }
 
 const LOCK_DUE = `
-select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, timezone, dst, start_at, end_at, exclude, overlap, catchup,
-  catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, queue, priority, max_attempts,
-  (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+select id, ${STORED_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
 from tock.job_definitions
 where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
   and ($2::bigint[] is null or id = any($2))

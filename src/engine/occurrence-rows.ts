@@ -1,34 +1,14 @@
 // Room: engine. The rows that occurrences become: runs and skips, each under its key.
 // In: a due definition and its plan. Out: one insert for a whole batch.
+import type { StoredColumns } from '../model/definition.js';
 import type { Occurrence } from '../model/job.js';
-import type { CatchupPolicy, OverlapPolicy, Plan, PlannedRun } from '../model/policies.js';
+import type { Plan, PlannedRun } from '../model/policies.js';
 import type { Session } from '../store/database.js';
 import type { Engine } from './engine.js';
 
 /** A definition as materialization reads it. Durations and the cursor in milliseconds. */
-export interface DueDefinition {
+export interface DueDefinition extends StoredColumns {
   readonly id: string;
-  readonly name: string;
-  readonly job: string;
-  readonly payload: unknown;
-  readonly cron: string | null;
-  readonly every_ms: number | null;
-  readonly phase_ms: number;
-  readonly at: Date | null;
-  readonly timezone: string;
-  readonly dst: string;
-  readonly start_at: Date | null;
-  readonly end_at: Date | null;
-  readonly exclude: unknown;
-  readonly overlap: OverlapPolicy;
-  readonly catchup: CatchupPolicy;
-  readonly catchup_window_ms: number | null;
-  readonly start_deadline_ms: number | null;
-  readonly jitter_ms: number;
-  readonly remaining_count: number | null;
-  readonly queue: string;
-  readonly priority: number;
-  readonly max_attempts: number;
   readonly cursor_ms: number;
 }
 

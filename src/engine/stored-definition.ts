@@ -1,25 +1,21 @@
 // Room: engine. A stored definition under its lock, and what an edit, a pause or a removal leaves on record.
 // In: a name, inside a transaction. Out: the row; the span of occurrences that will give no run, as one skipped row.
-import { type DefinitionColumns, fingerprintOf, scheduleOfColumns } from '../model/definition.js';
+import { fingerprintOf, type StoredColumns, scheduleOfColumns } from '../model/definition.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { MOST_COUNTED } from '../model/policies.js';
 import { type CompiledSchedule, compileSchedule } from '../model/schedule/compile.js';
 import type { SkipReason } from '../model/states.js';
 import type { Session } from '../store/database.js';
+import { STORED_COLUMNS } from '../store/definition-columns.js';
 import { type DefinitionRecord, listDefinitions } from '../store/reads.js';
 
-type Instants = 'at' | 'start_at' | 'end_at';
-
 /** A row of job_definitions, with what an edit has to know of it. */
-export interface StoredDefinition extends Omit<DefinitionColumns, Instants> {
+export interface StoredDefinition extends StoredColumns {
   readonly id: string;
   readonly origin: 'code' | 'runtime';
   readonly version: number;
   readonly fingerprint: string | null;
-  readonly at: Date | null;
-  readonly start_at: Date | null;
-  readonly end_at: Date | null;
   /** Epoch milliseconds. */
   readonly cursor_ms: number;
   readonly is_vanished: boolean;
@@ -28,10 +24,8 @@ export interface StoredDefinition extends Omit<DefinitionColumns, Instants> {
 }
 
 const READ = `
-select id, origin, version, fingerprint, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, timezone, dst, start_at, end_at,
-  exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, queue, priority,
-  max_attempts, (extract(epoch from cursor) * 1000)::float8 as cursor_ms, vanished_at is not null as is_vanished,
-  paused_at is not null as is_paused, broken_at is not null as is_broken
+select id, origin, version, fingerprint, ${STORED_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
+  vanished_at is not null as is_vanished, paused_at is not null as is_paused, broken_at is not null as is_broken
 from tock.job_definitions where name = $1`;
 
 /** Reads a definition; null when there is none of the name. Takes no lock. */

@@ -36,6 +36,13 @@ export interface DefinitionColumns {
   readonly max_attempts: number;
 }
 
+type Instants = 'at' | 'start_at' | 'end_at';
+
+/** The same columns as the database gives them back: instants as Dates. */
+export type StoredColumns = Omit<DefinitionColumns, Instants> & {
+  readonly [Column in Instants]: Date | null;
+};
+
 export interface DescribedDefinition {
   readonly columns: DefinitionColumns;
   readonly fingerprint: string;

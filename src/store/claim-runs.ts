@@ -30,17 +30,20 @@ const CLAIMED = `r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload, r.
   ${EPOCH_MS('r.interval_start')} as interval_start, coalesce(r.fence = 1 and r.start_by < tock.now(), false) as is_late,
   case when r.definition_id is not null then (select d.name from tock.job_definitions d where d.id = r.definition_id) end as definition`;
 
-// The distinct priorities are walked by a loose index scan (there are few), and under each one the due runs, so
-// that a million future runs of a higher priority are not walked over. MATERIALIZED, because the planner may
-// otherwise run the locking part more than once and lock more rows than LIMIT says.
-// Source of the loose scan: the PostgreSQL wiki, "Loose indexscan".
-const CLAIM = `
-with recursive priorities as (
+// The distinct priorities by a loose index scan: there are few of them, whatever the number of runs.
+// Source: the PostgreSQL wiki, "Loose indexscan".
+export const PRIORITIES = `recursive priorities as (
   (select priority from tock.job_runs_live order by priority limit 1)
   union all
   select (select n.priority from tock.job_runs_live n where n.priority > p.priority order by n.priority limit 1)
   from priorities p where p.priority is not null
-), due as materialized (
+)`;
+
+// Under each priority the due runs are walked, so
+// that a million future runs of a higher priority are not walked over. MATERIALIZED, because the planner may
+// otherwise run the locking part more than once and lock more rows than LIMIT says.
+const CLAIM = `
+with ${PRIORITIES}, due as materialized (
   select d.id from priorities p cross join lateral (
     select r.id from tock.job_runs_live r
     where r.priority = p.priority and r.run_at <= tock.now() and r.status in (${statuses('claim')})

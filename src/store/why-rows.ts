@@ -1,25 +1,14 @@
 // Room: store. What the ledger holds about the occurrences of one definition: what `tock why` is told from.
 // In: a definition's name, or its id and a span of time. Out: rows. Reads only.
+import type { StoredColumns } from '../model/definition.js';
 import type { Session } from './database.js';
+import { STORED_COLUMNS } from './definition-columns.js';
 
 /** A definition with all that its schedule is made of, and when it was last seen to. Cursor and now in ms. */
-export interface WhyDefinition {
+export interface WhyDefinition extends StoredColumns {
   readonly id: string;
-  readonly name: string;
-  readonly job: string;
   readonly origin: string;
-  readonly cron: string | null;
-  readonly every_ms: number | null;
-  readonly phase_ms: number;
-  readonly at: Date | null;
-  readonly timezone: string;
-  readonly dst: string;
-  readonly start_at: Date | null;
-  readonly end_at: Date | null;
-  readonly exclude: unknown;
-  readonly catchup: string;
   readonly version: number;
-  readonly remaining_count: number | null;
   readonly cursor: Date;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -34,8 +23,7 @@ export interface WhyDefinition {
 }
 
 const DEFINITION = `
-select d.id::text, d.name, d.job, d.origin, d.cron, d.every_ms::float8, d.phase_ms::float8, d.at, d.timezone, d.dst, d.start_at, d.end_at,
-  d.exclude, d.catchup, d.version, d.remaining_count, d.cursor, d.created_at, d.updated_at, d.paused_at, d.pause_reason,
+select d.id::text, ${STORED_COLUMNS}, d.origin, d.version, d.cursor, d.created_at, d.updated_at, d.paused_at, d.pause_reason,
   d.broken_at, d.broken_reason, d.vanished_at, tock.now() as now,
   greatest((select max(r.seen_at) from tock.registrations r where r.is_current), (select max(w.seen_at) from tock.workers w)) as seen_at
 from tock.job_definitions d where d.name = $1`;
