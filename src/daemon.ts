@@ -29,6 +29,7 @@ export interface Daemon {
 }
 
 const REAP_EVERY_MS = 5000;
+const FIRST_HURRY_MS = 5;
 const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
 const LONGEST_PAUSE_MS = 15_000;
@@ -44,6 +45,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   let registerDue = false;
   let reapDueAt = 0;
   let materializeDueAt = 0;
+  let hurryMs = FIRST_HURRY_MS;
 
   const beat = cron.schedule(
     '* * * * *',
@@ -72,13 +74,14 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       reapDueAt = performance.now() + REAP_EVERY_MS;
     }
     if (performance.now() >= materializeDueAt) await materialize(engine);
-    await worker.claim();
-    const due = await readNextDue(engine.database);
+    const claimed = await worker.claim();
+    const due = await readNextDue(engine.database, options.queues ?? null);
     const occurrenceMs = Math.min(due.occurrenceMs ?? pollMs, pollMs);
     materializeDueAt = performance.now() + occurrenceMs;
-    // A due run that was not claimed waits for room, and room makes itself known.
-    const runMs = due.runMs ?? pollMs;
-    return Math.min(occurrenceMs, runMs > 0 ? runMs : pollMs, pollMs);
+    // Due, and not claimed though there was room: another claim had it in hand. Looked at again, less and less often.
+    hurryMs = claimed > 0 || !due.isOverdue ? FIRST_HURRY_MS : Math.min(hurryMs * 2, pollMs);
+    const againMs = due.isOverdue && worker.room > 0 ? hurryMs : pollMs;
+    return Math.min(occurrenceMs, due.runMs ?? pollMs, againMs, pollMs);
   };
 
   const live = async () => {

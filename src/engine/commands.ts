@@ -7,6 +7,7 @@ import { checkMaxAttempts } from '../model/retry.js';
 import { isFinished, TRANSITIONS } from '../model/states.js';
 import { cancelRun, retryRun } from '../store/operator-moves.js';
 import { getRun, type RunRecord } from '../store/reads.js';
+import { settle } from './aftermath.js';
 import type { Engine } from './engine.js';
 import { openWorker } from './worker.js';
 
@@ -53,7 +54,9 @@ export async function cancel(
 ): Promise<RunRecord> {
   const before = await findRun(engine, id);
   const reason = options.reason?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
-  if (await cancelRun(engine.database, before.id, reason)) return await findRun(engine, id);
+  const { result, freed, told } = await cancelRun(engine.database, before.id, reason);
+  await settle(engine, { freed, told, dead: [] });
+  if (result) return await findRun(engine, id);
   const now = await findRun(engine, id);
   throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);
 }

@@ -9,6 +9,7 @@ import type { Session } from '../store/database.js';
 import { isConnectionFailure } from '../store/database-errors.js';
 import { finalizeRuns, readSettled } from '../store/finalize-runs.js';
 import type { ActiveRun } from './active-run.js';
+import { settle } from './aftermath.js';
 import type { Engine } from './engine.js';
 
 /** Nothing that a handler does in a transaction is done again by us: what it did outside of it would be doubled. */
@@ -68,21 +69,22 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
 
     async transaction<T>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) {
       try {
-        const result = await database.transaction(async (session, trx) => {
-          const value = await work(trx);
+        const { value, left } = await database.transaction(async (session, trx) => {
+          const done = await work(trx);
           const outcome = {
             transition: 'succeed',
-            output: describeOutput(value),
+            output: describeOutput(done),
             error: null,
             delayMs: 0,
             skipReason: null,
           } as const;
-          const moved = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
+          const { moved, freed, told } = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
           if (!moved.has(id)) throw leaseLost(active);
-          return value;
+          return { value: done, left: { freed, told, dead: [] } };
         }, NO_RETRIES);
         active.isSettled = true;
-        return result;
+        await settle(engine, left);
+        return value;
       } catch (error) {
         if (isConnectionFailure(error)) await readBack(engine, active, workerId, error);
         throw error;

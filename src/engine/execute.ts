@@ -5,7 +5,9 @@ import type { Ending } from '../model/decide.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob, Occurrence } from '../model/job.js';
+import { jobLimit } from '../model/limits.js';
 import { findJob, parsePayload } from '../model/registry.js';
+import { windowIn } from '../model/window.js';
 import type { ActiveRun } from './active-run.js';
 import { createContext } from './context.js';
 import { leaseLost } from './effects.js';
@@ -27,10 +29,19 @@ export async function executeRun(
 ): Promise<Ending | null> {
   const { run } = active;
   if (run.is_late) return { kind: 'late' };
+  if (run.window) {
+    const { hours, timezone, outside, now } = run.window;
+    const window = windowIn(hours, timezone);
+    if (!window.isOpen(now))
+      return { kind: 'outside', opensAt: outside === 'skip' ? null : window.opening(now) };
+  }
   let timer: NodeJS.Timeout | undefined;
   try {
     const job = findJob(engine.registry, run.job);
     const payload = await parsePayload(job, payloadOf(job, active));
+    // Enqueued in SQL, or before the job had a limit: it comes back once it has its place.
+    const limit = jobLimit(job, payload);
+    if (limit && !run.slot_keys?.includes(limit.key)) return { kind: 'unplaced', limits: [limit] };
     const context = createContext(engine, active, workerId);
     if (job.timeout !== undefined) timer = startTimeout(active, parseDuration(job.timeout));
     const abandoned = abandonAfterAbort(active, engine.settings.graceMs);

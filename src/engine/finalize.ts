@@ -3,6 +3,7 @@
 import type { ErrorEntry } from '../model/sanitize.js';
 import { isConnectionFailure, sqlState } from '../store/database-errors.js';
 import { type Finalization, finalizeRuns, readSettled } from '../store/finalize-runs.js';
+import { settle } from './aftermath.js';
 import type { Engine } from './engine.js';
 
 const MOST_IN_A_BATCH = 500;
@@ -54,11 +55,20 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
     for (const { finalization, done } of batch) done(written.has(finalization.id));
   };
 
+  /** Writes a batch, and does what follows from it. Returns the ids that moved. */
+  const finalizeBatch = async (batch: readonly Finalization[]): Promise<Set<string>> => {
+    const { moved, freed, told } = await finalizeRuns(engine.database, batch, workerId);
+    const dead = batch.filter(each => each.outcome.transition === 'exhaust' && moved.has(each.id));
+    if (freed.length > 0 || told || dead.length > 0)
+      await settle(engine, { freed, told, dead: dead.map(each => each.id) });
+    return new Set(moved);
+  };
+
   const write = async (batch: readonly Finalization[]): Promise<Set<string>> => {
     let mayBeWritten = false;
     for (let pause = 50; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        const moved = await finalizeRuns(engine.database, batch, workerId);
+        const moved = await finalizeBatch(batch);
         if (mayBeWritten && moved.size < batch.length) {
           for (const id of await readSettled(engine.database, batch, workerId)) moved.add(id);
         }
@@ -102,7 +112,7 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
       output: null,
       error: outcome.error && { ...UNSTORABLE, attempt: outcome.error.attempt },
     };
-    return await finalizeRuns(engine.database, [{ ...first, outcome: constant }], workerId);
+    return await finalizeBatch([{ ...first, outcome: constant }]);
   };
 
   return {

@@ -4,9 +4,12 @@
 import { scheduleOfColumns } from '../model/definition.js';
 import { type Plan, planOccurrences } from '../model/policies.js';
 import { compileSchedule } from '../model/schedule/compile.js';
+import { windowIn } from '../model/window.js';
 import type { Session } from '../store/database.js';
 import { STORED_COLUMNS } from '../store/definition-columns.js';
+import { displaceRuns } from '../store/displace-runs.js';
 import type { Engine } from './engine.js';
+import { followUp } from './follow-up.js';
 import { type DueDefinition, insertRows, iso, rowsOf } from './occurrence-rows.js';
 
 const BATCH = 500;
@@ -26,15 +29,19 @@ export interface MaterializeResult {
  */
 export async function materialize(engine: Engine): Promise<MaterializeResult> {
   let total: MaterializeResult = { definitions: 0, runs: 0, skips: 0, broken: [] };
+  let told = false;
   for (;;) {
     const batch = await engine.database.transaction(session => materializeBatch(session, engine, null));
+    told ||= batch.told;
     total = {
       definitions: total.definitions + batch.definitions,
       runs: total.runs + batch.runs,
       skips: total.skips + batch.skips,
       broken: [...total.broken, ...batch.broken],
     };
-    if (batch.definitions === 0) return total;
+    if (batch.definitions > 0) continue;
+    if (told) await followUp(engine);
+    return total;
   }
 }
 
@@ -62,18 +69,20 @@ for update skip locked`;
 // The clock is read after the locks are held: a moment that no other tick's cursor is past.
 const READ_CLOCK = `
 select (extract(epoch from tock.now()) * 1000)::float8 as now,
-  array(select distinct r.definition_id::text from tock.job_runs_live r where r.definition_id = any($1::bigint[])) as busy`;
+  (select coalesce(jsonb_object_agg(b.definition_id, b.count), '{}') from (
+    select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any($1::bigint[]) group by 1) b) as live`;
 
 async function materializeBatch(
   session: Session,
   engine: Engine,
   ids: readonly string[] | null,
-): Promise<MaterializeResult> {
+): Promise<MaterializeResult & { readonly told: boolean }> {
   const due = await session.run<DueDefinition>(LOCK_DUE, [BATCH, ids]);
-  if (due.length === 0) return { definitions: 0, runs: 0, skips: 0, broken: [] };
-  const [clock] = await session.run<{ now: number; busy: string[] }>(READ_CLOCK, [due.map(each => each.id)]);
+  if (due.length === 0) return { definitions: 0, runs: 0, skips: 0, broken: [], told: false };
+  const [clock] = await session.run<{ now: number; live: Record<string, number> }>(READ_CLOCK, [
+    due.map(each => each.id),
+  ]);
   const now = clock?.now ?? 0;
-  const busy = new Set(clock?.busy);
 
   const plans: { definition: DueDefinition; plan: Plan }[] = [];
   const broken: { id: string; name: string; reason: string }[] = [];
@@ -81,7 +90,7 @@ async function materializeBatch(
   for (const definition of due) {
     if (planned >= MOST_ROWS) break;
     try {
-      const plan = planDefinition(definition, busy.has(definition.id), now);
+      const plan = planDefinition(definition, clock?.live[definition.id] ?? 0, now);
       plans.push({ definition, plan });
       planned += plan.runs.length;
     } catch (error) {
@@ -93,16 +102,35 @@ async function materializeBatch(
     }
   }
   const rows = plans.flatMap(({ definition, plan }) => rowsOf(engine, definition, plan));
-  const made = rows.length === 0 ? { runs: 0, skips: 0 } : await insertRows(session, rows);
+  await displace(session, plans);
+  const made = await insertRows(session, rows);
   await moveCursors(session, plans);
   await markBroken(session, engine, broken);
   return { definitions: due.length, ...made, broken: broken.map(each => each.name) };
 }
 
-function planDefinition(row: DueDefinition, hasLiveRun: boolean, now: number): Plan {
+/** Makes way for the new runs of definitions whose overlap policy says so. Sorted, and before they are there. */
+async function displace(
+  session: Session,
+  plans: readonly { readonly definition: DueDefinition; readonly plan: Plan }[],
+): Promise<void> {
+  for (const how of ['cancel', 'terminate'] as const) {
+    const ids = plans.filter(({ plan }) => plan.displaces === how).map(({ definition }) => definition.id);
+    if (ids.length > 0) await displaceRuns(session, ids, how === 'terminate');
+  }
+}
+
+function planDefinition(row: DueDefinition, liveRuns: number, now: number): Plan {
   const spec = scheduleOfColumns(row);
   if (spec === null)
-    return { runs: [], skips: [], cursor: row.cursor_ms, nextAt: null, remaining: row.remaining_count };
+    return {
+      runs: [],
+      skips: [],
+      displaces: null,
+      cursor: row.cursor_ms,
+      nextAt: null,
+      remaining: row.remaining_count,
+    };
   return planOccurrences(
     compileSchedule(spec, row.name),
     {
@@ -114,7 +142,9 @@ function planDefinition(row: DueDefinition, hasLiveRun: boolean, now: number): P
       startDeadlineMs: row.start_deadline_ms,
       jitterMs: row.jitter_ms,
       remaining: row.remaining_count,
-      hasLiveRun,
+      liveRuns,
+      window: row.active_window === null ? null : windowIn(row.active_window, row.timezone),
+      outsideWindow: row.outside_window,
     },
     now,
   );

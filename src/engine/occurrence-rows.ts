@@ -2,8 +2,10 @@
 // In: a due definition and its plan. Out: one insert for a whole batch.
 import type { StoredColumns } from '../model/definition.js';
 import type { Occurrence } from '../model/job.js';
+import { definitionKey, jobLimit, type Limit } from '../model/limits.js';
 import type { Plan, PlannedRun } from '../model/policies.js';
 import type { Session } from '../store/database.js';
+import { TOLD } from '../store/transition.js';
 import type { Engine } from './engine.js';
 
 /** A definition as materialization reads it. Durations and the cursor in milliseconds. */
@@ -27,12 +29,15 @@ export interface NewRow {
   readonly interval_start: string | null;
   readonly occurrence_count: number;
   readonly skip_reason: string | null;
+  readonly slot_keys: readonly string[] | null;
+  readonly slot_limits: readonly number[] | null;
+  readonly trigger: 'cron' | 'chain';
 }
 
 /** The rows that a plan asks for. */
 export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): NewRow[] {
   const { id, job, queue, priority, max_attempts } = definition;
-  const shared = { definition_id: id, job, queue, priority, max_attempts };
+  const shared = { definition_id: id, job, queue, priority, max_attempts, trigger: 'cron' as const };
   const runs = plan.runs.map(run => ({
     ...shared,
     payload: payloadFor(engine, definition, run),
@@ -43,9 +48,11 @@ export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): N
     interval_start: run.intervalStart === null ? null : iso(run.intervalStart),
     occurrence_count: run.occurrenceCount,
     skip_reason: null,
+    ...slotsOf(engine, definition, run.isSerial),
   }));
   const skips = plan.skips.map(skip => ({
     ...shared,
+    ...NO_SLOTS,
     payload: definition.payload,
     key: occurrenceKey(id, skip.last),
     scheduled_for: iso(skip.last),
@@ -56,6 +63,25 @@ export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): N
     skip_reason: skip.reason,
   }));
   return [...skips, ...runs];
+}
+
+const NO_SLOTS = { slot_keys: null, slot_limits: null };
+
+/**
+ * The places that a definition's run needs: its turn, where runs of the definition go one after another, and one
+ * under its job's limit. A limit by key is found out by the worker, which knows the payload as the job sees it.
+ */
+export function slotsOf(
+  engine: Engine,
+  { id, job }: Pick<DueDefinition, 'id' | 'job'>,
+  isSerial: boolean,
+): Pick<NewRow, 'slot_keys' | 'slot_limits'> {
+  const known = engine.registry.jobs.get(job);
+  const limits: Limit[] = isSerial ? [{ key: definitionKey(id), limit: 1 }] : [];
+  const limit = known && known.concurrency?.key === undefined ? jobLimit(known, null) : null;
+  if (limit) limits.push(limit);
+  if (limits.length === 0) return NO_SLOTS;
+  return { slot_keys: limits.map(each => each.key), slot_limits: limits.map(each => each.limit) };
 }
 
 /** The identity of an occurrence: the definition's id and the nominal instant, in whole seconds of UTC. */
@@ -98,33 +124,47 @@ with planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($1::jsonb) as p(
     definition_id bigint, job text, queue text, priority integer, max_attempts integer, payload jsonb, key text,
     scheduled_for timestamptz, run_at timestamptz, start_by timestamptz, interval_start timestamptz,
-    occurrence_count integer, skip_reason text)
+    occurrence_count integer, skip_reason text, slot_keys text[], slot_limits integer[], trigger text)
+), taken as (
+  -- A chained occurrence that was skipped may run after all, once what it waits for was retried.
+  update tock.job_keys k set run_id = p.id from planned p
+  where k.idempotency_key = p.key and p.trigger = 'chain' and p.skip_reason is null
+    and exists (select from tock.job_runs_finished f where f.id = k.run_id and f.status = 'skipped')
+  returning k.run_id
 ), keyed as (
   insert into tock.job_keys (idempotency_key, run_id) select key, id from planned order by key
   on conflict do nothing
   returning run_id
+), keys as (
+  select run_id from keyed union all select run_id from taken
 ), queued as (
   insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, idempotency_key,
-    scheduled_for, run_at, start_by, interval_start, occurrence_count, trigger, status)
+    scheduled_for, run_at, start_by, interval_start, occurrence_count, slot_keys, slot_limits, trigger, status)
   select id, definition_id, job, queue, priority, max_attempts, payload, key,
-    scheduled_for, run_at, start_by, interval_start, occurrence_count, 'cron', 'queued'
-  from planned join keyed on keyed.run_id = planned.id where skip_reason is null
+    scheduled_for, run_at, start_by, interval_start, occurrence_count, slot_keys, slot_limits, trigger, 'queued'
+  from planned join keys on keys.run_id = planned.id where skip_reason is null
+  order by id
   returning id
 ), skipped as (
   insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, idempotency_key,
     scheduled_for, run_at, interval_start, occurrence_count, trigger, status, finished_at, skip_reason)
   select id, definition_id, job, queue, priority, max_attempts, payload, key,
-    scheduled_for, run_at, interval_start, occurrence_count, 'cron', 'skipped', tock.now(), skip_reason
+    scheduled_for, run_at, interval_start, occurrence_count, trigger, 'skipped', tock.now(), skip_reason
   from planned join keyed on keyed.run_id = planned.id where skip_reason is not null
-  returning id
-)
-select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips`;
+  returning id, definition_id, scheduled_for, job
+), ${TOLD('skipped', `'skipped'`)}
+select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips, exists (select from told) as told`;
 
 /** Inserts rows under their keys; what has its key already is left out. Returns how many went in. */
-export async function insertRows(
-  session: Session,
-  rows: readonly NewRow[],
-): Promise<{ runs: number; skips: number }> {
-  const [made] = await session.run<{ runs: number; skips: number }>(INSERT, [JSON.stringify(rows)]);
-  return made ?? { runs: 0, skips: 0 };
+export async function insertRows(session: Session, rows: readonly NewRow[]): Promise<InsertedRows> {
+  if (rows.length === 0) return { runs: 0, skips: 0, told: false };
+  const [made] = await session.run<InsertedRows>(INSERT, [JSON.stringify(rows)]);
+  return made ?? { runs: 0, skips: 0, told: false };
+}
+
+/** How many went in, and whether the outbox has rows for what was skipped. */
+export interface InsertedRows {
+  readonly runs: number;
+  readonly skips: number;
+  readonly told: boolean;
 }

@@ -29,7 +29,7 @@ export async function pauseDefinition(
   const kept = note?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
   const record = await engine.database.transaction(async session => {
     const row = demandDefinition(await lockDefinition(session, name), name);
-    if (row.cron === null && row.every_ms === null && row.at === null)
+    if (row.cron === null && row.every_ms === null && row.at === null && row.after === null)
       throw new TockError(
         'TOCK_BAD_STATE',
         `${quote(name)} has no schedule to pause; pause its queue, or cancel its runs`,
@@ -67,7 +67,7 @@ export async function resumeDefinition(engine: Engine, name: string): Promise<Re
     const skipped = await recordSpan(session, row, now, 'paused');
     const next = row.remaining_count === 0 ? null : (workingSchedule(row)?.next(now) ?? null);
     await session.run(
-      `update tock.job_definitions set paused_at = null, pause_reason = null, cursor = greatest(cursor, $2::timestamptz), next_at = $3
+      `update tock.job_definitions set paused_at = null, pause_reason = null, resumed_at = tock.now(), cursor = greatest(cursor, $2::timestamptz), next_at = $3
        where id = $1`,
       [row.id, new Date(now).toISOString(), next === null ? null : new Date(next).toISOString()],
     );

@@ -2,8 +2,11 @@
 // so recovery needs no schedule of its own.
 // In: nothing. Out: how many are to be tried again, and how many are dead.
 import { parseDuration } from '../model/duration.js';
-import { type ReapedRuns, reapRuns } from '../store/reap-runs.js';
-import type { Engine } from './engine.js';
+import { DEFAULT_BASE, DEFAULT_MAX } from '../model/retry.js';
+import { mendLimits } from '../store/admit-runs.js';
+import { type ReapedRuns, reapRuns, type StoredBackoff } from '../store/reap-runs.js';
+import { settle } from './aftermath.js';
+import { type Engine, retryPolicyOf } from './engine.js';
 
 const BATCH = 500;
 
@@ -12,14 +15,22 @@ const BATCH = 500;
  * nothing. The attempt was counted at its claim, so that a run that kills its workers ends dead.
  */
 export async function reap(engine: Engine): Promise<ReapedRuns> {
-  const { base = '10s', max = '1h' } = engine.settings.retry;
-  const options = { limit: BATCH, backoffMs: parseDuration(base), maxBackoffMs: parseDuration(max) };
+  const { base = DEFAULT_BASE, max = DEFAULT_MAX } = engine.settings.retry;
+  const options = {
+    limit: BATCH,
+    backoffMs: parseDuration(base),
+    maxBackoffMs: parseDuration(max),
+    policies: backoffsOf(engine),
+  };
   const total = { failed: 0, dead: 0, cancelled: 0 };
   for (;;) {
     const batch = await reapRuns(engine.database, options);
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
+    // What a process that died in between left undone, and what follows from what was just taken back.
+    await settle(engine, { freed: batch.freed, told: batch.told || batch.has_outbox, dead: batch.dead_ids });
+    if (batch.has_limits) await mendLimits(engine.database);
     if (batch.failed + batch.dead + batch.cancelled < BATCH) break;
   }
   const count = total.failed + total.dead + total.cancelled;
@@ -30,4 +41,18 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     );
   }
   return total;
+}
+
+/** How the runs of each job wait. What a function of the job would say of an expired lease is not asked. */
+function backoffsOf(engine: Engine): StoredBackoff[] {
+  return [...engine.registry.jobs.values()].flatMap(job => {
+    if (job.retry === undefined) return [];
+    const {
+      backoff = 'exponential',
+      base = DEFAULT_BASE,
+      max = DEFAULT_MAX,
+    } = retryPolicyOf(engine, job.name);
+    const kind = typeof backoff === 'function' ? 'exponential' : backoff;
+    return [{ job: job.name, backoff: kind, base: parseDuration(base), max: parseDuration(max) }];
+  });
 }

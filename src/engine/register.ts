@@ -1,10 +1,12 @@
 // Room: engine, first of a tick. Keeps job_definitions in step with the jobs in code.
 // In: the registry. Out: which definitions are new, changed or vanished. One transaction, safe from several
 // hosts, and from an old and a new version of the code at once.
+import { circleError } from '../model/chain.js';
 import { type DescribedDefinition, scheduleOfColumns } from '../model/definition.js';
 import { compileSchedule } from '../model/schedule/compile.js';
 import type { Session } from '../store/database.js';
 import { supersedeRuns } from '../store/operator-moves.js';
+import { linkChains, readCircle } from './chain-links.js';
 import type { Engine } from './engine.js';
 import { materializeBeforeEdit } from './materialize.js';
 import { lockDefinition, recordSpan } from './stored-definition.js';
@@ -113,7 +115,11 @@ async function sync(session: Session, engine: Engine, definitions: readonly Desc
   const rows = [...added, ...changed].map(each =>
     registeredRow(each, Math.max(now, byName.get(each.columns.name)?.cursor_ms ?? 0)),
   );
-  if (rows.length > 0) await session.run(upsertStatement('code'), [JSON.stringify(rows)]);
+  if (rows.length > 0) {
+    await session.run(upsertStatement('code'), [JSON.stringify(rows)]);
+    await linkChains(session, [...added, ...changed]);
+    await markCircles(session, engine, [...added, ...changed]);
+  }
   if (changedIds.length > 0) await supersedeRuns(session, changedIds);
   if (vanished.length > 0) {
     await session.run(
@@ -123,6 +129,23 @@ async function sync(session: Session, engine: Engine, definitions: readonly Desc
   }
   const nameOf = (each: DescribedDefinition) => each.columns.name;
   return { added: added.map(nameOf), changed: changed.map(nameOf), vanished: vanished.map(row => row.name) };
+}
+
+/** A circle that code and schedules made at run time make together. None of it would ever run; the rest goes on. */
+async function markCircles(
+  session: Session,
+  engine: Engine,
+  written: readonly DescribedDefinition[],
+): Promise<void> {
+  for (let circle = await readCircle(session, written); circle; circle = await readCircle(session, written)) {
+    const names = circle.filter(name => written.some(each => each.columns.name === name));
+    const { message } = circleError(circle);
+    await session.run(
+      `update tock.job_definitions set broken_at = tock.now(), broken_reason = $2 where name = any($1::text[])`,
+      [names, message],
+    );
+    engine.logger.error({ event: 'definition.broken', definitions: names, reason: message }, message);
+  }
 }
 
 /** What came due in a pause under the schedule that is about to be edited; the rest is told when it ends. */
@@ -147,8 +170,9 @@ export function registeredRow({ columns, fingerprint }: DescribedDefinition, cur
 }
 
 /** The columns that a registration, or an edit at run time, writes. */
-export const COLUMNS = `name, job, payload, cron, every_ms, phase_ms, at, timezone, dst, start_at, end_at, exclude, overlap, catchup,
-  catchup_window_ms, start_deadline_ms, jitter_ms, remaining_count, queue, priority, max_attempts, fingerprint, cursor, next_at`;
+export const COLUMNS = `name, job, payload, cron, every_ms, phase_ms, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup,
+  catchup_window_ms, start_deadline_ms, jitter_ms, remaining_count, pause_on_failure_count, active_window, outside_window,
+  queue, priority, max_attempts, on_dead, fingerprint, cursor, next_at`;
 const ASSIGNMENTS = COLUMNS.split(',')
   .map(column => column.trim())
   .filter(column => column !== 'name')

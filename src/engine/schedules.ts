@@ -1,6 +1,7 @@
 // Room: engine. Definitions at run time: made, edited and removed by an operator or the app.
 // In: a schedule as it is stated, or a name. Out: the definition as it is then. Each is one transaction under the
 // definition's row lock, so that a tick, an edit and a pause come one after the other.
+import { circleError } from '../model/chain.js';
 import { checkPriority } from '../model/define-job.js';
 import { type DescribedDefinition, describeSchedule } from '../model/definition.js';
 import { TockError } from '../model/errors.js';
@@ -11,6 +12,7 @@ import { checkMaxAttempts } from '../model/retry.js';
 import type { Session } from '../store/database.js';
 import { supersedeRuns } from '../store/operator-moves.js';
 import type { DefinitionRecord } from '../store/reads.js';
+import { linkChains, readCircle, readMissing } from './chain-links.js';
 import type { Engine } from './engine.js';
 import { materializeBeforeEdit } from './materialize.js';
 import { COLUMNS, registeredRow, upsertStatement } from './register.js';
@@ -65,10 +67,14 @@ export async function upsertSchedule(
   checkVersion(ifVersion);
   const described = await describeInput(engine, input);
   const { name } = described.columns;
-  const { change, record } = await engine.database.transaction(async session => ({
-    change: await writeSchedule(session, engine, described, ifVersion),
-    record: await readRecord(session, name),
-  }));
+  const { change, record } = await engine.database.transaction(async session => {
+    await demandParents(session, described);
+    const made = await writeSchedule(session, engine, described, ifVersion);
+    if (made !== 'unchanged') await linkChains(session, [described]);
+    const circle = await readCircle(session, [described]);
+    if (circle) throw circleError(circle);
+    return { change: made, record: await readRecord(session, name) };
+  });
   if (change !== 'unchanged') {
     const { job, version } = record;
     engine.logger.info(
@@ -77,6 +83,15 @@ export async function upsertSchedule(
     );
   }
   return record;
+}
+
+async function demandParents(session: Session, { columns }: DescribedDefinition): Promise<void> {
+  const missing = columns.after === null ? [] : await readMissing(session, columns.after.definitions);
+  if (missing.length === 0) return;
+  throw new TockError(
+    'TOCK_NOT_FOUND',
+    `after names ${missing.map(quote).join(', ')}, which no definition is called (tock jobs lists them)`,
+  );
 }
 
 async function describeInput(engine: Engine, input: ScheduleInput): Promise<DescribedDefinition> {

@@ -9,6 +9,7 @@ import type { SkipReason } from '../model/states.js';
 import type { Session } from '../store/database.js';
 import { STORED_COLUMNS } from '../store/definition-columns.js';
 import { type DefinitionRecord, listDefinitions } from '../store/reads.js';
+import { TOLD } from '../store/transition.js';
 
 /** A row of job_definitions, with what an edit has to know of it. */
 export interface StoredDefinition extends StoredColumns {
@@ -117,11 +118,15 @@ function spanUpTo(row: StoredDefinition, now: number): SkippedSpan | null {
 // Without a key: the row stands for a span, and a backfill may yet make a run of each occurrence in it. The lock
 // and the cursor, which moves past the span in the same transaction, keep it from being recorded twice.
 const RECORD = `
-insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at,
+with skipped as (
+  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at,
   interval_start, occurrence_count, trigger, status, finished_at, skip_reason)
 select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload, $3::timestamptz, $3, $2::timestamptz,
   $4::integer, 'cron', 'skipped', tock.now(), $5::text
-from tock.job_definitions d where d.id = $1`;
+  from tock.job_definitions d where d.id = $1
+  returning id, definition_id, scheduled_for, job
+), ${TOLD('skipped', `'skipped'`)}
+select id from skipped`;
 
 /**
  * Records the occurrences after the cursor, up to `now`, as one skipped row. The caller holds the lock, and moves

@@ -8,7 +8,8 @@ import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
 import { formatDuration } from '../model/duration.js';
 import type { TransitionName } from '../model/states.js';
 import { TRANSITIONS } from '../model/states.js';
-import { type ClaimedRun, claimRun, claimRuns } from '../store/claim-runs.js';
+import { claimLimitedRuns } from '../store/admit-runs.js';
+import { type Claim, type ClaimedRun, claimFreeRun, claimFreeRuns } from '../store/claim-runs.js';
 import { type ActiveRun, activeRun } from './active-run.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
@@ -23,9 +24,9 @@ export interface WorkerOptions {
   readonly queues?: readonly string[] | undefined;
 }
 
-/** How many attempts ended how. `lost` are those whose lease had expired before the outcome could be written. */
+/** How many attempts ended how. `deferred` were claimed outside their window, or without a place under a limit. `lost` are those whose lease had expired before the outcome could be written. */
 export type Tally = Record<
-  'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'released' | 'lost',
+  'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'deferred' | 'released' | 'lost',
   number
 >;
 
@@ -34,6 +35,8 @@ export interface Worker {
   readonly tally: Readonly<Tally>;
   /** How many runs it holds. */
   readonly running: number;
+  /** How many more it could take. */
+  readonly room: number;
   /** Makes the worker known in `workers`. */
   announce(): Promise<void>;
   /** Claims as many due runs as there is room for and begins to execute them. Returns how many. */
@@ -55,6 +58,8 @@ export interface Worker {
 }
 
 const DEFAULT_CONCURRENCY = 10;
+/** How often one claim looks again, when what it found had no place under a limit. */
+const MOST_PASSES = 20;
 const BE_SEEN = 'update tock.workers set seen_at = tock.now() where id = $1 returning id';
 const ANNOUNCE = 'insert into tock.workers (id, kind, host, pid, capacity) values ($1, $2, $3, $4, $5)';
 
@@ -75,6 +80,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     dead: 0,
     cancelled: 0,
     skipped: 0,
+    deferred: 0,
     released: 0,
     lost: 0,
   };
@@ -123,6 +129,18 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     void live(each);
   };
 
+  /** Begins what was claimed, and what is admitted of the rest. Returns how many. */
+  const beginClaim = async ({ runs, limited }: Claim, claimedAt: number): Promise<number> => {
+    // Before the handlers begin: should one kill the process, the reaper can name the host.
+    if (runs.length + limited.length > 0) await announce();
+    for (const run of runs) begin(run, claimedAt);
+    const admittedAt = performance.now();
+    const admitted = await claimLimitedRuns(database, limited, { workerId: id, leaseMs: settings.leaseMs });
+    for (const run of admitted) begin(run, admittedAt);
+    if (isStopping) abortAll(active);
+    return runs.length + admitted.length;
+  };
+
   const live = async (each: ActiveRun) => {
     const startedAt = performance.now();
     const ending = await executeRun(engine, each, id);
@@ -152,30 +170,31 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get running() {
       return active.size;
     },
-    async claim() {
+    get room() {
       // What waits to be written counts against memory, though not against the capacity.
-      const room = Math.min(capacity - executing, capacity + 1000 - active.size);
-      if (isStopping || room <= 0) return 0;
-      const claimedAt = performance.now();
-      const runs = await claimRuns(database, {
-        limit: room,
-        workerId: id,
-        leaseMs: settings.leaseMs,
-        queues: options.queues ?? null,
-      });
-      // Before the handlers begin: should one kill the process, the reaper can name the host.
-      if (runs.length > 0) await announce();
-      for (const run of runs) begin(run, claimedAt);
-      if (isStopping) abortAll(active);
-      return runs.length;
+      return isStopping ? 0 : Math.max(0, Math.min(capacity - executing, capacity + 1000 - active.size));
+    },
+    async claim() {
+      let total = 0;
+      for (let pass = 0; pass < MOST_PASSES && worker.room > 0; pass++) {
+        const claimedAt = performance.now();
+        const claim = await claimFreeRuns(database, {
+          limit: worker.room,
+          workerId: id,
+          leaseMs: settings.leaseMs,
+          queues: options.queues ?? null,
+        });
+        total += await beginClaim(claim, claimedAt);
+        // What had no place was put aside, or its queue is closed now: there may be others behind it.
+        if (claim.limited.length === 0) break;
+      }
+      return total;
     },
     async claimOne(runId) {
       if (isStopping) return false;
       const claimedAt = performance.now();
-      const run = await claimRun(database, runId, id, settings.leaseMs);
-      if (run) await announce();
-      if (run) begin(run, claimedAt);
-      return run !== null;
+      const claim = await claimFreeRun(database, runId, { workerId: id, leaseMs: settings.leaseMs });
+      return (await beginClaim(claim, claimedAt)) > 0;
     },
     async change(ms) {
       if (hasChanged) {
@@ -247,6 +266,7 @@ const LEVELS: Readonly<Record<keyof Tally, 'debug' | 'info' | 'warn' | 'error'>>
   dead: 'error',
   cancelled: 'warn',
   skipped: 'warn',
+  deferred: 'debug',
   released: 'info',
   lost: 'error',
 };
@@ -277,5 +297,6 @@ function report(
 }
 
 function wordFor(transition: TransitionName): keyof Tally {
-  return transition === 'release' ? 'released' : (TRANSITIONS[transition].to as keyof Tally);
+  if (transition === 'release') return 'released';
+  return transition === 'defer' ? 'deferred' : (TRANSITIONS[transition].to as keyof Tally);
 }

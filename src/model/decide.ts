@@ -3,6 +3,7 @@
 import { parseDuration } from './duration.js';
 import { isSteering, type RetryLater, TockError } from './errors.js';
 import type { Json, RetryPolicy } from './job.js';
+import type { Limit } from './limits.js';
 import { backoffMs } from './retry.js';
 import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
 import type { SkipReason, TransitionName } from './states.js';
@@ -15,19 +16,31 @@ export type Ending =
   | { readonly kind: 'cancelled' }
   /** The worker drains and the handler has stopped, or was given up on. */
   | { readonly kind: 'drained' }
-  | { readonly kind: 'late' };
+  | { readonly kind: 'late' }
+  /** Claimed outside its window: to wait until then (epoch milliseconds), or to be skipped where that is null. */
+  | { readonly kind: 'outside'; readonly opensAt: number | null }
+  /** Claimed without a place under its job's limits, which it is to have first. */
+  | { readonly kind: 'unplaced'; readonly limits: readonly Limit[] };
+
+/** What a deferred run waits for: a time in epoch milliseconds, or places under limits. */
+export interface Deferral {
+  readonly runAt: number | null;
+  readonly limits: readonly Limit[];
+}
 
 /** What becomes of the run. `transition` is a move of states.ts made by the holder of the lease. */
 export interface Outcome {
   readonly transition: Extract<
     TransitionName,
-    'succeed' | 'fail' | 'exhaust' | 'release' | 'withdraw' | 'expire'
+    'succeed' | 'fail' | 'exhaust' | 'release' | 'defer' | 'withdraw' | 'expire'
   >;
   readonly output: Json | null;
   readonly error: ErrorEntry | null;
   /** Wait before the next attempt; only for `fail`. */
   readonly delayMs: number;
   readonly skipReason: SkipReason | null;
+  /** Only for `defer`. */
+  readonly deferral?: Deferral;
 }
 
 /**
@@ -51,6 +64,12 @@ export function decideOutcome(
       return { ...NOTHING, transition: 'release' };
     case 'late':
       return { ...NOTHING, transition: 'expire', skipReason: 'deadline' };
+    case 'outside':
+      return ending.opensAt === null
+        ? { ...NOTHING, transition: 'expire', skipReason: 'window' }
+        : { ...NOTHING, transition: 'defer', deferral: { runAt: ending.opensAt, limits: [] } };
+    case 'unplaced':
+      return { ...NOTHING, transition: 'defer', deferral: { runAt: null, limits: ending.limits } };
     case 'threw':
       return decideFailure(ending.error, run, policy, random);
   }

@@ -5,6 +5,7 @@ import { describeDefinition } from './definition.js';
 import { parseDuration } from './duration.js';
 import { TockError } from './errors.js';
 import type { Job, JobOptions } from './job.js';
+import { checkConcurrencyLimit } from './limits.js';
 import { checkName, quote } from './names.js';
 import { checkRetryPolicy } from './retry.js';
 
@@ -29,6 +30,8 @@ export function defineJob<const Schema extends StandardSchemaV1 = StandardSchema
       throw bad('timeout must be longer than 0');
     if (options.queue !== undefined) checkName(options.queue, 'queue');
     checkPriority(options.priority);
+    checkConcurrencyLimit(options.concurrency);
+    checkOnDead(options.name, options.onDead);
     const job: Job<Schema, Output> = Object.freeze({ ...options, kind: 'tock.job', file });
     describeDefinition(job);
     return job;
@@ -65,6 +68,13 @@ function checkSchema(
 export function checkPriority(priority: number | undefined): void {
   if (priority === undefined || (Number.isInteger(priority) && Math.abs(priority) <= 2_147_483_647)) return;
   throw bad(`priority ${quote(priority)} is not a whole number of 32 bits; lower goes first`);
+}
+
+function checkOnDead(name: string, onDead: string | { readonly name: string } | undefined): void {
+  if (onDead === undefined) return;
+  const target = checkName(typeof onDead === 'object' ? onDead?.name : onDead, 'job');
+  if (target === name)
+    throw bad(`onDead of job ${name} is the job itself; name another, or raise retry.maxAttempts`);
 }
 
 function where(file: string | null, options: unknown): string {

@@ -1,6 +1,7 @@
 // Room: model. A definition as a row: what a job's code says, turned into the columns of job_definitions.
 // In: a job. Out: the columns, and a fingerprint that is equal where nothing changed.
 import { createHash } from 'node:crypto';
+import { type Chain, readAfter } from './chain.js';
 import { parseDuration } from './duration.js';
 import { TockError } from './errors.js';
 import type { AnyJob, JobSchedule, Json } from './job.js';
@@ -10,6 +11,8 @@ import { CATCHUP_POLICIES, type CatchupPolicy, OVERLAP_POLICIES, type OverlapPol
 import { DEFAULT_MAX_ATTEMPTS } from './retry.js';
 import { compileSchedule } from './schedule/compile.js';
 import type { Dst, ScheduleSpec } from './schedule/spec.js';
+import { findZone } from './schedule/zone.js';
+import { checkWindow, OUTSIDE_WINDOW, type OutsideWindow } from './window.js';
 
 /** The columns of `job_definitions` that code decides. Times as ISO text, durations in milliseconds. */
 export interface DefinitionColumns {
@@ -20,20 +23,25 @@ export interface DefinitionColumns {
   readonly every_ms: number | null;
   readonly phase_ms: number;
   readonly at: string | null;
+  readonly after: Chain | null;
   readonly timezone: string;
   readonly dst: Dst;
   readonly start_at: string | null;
   readonly end_at: string | null;
   readonly exclude: Json;
+  readonly active_window: string | null;
+  readonly outside_window: OutsideWindow;
   readonly overlap: OverlapPolicy;
   readonly catchup: CatchupPolicy;
   readonly catchup_window_ms: number | null;
   readonly start_deadline_ms: number | null;
   readonly jitter_ms: number;
   readonly remaining_count: number | null;
+  readonly pause_on_failure_count: number | null;
   readonly queue: string;
   readonly priority: number;
   readonly max_attempts: number;
+  readonly on_dead: string | null;
 }
 
 type Instants = 'at' | 'start_at' | 'end_at';
@@ -66,6 +74,7 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
     queue: job.queue ?? 'default',
     priority: job.priority ?? 0,
     maxAttempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
+    onDead: job.onDead === undefined ? null : typeof job.onDead === 'string' ? job.onDead : job.onDead.name,
   });
 }
 
@@ -78,12 +87,16 @@ export interface StatedDefinition {
   readonly queue: string;
   readonly priority: number;
   readonly maxAttempts: number;
+  /** Name of the job that is enqueued for each dead run; only of the definition that has its job's name. */
+  readonly onDead?: string | null;
 }
 
 /** Turns a stated definition into columns. @throws TockError when the schedule or a policy makes no sense */
 export function describeSchedule(stated: StatedDefinition): DescribedDefinition {
   const { schedule } = stated;
-  if (schedule !== undefined) compileSchedule(schedule, stated.name);
+  const after = schedule?.after === undefined ? null : readAfter(schedule.after, stated.name);
+  if (after) refuseTiming(schedule ?? {});
+  else if (schedule !== undefined) compileSchedule(schedule, stated.name);
   const catchup = oneOf(CATCHUP_POLICIES, schedule?.catchup ?? 'latest', 'catchup');
   const columns: DefinitionColumns = {
     name: stated.name,
@@ -93,21 +106,27 @@ export function describeSchedule(stated: StatedDefinition): DescribedDefinition 
     every_ms: duration(schedule?.every, 'every'),
     phase_ms: duration(schedule?.phase, 'phase') ?? 0,
     at: instant(schedule?.at),
+    after,
     timezone: schedule?.timezone ?? 'UTC',
     dst: schedule?.dst ?? 'once',
     start_at: instant(schedule?.startAt),
     end_at: instant(schedule?.endAt),
     exclude: schedule?.exclude ?? [],
-    overlap: oneOf(OVERLAP_POLICIES, schedule?.overlap ?? 'skip', 'overlap'),
+    active_window: schedule?.window === undefined ? null : checkWindow(schedule.window),
+    outside_window: oneOf(OUTSIDE_WINDOW, schedule?.outsideWindow ?? 'defer', 'outsideWindow'),
+    // What a chain waits for is spaced by its own policy; its follower would lose what it leaves out.
+    overlap: oneOf(OVERLAP_POLICIES, schedule?.overlap ?? (after ? 'buffer_all' : 'skip'), 'overlap'),
     catchup,
     catchup_window_ms:
       duration(schedule?.catchupWindow, 'catchupWindow') ?? (catchup === 'all' ? DAY_MS : null),
     start_deadline_ms: duration(schedule?.startDeadline, 'startDeadline'),
     jitter_ms: duration(schedule?.jitter, 'jitter') ?? 0,
-    remaining_count: remaining(schedule?.remaining),
+    remaining_count: count(schedule?.remaining, 0, 'remaining'),
+    pause_on_failure_count: count(schedule?.pauseOnFailure, 1, 'pauseOnFailure'),
     queue: stated.queue,
     priority: stated.priority,
     max_attempts: stated.maxAttempts,
+    on_dead: stated.onDead ?? null,
   };
   return { columns, fingerprint: fingerprintOf(columns) };
 }
@@ -160,12 +179,37 @@ function instant(value: Date | string | undefined): string | null {
   return value === undefined ? null : new Date(value).toISOString();
 }
 
-function remaining(count: number | undefined): number | null {
-  if (count === undefined) return null;
-  if (Number.isInteger(count) && count >= 0 && count <= 2_147_483_647) return count;
+function count(value: number | undefined, least: number, what: string): number | null {
+  if (value === undefined) return null;
+  if (Number.isInteger(value) && value >= least && value <= 2_147_483_647) return value;
   throw new TockError(
     'TOCK_BAD_SCHEDULE',
-    `remaining ${quote(count)} is not a whole number from 0 to 2147483647`,
+    `${what} ${quote(value)} is not a whole number from ${least} to 2147483647`,
+  );
+}
+
+/** What decides when a schedule has occurrences; one that runs after others has theirs. */
+const TIMING = [
+  'cron',
+  'every',
+  'phase',
+  'at',
+  'dst',
+  'startAt',
+  'endAt',
+  'exclude',
+  'catchup',
+  'catchupWindow',
+  'jitter',
+] as const;
+
+function refuseTiming(schedule: Omit<JobSchedule, 'payload'>): void {
+  const given = TIMING.filter(option => schedule[option] !== undefined);
+  findZone(schedule.timezone ?? 'UTC');
+  if (given.length === 0) return;
+  throw new TockError(
+    'TOCK_BAD_SCHEDULE',
+    `a schedule has after and ${given.join(', ')}; what runs after others has their occurrences: leave ${given.length === 1 ? 'it' : 'them'} out, or after`,
   );
 }
 

@@ -2,11 +2,13 @@
 // In: a job as its author states it. Out: the same, checked and frozen, with every default filled in.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Kysely, Transaction } from 'kysely';
+import type { After } from './chain.js';
 import type { Duration } from './duration.js';
 import type { Logger } from './logger.js';
 import type { CatchupPolicy, OverlapPolicy } from './policies.js';
 import type { ScheduleSpec } from './schedule/spec.js';
 import type { Trigger } from './states.js';
+import type { OutsideWindow } from './window.js';
 
 /** A value that JSON can hold, which is what payloads and outputs are stored as. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -87,6 +89,18 @@ export interface JobContext {
 export interface EnqueueOptions {
   /** Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
   readonly key?: string;
+  /** `ever` (default): the key is used up for good. `live`: it is free again when its run has ended. */
+  readonly unique?: 'ever' | 'live';
+  /**
+   * With `unique: 'live'`: while the run that has the key still waits for its first attempt, bring it to the latest
+   * state: its payload, time and priority. One that is running already is left as it is.
+   */
+  readonly replace?: boolean;
+  /**
+   * Not before this long after the last call with this key: short for `unique: 'live'`, `replace` and `delay`. A
+   * run that is put off again and again starts at the latest ten times as long after it was first enqueued.
+   */
+  readonly debounce?: Duration;
   /** Not before this time. Default: now. */
   readonly runAt?: Date | string;
   /** Not before this long from now, by the database's clock. Excludes `runAt`. */
@@ -213,8 +227,23 @@ export interface RetryPolicy {
 
 /** A job's own schedule: when, and by which policies. See docs/schedules.md. */
 export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
-  /** While an earlier run is live: `skip` (default) leaves a skipped row, `allow_all` runs side by side. */
+  /**
+   * In place of cron, every and at: run when these definitions' runs of the same occurrence have succeeded (or failed, or
+   * finished). Other options of time are theirs.
+   */
+  readonly after?: After;
+  /**
+   * While an earlier run is live: `skip` (default) leaves a skipped row; `buffer_one` and `buffer_all` (default under
+   * `after`) wait for their turn, one or up to 1,000; `cancel_other` asks the live one to stop and starts when it
+   * has, `terminate_other` takes it away and starts at once; `allow_all` runs side by side.
+   */
   readonly overlap?: OverlapPolicy;
+  /** Local hours in which runs may start, such as `23:00-06:00`, in `timezone`. Default: all. */
+  readonly window?: string;
+  /** A run outside its window waits for the next opening (`defer`, default), or is skipped. */
+  readonly outsideWindow?: OutsideWindow;
+  /** Pauses the definition after so many dead runs in a row. Default: never. */
+  readonly pauseOnFailure?: number;
   /** Missed occurrences: `latest` (default) gives one run that knows how many it stands for, `all`, `none`. */
   readonly catchup?: CatchupPolicy;
   /** Missed occurrences older than this are left out. Default: no limit for `latest`, `1d` for `all`. */
@@ -227,6 +256,14 @@ export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
   readonly remaining?: number;
   /** The runs' payload, or a function of the occurrence. */
   readonly payload?: Payload | ((occurrence: Occurrence) => Payload);
+}
+
+/** How many runs of a job may be running at once, over all hosts. */
+export interface JobConcurrency<Payload = never> {
+  /** Places under each key: a whole number from 1. */
+  readonly limit: number;
+  /** Limits each key by itself, such as one tenant's runs. Default: all runs of the job share one key. */
+  readonly key?: (payload: Payload) => string | number;
 }
 
 /** A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …). */
@@ -244,6 +281,13 @@ export interface JobOptions<Schema extends StandardSchemaV1 = StandardSchemaV1, 
   readonly queue?: string;
   /** Lower goes first. Default 0. */
   readonly priority?: number;
+  /** How many of its runs may be running at once, over all hosts. Default: no limit. */
+  readonly concurrency?: JobConcurrency<StandardSchemaV1.InferOutput<Schema>>;
+  /**
+   * A job, by its object or name, that is enqueued for each run of this one that ends dead, with the payload
+   * `{ run, job, definition, scheduledFor, payload, errors }`. Once for each time that it ends dead.
+   */
+  readonly onDead?: string | { readonly name: string };
   /** The handler. What it returns is kept as the run's output, as JSON. */
   run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
 }

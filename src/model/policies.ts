@@ -4,8 +4,16 @@
 import type { CompiledSchedule } from './schedule/compile.js';
 import { jitterMs } from './schedule/jitter.js';
 import type { SkipReason } from './states.js';
+import type { OutsideWindow, Window } from './window.js';
 
-export const OVERLAP_POLICIES = ['skip', 'allow_all'] as const;
+export const OVERLAP_POLICIES = [
+  'skip',
+  'buffer_one',
+  'buffer_all',
+  'cancel_other',
+  'terminate_other',
+  'allow_all',
+] as const;
 export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
 export const CATCHUP_POLICIES = ['latest', 'all', 'none'] as const;
 export type CatchupPolicy = (typeof CATCHUP_POLICIES)[number];
@@ -17,6 +25,9 @@ export const MOST_RUNS_PER_PLAN = 1000;
 /** Occurrences are counted no further than this; an outage of more is told as "at least". */
 export const MOST_COUNTED = 100_000;
 
+/** Most runs of a definition that are live at once under `buffer_all`; occurrences beyond it are skipped. */
+export const MOST_BUFFERED = 1000;
+
 /** What planning needs to know of a definition. Times in epoch milliseconds. */
 export interface Planned {
   readonly name: string;
@@ -27,8 +38,11 @@ export interface Planned {
   readonly startDeadlineMs: number | null;
   readonly jitterMs: number;
   readonly remaining: number | null;
-  /** Whether an earlier run of the definition is still live. */
-  readonly hasLiveRun: boolean;
+  /** How many runs of the definition are live: waiting, running, or between two attempts. */
+  readonly liveRuns: number;
+  /** The hours in which runs may start; null: all. */
+  readonly window: Window | null;
+  readonly outsideWindow: OutsideWindow;
 }
 
 export interface PlannedRun {
@@ -38,6 +52,8 @@ export interface PlannedRun {
   /** The occurrence before this one; null when there is none. */
   readonly intervalStart: number | null;
   readonly occurrenceCount: number;
+  /** It runs only while no other serial run of the definition does. */
+  readonly isSerial: boolean;
 }
 
 /** A span of occurrences that give no run, told in one row. */
@@ -51,6 +67,8 @@ export interface PlannedSkip {
 export interface Plan {
   readonly runs: readonly PlannedRun[];
   readonly skips: readonly PlannedSkip[];
+  /** What becomes of the definition's live runs, for the sake of the new one. */
+  readonly displaces: 'cancel' | 'terminate' | null;
   /** The last occurrence considered; never before the cursor that came in. */
   readonly cursor: number;
   readonly nextAt: number | null;
@@ -74,24 +92,92 @@ export function planOccurrences(schedule: CompiledSchedule, definition: Planned,
     return {
       runs: [],
       skips: [],
+      displaces: null,
       cursor: definition.cursor,
       nextAt: definition.remaining === 0 ? null : schedule.next(definition.cursor),
       remaining: definition.remaining,
     };
   }
+  const { inside, outside } = byWindow(due.chosen, definition);
   const left = definition.remaining;
-  const chosen = left === null ? due.chosen : due.chosen.slice(0, Math.max(left, 0));
-  const overlapped = definition.overlap === 'skip' && definition.hasLiveRun && chosen.length > 0;
-  const runs = overlapped ? [] : chosen.map(each => plannedRun(schedule, definition, each.at, each.count));
+  const wanted = left === null ? inside : inside.slice(0, Math.max(left, 0));
+  const { kept, dropped, isSerial, displaces } = planOverlap(definition.overlap, definition.liveRuns, wanted);
+  const runs = kept.map(each => plannedRun(schedule, definition, each, isSerial));
   const skips: PlannedSkip[] = due.missed ? [due.missed] : [];
-  if (overlapped) skips.push(overlapSkip(chosen.map(each => each.at)));
+  skips.push(...spanOf(outside, 'window'), ...spanOf(dropped, 'overlap'));
   const remaining = left === null ? null : left - runs.length;
   const nextAt = remaining === 0 ? null : schedule.next(due.cursor);
-  return { runs, skips, cursor: due.cursor, nextAt, remaining };
+  return { runs, skips, displaces, cursor: due.cursor, nextAt, remaining };
+}
+
+/** An occurrence that is to give a run, and how many it stands for. */
+interface Chosen {
+  readonly at: number;
+  readonly count: number;
+}
+
+interface OverlapPlan<T> {
+  readonly kept: readonly T[];
+  readonly dropped: readonly T[];
+  readonly isSerial: boolean;
+  readonly displaces: Plan['displaces'];
+}
+
+/**
+ * Decides which occurrences become runs while `liveRuns` earlier ones are live.
+ *
+ * `skip`: none. `buffer_one`: one may wait for the one that is live. `buffer_all`: all wait, up to
+ * {@link MOST_BUFFERED}. `cancel_other` and `terminate_other`: only the last, in place of what is live.
+ * `allow_all`: all, side by side. Under the others runs of the definition are serial: what is kept waits for its turn.
+ *
+ * Source: the six overlap policies of Temporal's schedules.
+ */
+export function planOverlap<T>(
+  overlap: OverlapPolicy,
+  liveRuns: number,
+  wanted: readonly T[],
+): OverlapPlan<T> {
+  const first = (count: number): OverlapPlan<T> => ({
+    kept: wanted.slice(0, Math.max(count, 0)),
+    dropped: wanted.slice(Math.max(count, 0)),
+    isSerial: true,
+    displaces: null,
+  });
+  switch (overlap) {
+    case 'skip':
+      // A lone run has nobody to wait for: it is spared the place.
+      return { ...first(liveRuns > 0 ? 0 : wanted.length), isSerial: wanted.length > 1 };
+    case 'buffer_one':
+      return first(2 - liveRuns);
+    case 'buffer_all':
+      return first(MOST_BUFFERED - liveRuns);
+    case 'allow_all':
+      return { kept: wanted, dropped: [], isSerial: false, displaces: null };
+    case 'cancel_other':
+    case 'terminate_other':
+      return {
+        kept: wanted.slice(-1),
+        dropped: wanted.slice(0, -1),
+        isSerial: true,
+        displaces:
+          wanted.length === 0 || liveRuns === 0 ? null : overlap === 'cancel_other' ? 'cancel' : 'terminate',
+      };
+  }
+}
+
+function byWindow(
+  chosen: readonly Chosen[],
+  { window, outsideWindow }: Planned,
+): { inside: readonly Chosen[]; outside: readonly Chosen[] } {
+  if (window === null || outsideWindow === 'defer') return { inside: chosen, outside: [] };
+  return {
+    inside: chosen.filter(each => window.isOpen(each.at)),
+    outside: chosen.filter(each => !window.isOpen(each.at)),
+  };
 }
 
 interface Due {
-  readonly chosen: readonly { readonly at: number; readonly count: number }[];
+  readonly chosen: readonly Chosen[];
   readonly missed: PlannedSkip | null;
   readonly cursor: number;
 }
@@ -134,7 +220,7 @@ function chooseAll(schedule: CompiledSchedule, first: number, now: number, windo
     missed = { first, last, occurrenceCount: countOccurrences(schedule, first, last) + 1, reason: 'catchup' };
     at = kept;
   }
-  const chosen: { at: number; count: number }[] = [];
+  const chosen: Chosen[] = [];
   let cursor = missed?.last ?? first;
   while (at !== null && at <= now && chosen.length < MOST_RUNS_PER_PLAN) {
     chosen.push({ at, count: 1 });
@@ -152,20 +238,29 @@ function countOccurrences(schedule: CompiledSchedule, first: number, end: number
   return count;
 }
 
-function plannedRun(schedule: CompiledSchedule, definition: Planned, at: number, count: number): PlannedRun {
+function plannedRun(
+  schedule: CompiledSchedule,
+  definition: Planned,
+  { at, count }: Chosen,
+  isSerial: boolean,
+): PlannedRun {
   const next = schedule.next(at);
   const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
-  const runAt = at + jitterMs(definition.name, definition.jitterMs, gap);
+  const jittered = at + jitterMs(definition.name, definition.jitterMs, gap);
+  const runAt = definition.window?.opening(jittered) ?? jittered;
   return {
     scheduledFor: at,
     runAt,
     startBy: definition.startDeadlineMs === null ? null : runAt + definition.startDeadlineMs,
     intervalStart: schedule.previous(at),
     occurrenceCount: count,
+    isSerial,
   };
 }
 
-function overlapSkip(occurrences: readonly number[]): PlannedSkip {
-  const first = occurrences[0] ?? 0;
-  return { first, last: occurrences.at(-1) ?? first, occurrenceCount: occurrences.length, reason: 'overlap' };
+/** Occurrences that give no run, as one span. The counts of what they stood for are kept. */
+function spanOf(occurrences: readonly Chosen[], reason: SkipReason): PlannedSkip[] {
+  const [first, last] = [occurrences[0], occurrences.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  return [{ first: first.at, last: last.at, occurrenceCount: occurrences.length, reason }];
 }

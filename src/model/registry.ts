@@ -1,6 +1,7 @@
 // Room: model. The jobs of a process, by name.
 // In: the array that the job module exports. Out: a lookup that refuses duplicates, and one fingerprint of them all.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { circleError, findCircle } from './chain.js';
 import { payloadError } from './decide.js';
 import { isJob } from './define-job.js';
 import { type DescribedDefinition, describeDefinition, fingerprintOf } from './definition.js';
@@ -19,7 +20,8 @@ export interface Registry {
 /**
  * Puts jobs into a registry.
  *
- * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both files
+ * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both files,
+ * TOCK_BAD_SCHEDULE for definitions that run after each other
  */
 export function createRegistry(jobs: readonly AnyJob[]): Registry {
   const byName = new Map<string, AnyJob>();
@@ -35,9 +37,21 @@ export function createRegistry(jobs: readonly AnyJob[]): Registry {
     }
     byName.set(job.name, job);
   }
+  for (const { name, onDead } of byName.values()) {
+    const target = typeof onDead === 'object' ? onDead.name : onDead;
+    if (target !== undefined && !byName.has(target))
+      throw new TockError(
+        'TOCK_BAD_JOB',
+        `onDead of job ${name} names ${quote(target)}, which is not among the jobs`,
+      );
+  }
   const definitions = [...byName.values()]
     .map(describeDefinition)
     .sort((a, b) => (a.columns.name < b.columns.name ? -1 : 1));
+  const circle = findCircle(
+    new Map(definitions.map(({ columns }) => [columns.name, columns.after?.definitions ?? []])),
+  );
+  if (circle) throw circleError(circle);
   return { jobs: byName, definitions, fingerprint: fingerprintOf(definitions.map(each => each.fingerprint)) };
 }
 

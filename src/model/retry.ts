@@ -6,8 +6,8 @@ import type { RetryPolicy } from './job.js';
 import { quote } from './names.js';
 
 export const DEFAULT_MAX_ATTEMPTS = 10;
-const DEFAULT_BASE = '10s';
-const DEFAULT_MAX = '1h';
+export const DEFAULT_BASE = '10s';
+export const DEFAULT_MAX = '1h';
 const DEFAULT_JITTER = 0.2;
 const BACKOFFS = ['fixed', 'linear', 'exponential'];
 

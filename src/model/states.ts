@@ -37,7 +37,7 @@ export interface Transition {
  * Every move a run can make. A row changes its state through one of these and in no other way; each
  * statement that moves rows takes its `from` from here.
  *
- * `claim` and `retry` raise the fence. Moves by the `holder` must match id, fence and locked_by, or they
+ * `claim`, `terminate` and `retry` raise the fence. Moves by the `holder` must match id, fence and locked_by, or they
  * change nothing.
  */
 export const TRANSITIONS = {
@@ -88,7 +88,14 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'skipped',
     by: 'holder',
-    when: 'it was claimed after its start deadline',
+    when: 'it was claimed after its start deadline, or outside its window',
+  },
+  defer: {
+    name: 'defer',
+    from: ['running'],
+    to: 'queued',
+    by: 'holder',
+    when: 'it was claimed outside its window, or needs a place under a limit first; the attempt is given back',
   },
   reapToFailed: {
     name: 'reap',
@@ -125,6 +132,20 @@ export const TRANSITIONS = {
     by: 'scheduler',
     when: 'its definition was edited or removed before it was due',
   },
+  displace: {
+    name: 'displace',
+    from: ['queued', 'failed'],
+    to: 'cancelled',
+    by: 'scheduler',
+    when: 'a later occurrence takes its place (overlap cancel_other or terminate_other)',
+  },
+  terminate: {
+    name: 'terminate',
+    from: ['running'],
+    to: 'cancelled',
+    by: 'scheduler',
+    when: 'a later occurrence takes its place (overlap terminate_other); the fence is raised',
+  },
   retry: {
     name: 'retry',
     from: ['dead', 'cancelled'],
@@ -138,9 +159,11 @@ export type TransitionName = keyof typeof TRANSITIONS;
 
 /** Reasons on record for an expected occurrence that gave no execution. */
 export const SKIP_REASONS = {
-  overlap: 'an earlier run of the definition was still live',
+  overlap: 'an earlier run of the definition was still live, and the overlap policy has no room for another',
   catchup: 'it was missed, and the catch-up policy or window left it out',
   deadline: 'it could not start before its start deadline',
+  window: 'it could not run within the definition’s window',
+  chain: 'what it was to run after did not end as it asks',
   paused: 'the definition was paused',
   edited: 'the definition was edited or removed before the run was made or due',
 } as const;

@@ -4,7 +4,20 @@
 import type { Outcome } from '../model/decide.js';
 import { TRANSITIONS } from '../model/states.js';
 import type { Session } from './database.js';
-import { APPENDED_ERRORS, DATED, fenced, HELD, type Held, json, KEPT, WITHDRAW_ASKED } from './transition.js';
+import {
+  AFTERMATH,
+  type Aftermath,
+  APPENDED_ERRORS,
+  DATED,
+  FREED,
+  fenced,
+  HELD,
+  type Held,
+  json,
+  KEPT,
+  TOLD,
+  WITHDRAW_ASKED,
+} from './transition.js';
 
 const RENEW = `
 with ${HELD('succeed')}
@@ -46,12 +59,14 @@ with outcome as materialized (
   select * from unnest($1::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[]) as o(id, status, output, error, skip_reason)
 ), ${HELD('succeed')}, gone as (
   delete from tock.job_runs_live r using held where r.id = held.id returning r.*
-)
-insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, output, errors, skip_reason)
-select id, ${KEPT}, o.status, tock.now(), o.output, ${APPENDED_ERRORS('gone.errors', DATED('o.error'))},
-  case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
-from gone join outcome o using (id)
-returning id`;
+), ended as (
+  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, output, errors, skip_reason)
+  select id, ${KEPT}, o.status, tock.now(), o.output, ${APPENDED_ERRORS('gone.errors', DATED('o.error'))},
+    case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+  from gone join outcome o using (id)
+  returning id
+), ${FREED('gone', 'true')}, ${TOLD('gone', '(select o.status from outcome o where o.id = e.id)')}
+select id, ${AFTERMATH} from ended`;
 
 // An operator may have asked to cancel while the handler was ending: then the run is withdrawn, not put back.
 const FAIL = `
@@ -63,8 +78,8 @@ with outcome as materialized (
       locked_by = null, locked_until = null, errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
-)
-select id from failed union all select id from withdrawn`;
+), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
+select id, ${AFTERMATH} from (select id from failed union all select id from withdrawn) moved`;
 
 // The attempt is given back, at most a hundred times: a run that is always caught by a drain must end some day.
 const RELEASE = `
@@ -74,49 +89,74 @@ with ${HELD('release')}, ${WITHDRAW_ASKED('held')}, released as (
       attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end
   from held where r.id = held.id and r.cancel_requested_at is null
   returning r.id
-)
-select id from released union all select id from withdrawn`;
+), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
+select id, ${AFTERMATH} from (select id from released union all select id from withdrawn) moved`;
+
+// The attempt is given back: the handler was not called. To wait for a time, or to be claimed with its places.
+const DEFER = `
+with waits as materialized (
+  select * from unnest($1::bigint[], $4::timestamptz[], $5::jsonb[]) as w(id, run_at, limits)
+), ${HELD('defer')}, ${WITHDRAW_ASKED('held')}, deferred as (
+  update tock.job_runs_live r
+  set status = '${TRANSITIONS.defer.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
+      run_at = coalesce(w.run_at, r.run_at),
+      slot_keys = coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(w.limits) l),
+      slot_limits = coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(w.limits) l)
+  from held join waits w using (id) where r.id = held.id and r.cancel_requested_at is null
+  returning r.id
+), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
+select id, ${AFTERMATH} from (select id from deferred union all select id from withdrawn) moved`;
 
 /** An outcome and the run it is for. */
 export type Finalization = Held & { readonly outcome: Outcome };
 
-/**
- * Carries out the outcomes of a batch of attempts: three statements at most, however large the batch.
- * Returns the ids that moved. A run that is missing was taken away: its lease had expired.
- */
+/** The ids that moved; the others were taken away, since their lease had expired. And what is left to be done. */
+export interface Finalized {
+  readonly moved: ReadonlySet<string>;
+  /** Concurrency keys under which places are free now. */
+  readonly freed: readonly string[];
+  /** The outbox has rows. */
+  readonly told: boolean;
+}
+
+type Moved = Aftermath & { readonly id: string };
+
+/** Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. */
 export async function finalizeRuns(
   session: Session,
   batch: readonly Finalization[],
   workerId: string,
-): Promise<Set<string>> {
-  const failed = batch.filter(each => each.outcome.transition === 'fail');
-  const released = batch.filter(each => each.outcome.transition === 'release');
-  const finished = batch.filter(
-    each => each.outcome.transition !== 'fail' && each.outcome.transition !== 'release',
-  );
-  const moved = new Set<string>();
-  if (finished.length > 0) for (const { id } of await finish(session, finished, workerId)) moved.add(id);
+): Promise<Finalized> {
+  const of = (transition: Outcome['transition']) =>
+    batch.filter(each => each.outcome.transition === transition);
+  const [failed, released, deferred] = [of('fail'), of('release'), of('defer')];
+  const others = [...failed, ...released, ...deferred];
+  const finished = others.length === 0 ? batch : batch.filter(each => !others.includes(each));
+  const rows: Moved[] = [];
+  if (finished.length > 0) rows.push(...(await finish(session, finished, workerId)));
   if (failed.length > 0) {
-    const rows = await session.run<{ id: string }>(FAIL, [
-      ...fenced(failed),
-      workerId,
-      failed.map(each => json(each.outcome.error)),
-      failed.map(each => each.outcome.delayMs),
-    ]);
-    for (const { id } of rows) moved.add(id);
+    const errors = failed.map(each => json(each.outcome.error));
+    const delays = failed.map(each => each.outcome.delayMs);
+    rows.push(...(await session.run<Moved>(FAIL, [...fenced(failed), workerId, errors, delays])));
   }
-  if (released.length > 0) {
-    for (const { id } of await session.run<{ id: string }>(RELEASE, [...fenced(released), workerId]))
-      moved.add(id);
+  if (released.length > 0) rows.push(...(await session.run<Moved>(RELEASE, [...fenced(released), workerId])));
+  if (deferred.length > 0) {
+    const times = deferred.map(({ outcome }) => {
+      const runAt = outcome.deferral?.runAt ?? null;
+      return runAt === null ? null : new Date(runAt).toISOString();
+    });
+    const limits = deferred.map(({ outcome }) => JSON.stringify(outcome.deferral?.limits ?? []));
+    rows.push(...(await session.run<Moved>(DEFER, [...fenced(deferred), workerId, times, limits])));
   }
-  return moved;
+  const freed = rows.some(row => row.freed !== null) ? rows.flatMap(row => row.freed ?? []) : [];
+  return {
+    moved: new Set(rows.map(row => row.id)),
+    freed: [...new Set(freed)].sort(),
+    told: rows.some(row => row.told),
+  };
 }
 
-async function finish(
-  session: Session,
-  batch: readonly Finalization[],
-  workerId: string,
-): Promise<{ id: string }[]> {
+async function finish(session: Session, batch: readonly Finalization[], workerId: string): Promise<Moved[]> {
   return await session.run(FINISH, [
     ...fenced(batch),
     workerId,

@@ -1,29 +1,35 @@
 // Room: store. When something will be due next: what a daemon sleeps by.
-// In: nothing. Out: milliseconds, by the database's clock.
+// In: which queues. Out: milliseconds, by the database's clock.
 
-import { PRIORITIES } from './claim-runs.js';
+import { LANES, OPEN_LANES } from './claim-runs.js';
 import type { Session } from './database.js';
 import { statuses } from './transition.js';
 
+const MS_FROM_NOW = (instant: string) => `(extract(epoch from ${instant} - tock.now()) * 1000)::float8`;
 const NEXT_DUE = `
-with ${PRIORITIES}
+with ${LANES}, ${OPEN_LANES('1', '$1')}
 select
-  (extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null
-    and broken_at is null and vanished_at is null) - tock.now()) * 1000)::float8 as "occurrenceMs",
-  (extract(epoch from (select min(f.run_at) from priorities p cross join lateral (
-    select r.run_at from tock.job_runs_live r where r.priority = p.priority and r.status in (${statuses('claim')})
-    order by r.run_at, r.id limit 1) f) - tock.now()) * 1000)::float8 as "runMs"`;
+  ${MS_FROM_NOW(`(select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null
+    and broken_at is null and vanished_at is null)`)} as "occurrenceMs",
+  ${MS_FROM_NOW(`least((select min(f.run_at) from lanes l cross join lateral (
+    select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = l.queue and r.priority = l.priority
+      and r.run_at > tock.now() and r.status in (${statuses('claim')})
+    order by r.run_at, r.id limit 1) f where $1::text[] is null or l.queue = any($1)),
+    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
+  exists (select from open) as "isOverdue"`;
 
-/** Milliseconds until the next occurrence and until the next run is due, negative where it is overdue. */
+/** Milliseconds until the next occurrence and until the next run that waits will be due. */
 export interface NextDue {
-  /** Null: no occurrence is to come. */
+  /** Negative where it is overdue. Null: no occurrence is to come. */
   readonly occurrenceMs: number | null;
-  /** Null: no run waits. */
+  /** Of those that are not due yet. Null: none. */
   readonly runMs: number | null;
+  /** Runs are due and could be claimed now. */
+  readonly isOverdue: boolean;
 }
 
-/** Looks ahead. Two index look-ups, and one per priority. */
-export async function readNextDue(session: Session): Promise<NextDue> {
-  const [due] = await session.run<NextDue>(NEXT_DUE);
-  return due ?? { occurrenceMs: null, runMs: null };
+/** Looks ahead. One index look-up for the occurrences, and a few for each queue and priority. */
+export async function readNextDue(session: Session, queues: readonly string[] | null): Promise<NextDue> {
+  const [due] = await session.run<NextDue>(NEXT_DUE, [queues]);
+  return due ?? { occurrenceMs: null, runMs: null, isOverdue: false };
 }

@@ -2,7 +2,7 @@
 // In: a run's id, or definitions. Out: whether anything moved.
 import { TRANSITIONS } from '../model/states.js';
 import type { Session } from './database.js';
-import { KEPT, statuses } from './transition.js';
+import { AFTERMATH, type Aftermath, FREED, KEPT, statuses, TOLD } from './transition.js';
 
 const CANCEL = `
 with target as materialized (
@@ -15,19 +15,20 @@ with target as materialized (
 ), ended as (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
   select id, ${KEPT}, '${TRANSITIONS.cancel.to}', tock.now(), errors, $2 from gone returning id
-)
-select case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
+), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.cancel.to}'`)}
+select ${AFTERMATH}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
   -- A daemon that listens hears it at once; all others at their next heartbeat.
   (select pg_notify('tock', 'cancel:' || id) from asked) as told`;
 
-/** Cancels a run that is not running at once; asks the holder of a running one to stop. Null: it is not live. */
-export async function cancelRun(
-  session: Session,
-  id: string,
-  reason: string | null,
-): Promise<'cancelled' | 'asked' | null> {
-  const [row] = await session.run<{ result: 'cancelled' | 'asked' | null }>(CANCEL, [id, reason]);
-  return row?.result ?? null;
+/** What became of a cancel: null where the run is not live. */
+export interface Cancelled extends Aftermath {
+  readonly result: 'cancelled' | 'asked' | null;
+}
+
+/** Cancels a run that is not running at once; asks the holder of a running one to stop. */
+export async function cancelRun(session: Session, id: string, reason: string | null): Promise<Cancelled> {
+  const [row] = await session.run<Cancelled>(CANCEL, [id, reason]);
+  return row ?? { result: null, freed: null, told: false };
 }
 
 const SUPERSEDE = `
@@ -38,10 +39,12 @@ with target as materialized (
   order by r.id for update skip locked
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
-)
-insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
-select id, ${KEPT}, '${TRANSITIONS.supersede.to}', tock.now(), errors, 'edited' from gone
-returning id`;
+), ended as (
+  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
+  select id, ${KEPT}, '${TRANSITIONS.supersede.to}', tock.now(), errors, 'edited' from gone
+  returning id
+), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.supersede.to}'`)}
+select id from ended`;
 
 /** Withdraws queued runs of an edited definition that are not yet due; each leaves a skipped row. */
 export async function supersedeRuns(session: Session, definitionIds: readonly string[]): Promise<number> {
@@ -54,11 +57,12 @@ with gone as (
   delete from tock.job_runs_finished r where r.id = $1 and r.status in (${statuses('retry')}) returning r.*
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
-  occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors, status)
+  occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
+  slot_keys, slot_limits, live_key, status)
 select id, definition_id, tock.now(), priority, attempts,
   attempts + coalesce($2::int, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, '${TRANSITIONS.retry.to}'
+  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, '${TRANSITIONS.retry.to}'
 from gone
 returning id`;
 

@@ -1,6 +1,7 @@
 // Room: store. What people look at: runs, definitions.
 // In: filters. Out: rows in the words of the public API: ids as text, times as Dates.
 import { sql } from 'kysely';
+import type { Chain } from '../model/chain.js';
 import type { ErrorEntry } from '../model/sanitize.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
 import type { RunStatus, Trigger } from '../model/states.js';
@@ -102,11 +103,16 @@ export interface DefinitionRecord {
   /** With `everyMs`: how far after its alignment. */
   readonly phaseMs: number;
   readonly at: Date | null;
+  /** What it runs after; null: it has a schedule of its own, or none. */
+  readonly after: Chain | null;
   readonly timezone: string;
   readonly dst: string;
   readonly startAt: Date | null;
   readonly endAt: Date | null;
   readonly exclude: NonNullable<ScheduleSpec['exclude']>;
+  /** Local hours in which its runs may start; null: all. */
+  readonly window: string | null;
+  readonly outsideWindow: string;
   readonly overlap: string;
   readonly catchup: string;
   readonly catchupWindowMs: number | null;
@@ -118,6 +124,7 @@ export interface DefinitionRecord {
   readonly priority: number;
   readonly maxAttempts: number;
   readonly remaining: number | null;
+  readonly pauseOnFailure: number | null;
   readonly cursor: Date;
   readonly nextAt: Date | null;
   readonly pausedAt: Date | null;
@@ -132,7 +139,8 @@ export interface DefinitionRecord {
 }
 
 const DEFINITIONS = `
-select d.id, d.name, d.job, d.origin, d.version, d.cron, d.every_ms::float8 as "everyMs", d.phase_ms::float8 as "phaseMs", d.at,
+select d.id, d.name, d.job, d.origin, d.version, d.cron, d.every_ms::float8 as "everyMs", d.phase_ms::float8 as "phaseMs", d.at, d.after,
+  d.active_window as "window", d.outside_window as "outsideWindow", d.pause_on_failure_count as "pauseOnFailure",
   d.timezone, d.dst, d.start_at as "startAt", d.end_at as "endAt", d.exclude, d.overlap, d.catchup,
   d.catchup_window_ms::float8 as "catchupWindowMs", d.start_deadline_ms::float8 as "startDeadlineMs",
   d.jitter_ms::float8 as "jitterMs", d.payload, d.queue, d.priority, d.max_attempts as "maxAttempts", d.remaining_count as remaining, d.cursor, case when isfinite(d.next_at) then d.next_at end as "nextAt",

@@ -2,12 +2,21 @@
 // In: how many at most, and the backoff. Out: how many are to be tried again and how many are dead.
 import { TRANSITIONS } from '../model/states.js';
 import type { Session } from './database.js';
-import { APPENDED_ERRORS, KEPT, statuses, WITHDRAW_ASKED } from './transition.js';
+import {
+  AFTERMATH,
+  type Aftermath,
+  APPENDED_ERRORS,
+  FREED,
+  KEPT,
+  statuses,
+  TOLD,
+  WITHDRAW_ASKED,
+} from './transition.js';
 
 // Expired leases: back to the queue with a backoff while attempts are left, else dead. In batches, so that no
 // statement holds many rows; SKIP LOCKED, so that several reapers share the work.
 const EXPIRED = `expired as materialized (
-  select r.id, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+  select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
   where r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)
   order by r.id
   limit $1
@@ -18,13 +27,19 @@ const LEASE_ERROR = `jsonb_build_object(
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')`;
+// The job's own growth of the wait, without its jitter; for a job that is not known here, the default.
+const BACKOFF = `least(coalesce((p.base)::float8, $2) * case coalesce(p.backoff, 'exponential')
+    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce((p.max)::float8, $3))`;
 const REAP = `
-with ${EXPIRED}, ${WITHDRAW_ASKED('expired')}, again as (
+with ${EXPIRED}, policies as materialized (
+  select * from jsonb_to_recordset($4::jsonb) as p(job text, backoff text, base float8, max float8)
+), ${WITHDRAW_ASKED('expired')}, again as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
-      run_at = tock.now() + least(power(2, least(r.attempts, 12) - 1) * $2::float8, $3::float8) * interval '1 millisecond',
+      run_at = tock.now() + ${BACKOFF} * interval '1 millisecond',
       errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)}
-  from expired where r.id = expired.id and not expired.is_last and r.cancel_requested_at is null
+  from expired left join policies p on p.job = expired.job
+  where r.id = expired.id and not expired.is_last and r.cancel_requested_at is null
   returning r.id
 ), gone as (
   delete from tock.job_runs_live r using expired where r.id = expired.id and expired.is_last and r.cancel_requested_at is null returning r.*
@@ -32,13 +47,20 @@ with ${EXPIRED}, ${WITHDRAW_ASKED('expired')}, again as (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors)
   select id, ${KEPT}, '${TRANSITIONS.reapToDead.to}', tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r
   returning id
-), forgotten as (
+), ended as (
+  select a.*, '${TRANSITIONS.reapToCancelled.to}' as ended_as from asked a
+  union all select g.*, '${TRANSITIONS.reapToDead.to}' from gone g
+), ${FREED('expired', 'm.is_last or m.id in (select id from asked)')}, ${TOLD('ended', 'e.ended_as')}, forgotten as (
   -- A process that is gone has no other way to leave. One that was only cut off makes itself known again.
   delete from tock.workers w where w.seen_at < tock.now() - interval '10 minutes'
     and not exists (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running')
 )
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
-  (select count(*) from withdrawn)::int as cancelled`;
+  (select count(*) from withdrawn)::int as cancelled, ${AFTERMATH},
+  array(select id::text from dead) as dead_ids,
+  -- As of the beginning of the statement: what was left undone before.
+  exists (select from tock.job_slots) or exists (select from tock.job_runs_live where blocked_on is not null) as has_limits,
+  exists (select from tock.job_outbox) as has_outbox`;
 
 /** How many are to be tried again, are dead, or ended as an operator had asked. */
 export interface ReapedRuns {
@@ -47,11 +69,38 @@ export interface ReapedRuns {
   readonly cancelled: number;
 }
 
+export interface ReapedBatch extends ReapedRuns, Aftermath {
+  readonly dead_ids: readonly string[];
+  /** Some run holds a place under a limit, or waits for one. */
+  readonly has_limits: boolean;
+  readonly has_outbox: boolean;
+}
+
+/** How a job's runs wait after a failure; durations in milliseconds. */
+export interface StoredBackoff {
+  readonly job: string;
+  readonly backoff: 'fixed' | 'linear' | 'exponential';
+  readonly base: number;
+  readonly max: number;
+}
+
 /** Takes back runs whose lease has expired, at most `limit`; with how many are to be tried again and how many are dead. */
 export async function reapRuns(
   session: Session,
-  options: { readonly limit: number; readonly backoffMs: number; readonly maxBackoffMs: number },
-): Promise<ReapedRuns> {
-  const [row] = await session.run<ReapedRuns>(REAP, [options.limit, options.backoffMs, options.maxBackoffMs]);
-  return row ?? { failed: 0, dead: 0, cancelled: 0 };
+  options: {
+    readonly limit: number;
+    readonly backoffMs: number;
+    readonly maxBackoffMs: number;
+    readonly policies: readonly StoredBackoff[];
+  },
+): Promise<ReapedBatch> {
+  const { limit, backoffMs, maxBackoffMs, policies } = options;
+  const [row] = await session.run<ReapedBatch>(REAP, [
+    limit,
+    backoffMs,
+    maxBackoffMs,
+    JSON.stringify(policies),
+  ]);
+  if (!row) throw new Error('the reaping statement gave no row');
+  return row;
 }

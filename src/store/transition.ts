@@ -30,7 +30,41 @@ export const HELD = (name: TransitionName) => `held as materialized (
 /** Columns that a finished run keeps as they were. */
 export const KEPT = `definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
   scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key,
-  payload, progress`;
+  payload, progress, slot_keys, slot_limits, live_key`;
+
+/**
+ * Gives back the places of the runs in a set, in the statement that moves them: the set `freed`. The serial place of a
+ * definition is kept over all attempts of its run; it goes only where `ends`, an SQL condition over the set `m`, holds.
+ */
+export const FREED = (moved: string, ends: string) => `freed as (
+  delete from tock.job_slots s using ${moved} m
+  where s.run_id = m.id and (${ends} or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+)`;
+
+/**
+ * Notes in the outbox what follows from runs that end, in the statement that ends them: the set `told`. `ended` is a
+ * set of whole rows, `status` an SQL expression over it as `e`.
+ */
+export const TOLD = (ended: string, status: string) => `told as (
+  insert into tock.job_outbox (kind, run_id, definition_id, scheduled_for)
+  select k.kind, e.id, e.definition_id, e.scheduled_for from ${ended} e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where ${status} = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or ${status} = 'dead'
+  returning id
+)`;
+
+/** The columns that tell what such a statement left to be done: an {@link Aftermath}. */
+export const AFTERMATH = `(select array_agg(distinct concurrency_key) from freed) as freed, exists (select from told) as told`;
+
+/** What is still to be done once runs have moved: there are free places under these keys; the outbox has rows. */
+export interface Aftermath {
+  readonly freed: readonly string[] | null;
+  readonly told: boolean;
+}
 /** The last errors are kept; a run with thousands of attempts must not grow without bound. */
 export const APPENDED_ERRORS = (errors: string, entry: string) => `case when ${entry} is null then ${errors}
   else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 1 else ${errors} end) || ${entry} end`;

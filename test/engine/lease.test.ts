@@ -1,7 +1,7 @@
 // Engine: leases, the fence, and what becomes of runs whose worker is gone.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { claimRuns } from '../../src/store/claim-runs.js';
+import { claimFreeRuns } from '../../src/store/claim-runs.js';
 import { openDatabase } from '../../src/store/database.js';
 import { finalizeRuns, renewLeases } from '../../src/store/finalize-runs.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
@@ -30,8 +30,9 @@ afterEach(async () => {
   await test.close();
 });
 
-const claim = (workerId: string, limit = 10) =>
-  claimRuns(database, { limit, workerId, leaseMs: LEASE_MS, queues: null });
+const claim = async (workerId: string, limit = 10) =>
+  (await claimFreeRuns(database, { limit, workerId, leaseMs: LEASE_MS, queues: null })).runs;
+const finalize = async (...args: Parameters<typeof finalizeRuns>) => (await finalizeRuns(...args)).moved;
 
 describe('a holder whose lease has expired', () => {
   it('changes nothing once another has claimed the run, whatever it tries', async () => {
@@ -45,15 +46,15 @@ describe('a holder whose lease has expired', () => {
 
     const held = { id, fence: 1 };
     expect(await renewLeases(database, [held], FIRST, LEASE_MS)).toEqual([]);
-    expect(await finalizeRuns(database, [{ ...held, outcome: succeed }], FIRST)).toEqual(new Set());
+    expect(await finalize(database, [{ ...held, outcome: succeed }], FIRST)).toEqual(new Set());
     expect(
-      await finalizeRuns(database, [{ ...held, outcome: { ...succeed, transition: 'release' } }], FIRST),
+      await finalize(database, [{ ...held, outcome: { ...succeed, transition: 'release' } }], FIRST),
     ).toEqual(new Set());
     // Not even with the right fence under another's name, or the other way round.
-    expect(await finalizeRuns(database, [{ id, fence: 2, outcome: succeed }], FIRST)).toEqual(new Set());
-    expect(await finalizeRuns(database, [{ id, fence: 1, outcome: succeed }], SECOND)).toEqual(new Set());
+    expect(await finalize(database, [{ id, fence: 2, outcome: succeed }], FIRST)).toEqual(new Set());
+    expect(await finalize(database, [{ id, fence: 1, outcome: succeed }], SECOND)).toEqual(new Set());
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', lockedBy: SECOND });
-    expect(await finalizeRuns(database, [{ id, fence: 2, outcome: succeed }], SECOND)).toEqual(new Set([id]));
+    expect(await finalize(database, [{ id, fence: 2, outcome: succeed }], SECOND)).toEqual(new Set([id]));
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { by: 'test' } });
   });
 
@@ -103,7 +104,7 @@ describe('an operator’s cancel', () => {
       await test.tock.runs.cancel(id, { reason: 'not needed' });
       const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
       const outcome = { ...succeed, transition, output: null, error: transition === 'fail' ? error : null };
-      expect(await finalizeRuns(database, [{ id, fence: 1, outcome }], FIRST)).toEqual(new Set([id]));
+      expect(await finalize(database, [{ id, fence: 1, outcome }], FIRST)).toEqual(new Set([id]));
       expect(await test.tock.runs.get(id)).toMatchObject({
         status: 'cancelled',
         skipReason: 'not needed',
@@ -116,7 +117,7 @@ describe('an operator’s cancel', () => {
     const id = await test.tock.enqueue(noop);
     await claim(FIRST);
     await test.tock.runs.cancel(id, { reason: 'too late' });
-    await finalizeRuns(database, [{ id, fence: 1, outcome: succeed }], FIRST);
+    await finalize(database, [{ id, fence: 1, outcome: succeed }], FIRST);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', skipReason: null });
   });
 });
@@ -263,12 +264,12 @@ describe('finalize', () => {
       expect(results.map(each => each.length)).toEqual([300, 300, 300]);
     }
     const [one, two] = await Promise.all([
-      finalizeRuns(
+      finalize(
         database,
         held.map(each => ({ ...each, outcome: succeed })),
         FIRST,
       ),
-      finalizeRuns(
+      finalize(
         database,
         held.toReversed().map(each => ({ ...each, outcome: succeed })),
         FIRST,

@@ -21,7 +21,9 @@ const definition: Planned = {
   startDeadlineMs: null,
   jitterMs: 0,
   remaining: null,
-  hasLiveRun: false,
+  liveRuns: 0,
+  window: null,
+  outsideWindow: 'defer',
 };
 const plan = (change: Partial<Planned>, now: string, schedule = hourly) =>
   planOccurrences(schedule, { ...definition, ...change }, at(now));
@@ -32,6 +34,7 @@ describe('planOccurrences', () => {
     expect(plan({}, '01T00:59:59')).toEqual({
       runs: [],
       skips: [],
+      displaces: null,
       cursor: definition.cursor,
       nextAt: at('01T01:00:00'),
       remaining: null,
@@ -50,6 +53,7 @@ describe('planOccurrences', () => {
         },
       ],
       skips: [],
+      displaces: null,
       cursor: at('01T01:00:00'),
       nextAt: at('01T02:00:00'),
     });
@@ -96,17 +100,17 @@ describe('planOccurrences', () => {
   });
 
   it('overlap: skip records what it leaves out, allow_all does not care', () => {
-    expect(plan({ hasLiveRun: true }, '01T01:00:00')).toMatchObject({
+    expect(plan({ liveRuns: 1 }, '01T01:00:00')).toMatchObject({
       runs: [],
       skips: [{ reason: 'overlap', occurrenceCount: 1 }],
       cursor: at('01T01:00:00'),
     });
-    expect(instants(plan({ hasLiveRun: true, overlap: 'allow_all' }, '01T01:00:00'))).toEqual(['01T01:00']);
+    expect(instants(plan({ liveRuns: 1, overlap: 'allow_all' }, '01T01:00:00'))).toEqual(['01T01:00']);
   });
 
   it('remaining: counts runs, not skips, and ends the schedule at 0', () => {
     expect(plan({ remaining: 1 }, '01T01:00:00')).toMatchObject({ remaining: 0, nextAt: null, runs: [{}] });
-    expect(plan({ remaining: 3, hasLiveRun: true }, '01T01:00:00')).toMatchObject({
+    expect(plan({ remaining: 3, liveRuns: 1 }, '01T01:00:00')).toMatchObject({
       remaining: 3,
       nextAt: at('01T02:00:00'),
     });
@@ -171,9 +175,9 @@ describe('planOccurrences', () => {
         schedules,
         minutes,
         fc.constantFrom('latest', 'all', 'none' as const),
-        fc.boolean(),
+        fc.nat(3),
         fc.option(minutes),
-        (schedule, minute, catchup, hasLiveRun, window) => {
+        (schedule, minute, catchup, liveRuns, window) => {
           const now = definition.cursor + minute * 60_000;
           let expected = 0;
           for (
@@ -184,7 +188,7 @@ describe('planOccurrences', () => {
             expected++;
           const change: Partial<Planned> = {
             catchup: catchup,
-            hasLiveRun,
+            liveRuns,
             catchupWindowMs: window === null ? null : window * 60_000,
           };
           const { runs, skips, cursor } = planOccurrences(schedule, { ...definition, ...change }, now);

@@ -76,9 +76,10 @@ describe('TRANSITIONS', () => {
     expect(TRANSITIONS.claim.from).toEqual(LIVE_STATUSES.filter(status => status !== 'running'));
   });
 
-  it('leave running only by the holder, or by the reaper once the lease has expired', () => {
-    const movers = moves.filter(move => move.from.includes('running')).map(move => move.by);
-    expect(new Set(movers)).toEqual(new Set(['holder', 'reaper']));
+  it('leave running only by the holder, by the reaper once the lease has expired, or by terminate_other', () => {
+    const leaving = moves.filter(move => move.from.includes('running'));
+    expect(new Set(leaving.map(move => move.by))).toEqual(new Set(['holder', 'reaper', 'scheduler']));
+    expect(leaving.filter(move => move.by === 'scheduler').map(move => move.name)).toEqual(['terminate']);
     for (const move of moves.filter(({ by }) => by === 'holder' || by === 'reaper'))
       expect(move.from).toEqual(['running']);
   });
