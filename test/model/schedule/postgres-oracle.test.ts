@@ -12,6 +12,7 @@ import { newSeed, type Random, random } from './random.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+const WEEK = 7 * 24 * HOUR;
 /** Apia lost a day: what is shifted comes from as far away. */
 const MARGIN = 27 * HOUR;
 const MODES = ['once', 'skip', 'literal'] as const;
@@ -161,9 +162,10 @@ async function agreed(spans: readonly Span[], told: string): Promise<Scanned[]> 
   return kept;
 }
 
-/** Not one hour, or not on the hour: Lord Howe, Troll, Apia's lost day, St Johns at 00:01. */
-function isOdd({ at, before, after }: Change): boolean {
-  return Math.abs(after - before) !== HOUR || (at + before) % HOUR !== 0;
+/** Not one hour, not on the hour, or close to another: Lord Howe, Troll, Apia's lost day, St Johns, Gaza's week. */
+function isOdd({ at, before, after }: Change, index: number, all: readonly Change[]): boolean {
+  const isClose = [all[index - 1], all[index + 1]].some(each => Math.abs((each?.at ?? 0) - at) < WEEK);
+  return isClose || Math.abs(after - before) !== HOUR || (at + before) % HOUR !== 0;
 }
 
 function pickWindows(generator: Random): Span[] {
