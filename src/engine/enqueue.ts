@@ -25,9 +25,11 @@ export interface Enqueued {
 
 // One statement, however many rows. The keys go in sorted, so that two batches never wait in a circle. A key that
 // is already there, or twice in the batch, gives the id of the run that has it.
+// Any client must be able to send it: the only parameter is text and says so, lest a driver that asks the server for
+// the type makes JSON of the JSON; ids come back as text; the columns are single words, which nobody renames.
 const ENQUEUE = `
 with input as materialized (
-  select nextval('tock.job_runs_id_seq') as id, i.* from jsonb_to_recordset($1::jsonb) as i(
+  select nextval('tock.job_runs_id_seq') as id, i.* from jsonb_to_recordset($1::text::jsonb) as i(
     place integer, job text, payload jsonb, key text, run_at timestamptz, delay_ms float8, queue text, priority integer,
     max_attempts integer, trigger text)
   order by i.place
@@ -47,7 +49,7 @@ with input as materialized (
   -- At most once per statement, and only if something can start now.
   select pg_notify('tock', 'queued') from (select from made where run_at <= tock.now() limit 1) due
 )
-select i.place, m.id is not null as is_new, coalesce(m.id, k.run_id, old.run_id) as id, (select count(*) from told) as told
+select i.place, m.id is not null as made, coalesce(m.id, k.run_id, old.run_id)::text as id, (select count(*) from told)::text as told
 from input i
 left join made m on m.id = i.id
 left join keyed k on k.idempotency_key = i.key
@@ -55,8 +57,8 @@ left join tock.job_keys old on old.idempotency_key = i.key
 order by i.place`;
 
 // A key whose first transaction committed while our statement waited for it is not in the statement's snapshot.
-const FIND_KEYS =
-  'select idempotency_key as key, run_id as id from tock.job_keys where idempotency_key = any($1::text[])';
+const FIND_KEYS = `select idempotency_key as key, run_id::text as id from tock.job_keys
+   where idempotency_key = any(array(select jsonb_array_elements_text($1::text::jsonb)))`;
 
 /**
  * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
@@ -86,16 +88,19 @@ export async function enqueueAll(
 ): Promise<Enqueued[]> {
   if (runs.length === 0) return [];
   const rows = await Promise.all(runs.map((run, place) => rowOf(engine, run, place)));
-  const session = client ? sessionOfClient(engine, client) : engine.database;
-  const made = await session.run<{ place: number; id: string | null; is_new: boolean }>(ENQUEUE, [
+  const session = client === undefined ? engine.database : sessionOfClient(engine, client);
+  const made = await session.run<{ place: number; id: string | null; made: boolean }>(ENQUEUE, [
     JSON.stringify(rows),
   ]);
   const unseen = made.filter(each => each.id === null).map(each => rows[each.place]?.key);
-  const late = unseen.length === 0 ? [] : await session.run<{ key: string; id: string }>(FIND_KEYS, [unseen]);
+  const late =
+    unseen.length === 0
+      ? []
+      : await session.run<{ key: string; id: string }>(FIND_KEYS, [JSON.stringify(unseen)]);
   const lateIds = new Map(late.map(row => [row.key, row.id]));
-  return made.map(({ place, id, is_new }) => ({
+  return made.map(({ place, id, made: isNew }) => ({
     id: id ?? lateIds.get(rows[place]?.key ?? '') ?? '',
-    isNew: is_new,
+    isNew,
   }));
 }
 
@@ -145,6 +150,13 @@ function checkTime({ runAt, delay }: { readonly runAt?: Date | string; readonly 
 }
 
 function sessionOfClient(engine: Engine, client: QueryClient): Session {
+  // Null too: whoever passes a client wants the run in that transaction, and must not get it outside of one.
+  if (typeof (client as QueryClient | null)?.query !== 'function') {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'client has no query(text, values): pass a pg client, or wrap the transaction with fromKysely, fromDrizzle, fromPrisma, fromKnex or fromPostgresJs of pg-tock/adapters',
+    );
+  }
   return {
     async run<Row>(text: string, values: readonly unknown[] = []) {
       const result = await client.query(engine.database.rewrite(text), [...values]);
