@@ -13,7 +13,7 @@ describeAdapter('fromPrisma', async url => {
           await work(fromPrisma(tx), async (id, note) => {
             await tx.invoice.create({ data: { id, note } });
           }),
-        { timeout: 50_000 },
+        { maxWait: 50_000, timeout: 50_000 },
       ),
     outside: fromPrisma(prisma),
     close: async () => await prisma.$disconnect(),
