@@ -16,6 +16,7 @@ export async function bundleOptions() {
   return {
     entryPoints: {
       index: 'src/index.ts',
+      adapters: 'src/adapters.ts',
       tick: 'src/tick.ts',
       cli: 'src/cli/main.ts',
       // One file each, so that an error can name the job's file.

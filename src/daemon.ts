@@ -8,7 +8,8 @@ import { startListener } from './engine/listen.js';
 import { materialize } from './engine/materialize.js';
 import { reap } from './engine/reap.js';
 import { register } from './engine/register.js';
-import { openWorker, type Tally } from './engine/worker.js';
+import type { Tally } from './engine/tally.js';
+import { openWorker } from './engine/worker.js';
 import { isConnectionFailure } from './store/database-errors.js';
 import { readNextDue } from './store/next-due.js';
 

@@ -17,6 +17,7 @@ export type { Logger } from './model/logger.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/policies.js';
 export { nextOccurrence, occurrencesBetween, previousOccurrence } from './model/schedule/occurrences.js';
 export type { Dst, ScheduleSpec } from './model/schedule/spec.js';
+export type * from './model/scheduler-view.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/states.js';
 export type { OutsideWindow } from './model/window.js';
 export type { MigrateResult } from './store/migrate.js';

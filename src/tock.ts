@@ -16,9 +16,10 @@ import { createLogger } from './environment/logger.js';
 import { migrationsFolder } from './environment/paths.js';
 import { type Duration, parseDuration } from './model/duration.js';
 import { TockError } from './model/errors.js';
-import type { AnyJob, PayloadAndOptions, QueryClient, SchedulerStatus } from './model/job.js';
+import type { AnyJob, PayloadAndOptions, QueryClient } from './model/job.js';
 import { type Logger, silentLogger } from './model/logger.js';
 import { createRegistry } from './model/registry.js';
+import type { SchedulerStatus } from './model/scheduler-view.js';
 import { openDatabase } from './store/database.js';
 import { demandMigrated, type MigrateResult, migrate } from './store/migrate.js';
 import {

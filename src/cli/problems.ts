@@ -1,6 +1,6 @@
 // Shell: cli. What is wrong with a scheduler, and the mend.
 // In: its figures. Out: a sentence for each limit that was passed.
-import type { SchedulerStatus } from '../model/job.js';
+import type { SchedulerStatus } from '../model/scheduler-view.js';
 import { span } from './time-text.js';
 
 const LONG_WAIT_MS = 5 * 60_000;

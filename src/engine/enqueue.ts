@@ -11,6 +11,7 @@ import { acceptPayload, findJob, parsePayload } from '../model/registry.js';
 import { checkMaxAttempts } from '../model/retry.js';
 import { TRIGGERS } from '../model/states.js';
 import type { Session } from '../store/database.js';
+import { type EnqueuedRow, enqueueRuns } from '../store/enqueue-runs.js';
 import type { Engine } from './engine.js';
 
 export interface NewRun extends Omit<EnqueueOptions, 'client'> {
@@ -25,60 +26,6 @@ export interface Enqueued {
   /** A run that waited under this key was brought to the latest state. */
   readonly isReplaced: boolean;
 }
-
-// One statement, however many rows. The keys go in sorted, so that two batches never wait in a circle. A key that
-// is already there, or twice in the batch, gives the id of the run that has it. Of several rows with one key that is
-// unique while live, the first counts, or the last where it replaces.
-const ENQUEUE = `
-with input as materialized (
-  select nextval('tock.job_runs_id_seq') as id, i.*, coalesce(i.at, tock.now() + i.delay_ms * interval '1 millisecond', tock.now()) as run_at
-  from jsonb_to_recordset($1::jsonb) as i(
-    place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, most_ms float8, at timestamptz,
-    delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot_keys text[], slot_limits integer[])
-  order by i.place
-), keyed as (
-  insert into tock.job_keys (idempotency_key, run_id) select key, id from input where key is not null and not is_live order by key, place
-  on conflict do nothing
-  returning idempotency_key, run_id
-), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
-  select i.id, i.job, i.payload, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, 'queued'
-  from input i left join keyed k on k.run_id = i.id
-  where i.key is null or k.run_id is not null
-  order by i.id
-  returning id, run_at
-), chosen as materialized (
-  select distinct on (key) * from input where is_live order by key, case when replaces then -place else place end
-), live as (
-  insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
-  select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, 'queued'
-  from chosen order by key
-  on conflict (live_key) where live_key is not null do update
-  set payload = excluded.payload, priority = excluded.priority, slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits,
-    blocked_on = null, run_at = least(excluded.run_at,
-      r.created_at + (select c.most_ms from chosen c where c.key = excluded.live_key) * interval '1 millisecond')
-  where r.status = 'queued' and r.attempts = 0 and r.job = excluded.job and (select c.replaces from chosen c where c.key = excluded.live_key)
-  returning r.id, r.live_key, r.run_at
-), told as (
-  -- At most once per statement, and only if something can start now.
-  select pg_notify('tock', 'queued') from (
-    select from (select run_at from made union all select run_at from live) m where m.run_at <= tock.now() limit 1) due
-)
-select i.place, m.id is not null or coalesce(l.id = i.id, false) as is_new, l.id is not null and not exists (select from input n where n.id = l.id) as is_replaced,
-  coalesce(m.id, l.id, k.run_id, old.run_id, there.id) as id, (select count(*) from told) as told
-from input i
-left join made m on m.id = i.id
-left join live l on i.is_live and l.live_key = i.key
-left join keyed k on not i.is_live and k.idempotency_key = i.key
-left join tock.job_keys old on not i.is_live and old.idempotency_key = i.key
-left join tock.job_runs_live there on i.is_live and there.live_key = i.key
-order by i.place`;
-
-// A key whose first transaction committed while our statement waited for it is not in the statement's snapshot.
-const FIND_KEYS = `
-select idempotency_key as key, run_id as id from tock.job_keys where idempotency_key = any($1::text[])
-union all
-select live_key, id from tock.job_runs_live where live_key = any($1::text[])`;
 
 /**
  * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
@@ -108,26 +55,12 @@ export async function enqueueAll(
 ): Promise<Enqueued[]> {
   if (runs.length === 0) return [];
   const rows = await Promise.all(runs.map((run, place) => rowOf(engine, run, place)));
-  const session = client ? sessionOfClient(engine, client) : engine.database;
-  const made = await session.run<Made>(ENQUEUE, [JSON.stringify(rows)]);
-  const unseen = made.filter(each => each.id === null).map(each => rows[each.place]?.key);
-  const late = unseen.length === 0 ? [] : await session.run<{ key: string; id: string }>(FIND_KEYS, [unseen]);
-  const lateIds = new Map(late.map(row => [row.key, row.id]));
-  return made.map(({ place, id, is_new, is_replaced }) => ({
-    id: id ?? lateIds.get(rows[place]?.key ?? '') ?? '',
-    isNew: is_new,
-    isReplaced: is_replaced,
-  }));
+  const session = client === undefined ? engine.database : sessionOfClient(engine, client);
+  const enqueued = await enqueueRuns(session, rows);
+  return enqueued.map(({ id, made, replaced }) => ({ id, isNew: made, isReplaced: replaced }));
 }
 
-interface Made {
-  readonly place: number;
-  readonly id: string | null;
-  readonly is_new: boolean;
-  readonly is_replaced: boolean;
-}
-
-async function rowOf(engine: Engine, run: NewRun, place: number) {
+async function rowOf(engine: Engine, run: NewRun, place: number): Promise<EnqueuedRow> {
   const job = findJob(engine.registry, run.job);
   const payload = await acceptPayload(job, run.payload, engine.settings.maxPayloadBytes);
   const limit = job.concurrency === undefined ? null : jobLimit(job, await parsePayload(job, payload));
@@ -207,6 +140,13 @@ function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 
 }
 
 function sessionOfClient(engine: Engine, client: QueryClient): Session {
+  // Null too: whoever passes a client wants the run in that transaction, and must not get it outside of one.
+  if (typeof (client as QueryClient | null)?.query !== 'function') {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'client has no query(text, values): pass a pg client, or wrap the transaction with fromKysely, fromDrizzle, fromPrisma or fromKnex of pg-tock/adapters',
+    );
+  }
   return {
     async run<Row>(text: string, values: readonly unknown[] = []) {
       const result = await client.query(engine.database.rewrite(text), [...values]);

@@ -2,7 +2,7 @@
 // In: how long to keep. Out: what was removed. No statement holds a lock for long.
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { PruneResult, SchedulerView } from '../model/job.js';
+import type { PruneResult, SchedulerView } from '../model/scheduler-view.js';
 import type { Database } from '../store/database.js';
 import type { Engine } from './engine.js';
 

@@ -6,7 +6,8 @@ import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize.js';
 import { reap } from './reap.js';
 import { type RegisterResult, register } from './register.js';
-import { openWorker, type Tally, type Worker } from './worker.js';
+import type { Tally } from './tally.js';
+import { openWorker, type Worker } from './worker.js';
 
 export interface TickOptions {
   /** For how long new runs are claimed, in milliseconds. What runs then is waited for. */

@@ -1,5 +1,5 @@
 // Room: engine. The scheduler as a job sees it: figures, reports, retention.
-import type { SchedulerView } from '../model/job.js';
+import type { SchedulerView } from '../model/scheduler-view.js';
 import { readReport, readStatus } from '../store/figures.js';
 import type { Engine } from './engine.js';
 import { prune } from './retention.js';

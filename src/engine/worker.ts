@@ -5,9 +5,6 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
-import { formatDuration } from '../model/duration.js';
-import type { TransitionName } from '../model/states.js';
-import { TRANSITIONS } from '../model/states.js';
 import { claimLimitedRuns } from '../store/admit-runs.js';
 import { type Claim, type ClaimedRun, claimFreeRun, claimFreeRuns } from '../store/claim-runs.js';
 import { type ActiveRun, activeRun } from './active-run.js';
@@ -15,6 +12,7 @@ import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
 import { noteProgress, requestCancel, startHeartbeat } from './heartbeat.js';
+import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
 
 export interface WorkerOptions {
   readonly kind: 'tick' | 'daemon' | 'library' | 'manual';
@@ -23,12 +21,6 @@ export interface WorkerOptions {
   /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[] | undefined;
 }
-
-/** How many attempts ended how. `deferred` were claimed outside their window, or without a place under a limit. `lost` are those whose lease had expired before the outcome could be written. */
-export type Tally = Record<
-  'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'deferred' | 'released' | 'lost',
-  number
->;
 
 export interface Worker {
   readonly id: string;
@@ -73,17 +65,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const id = randomUUID();
   /** By attempt, not by run: a failed run may be claimed again before its last attempt has left. */
   const active = new Set<ActiveRun>();
-  const tally: Tally = {
-    claimed: 0,
-    succeeded: 0,
-    failed: 0,
-    dead: 0,
-    cancelled: 0,
-    skipped: 0,
-    deferred: 0,
-    released: 0,
-    lost: 0,
-  };
+  const tally = emptyTally();
   /** Runs whose handler has not ended: these fill the capacity. Those that only wait to be written do not. */
   let executing = 0;
   let isStopping = false;
@@ -151,7 +133,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     const outcome = ending && outcomeOf(engine, each, ending);
     const isWritten = each.isSettled || (outcome !== null && (await write(each, outcome)));
     active.delete(each);
-    report(engine, tally, each, outcome, isWritten, performance.now() - startedAt);
+    reportEnd(engine, tally, each, outcome, isWritten, performance.now() - startedAt);
     wake();
   };
 
@@ -248,55 +230,4 @@ function outcomeOf(engine: Engine, { run }: ActiveRun, ending: Ending): Outcome 
     retryPolicyOf(engine, run.job),
     Math.random(),
   );
-}
-
-function fieldsOf(run: ClaimedRun) {
-  return {
-    run_id: run.id,
-    job: run.job,
-    attempt: run.attempts,
-    ...(run.scheduled_for === null ? {} : { scheduled_for: new Date(run.scheduled_for).toISOString() }),
-  };
-}
-
-const LEVELS: Readonly<Record<keyof Tally, 'debug' | 'info' | 'warn' | 'error'>> = {
-  claimed: 'debug',
-  succeeded: 'info',
-  failed: 'warn',
-  dead: 'error',
-  cancelled: 'warn',
-  skipped: 'warn',
-  deferred: 'debug',
-  released: 'info',
-  lost: 'error',
-};
-
-/** Counts and logs how an attempt ended. */
-function report(
-  engine: Engine,
-  tally: Tally,
-  each: ActiveRun,
-  outcome: Outcome | null,
-  isWritten: boolean,
-  durationMs: number,
-): void {
-  const word = isWritten ? wordFor(each.isSettled ? 'succeed' : (outcome?.transition ?? 'succeed')) : 'lost';
-  tally[word]++;
-  const error = outcome?.error;
-  const why = error ? `: ${error.message.split('\n')[0]}` : '';
-  const next = outcome?.transition === 'fail' ? `; next attempt in ${formatDuration(outcome.delayMs)}` : '';
-  engine.logger[LEVELS[word]](
-    {
-      event: `run.${word}`,
-      ...fieldsOf(each.run),
-      duration_ms: Math.round(durationMs),
-      ...(error ? { error: { name: error.name, code: error.code, message: error.message } } : {}),
-    },
-    `run ${each.run.id} of ${each.run.job} ${word} after ${formatDuration(durationMs)} (attempt ${each.run.attempts} of ${each.run.max_attempts})${why}${next}`,
-  );
-}
-
-function wordFor(transition: TransitionName): keyof Tally {
-  if (transition === 'release') return 'released';
-  return transition === 'defer' ? 'deferred' : (TRANSITIONS[transition].to as keyof Tally);
 }

@@ -1,6 +1,6 @@
 // Room: store. Figures of the scheduler: how much waits, since when, what ended how.
 // In: a span of time, or nothing. Out: numbers, by the database's clock.
-import type { RunReport, SchedulerStatus } from '../model/job.js';
+import type { RunReport, SchedulerStatus } from '../model/scheduler-view.js';
 import type { Database } from './database.js';
 
 const STATUS = `

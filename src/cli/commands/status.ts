@@ -2,7 +2,7 @@
 // In: tock.status(). Out: a page, or the figures as JSON.
 import type { Command } from 'commander';
 import { formatDuration } from '../../model/duration.js';
-import type { SchedulerStatus } from '../../model/job.js';
+import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { examples, withJson } from '../flags.js';
 import { findProblems } from '../problems.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';

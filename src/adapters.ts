@@ -1,0 +1,141 @@
+// The second front door, `pg-tock/adapters`: other libraries' transactions as the client that `enqueue` takes.
+// In: a transaction of Kysely, Drizzle, Prisma or Knex. Out: a QueryClient over the same connection.
+// None of the libraries is imported: each is known by the few members that are called here.
+import { questionMarks } from './adapters/question-marks.js';
+import { TockError } from './model/errors.js';
+import type { QueryClient } from './model/job.js';
+
+type Rows = Record<string, unknown>[];
+
+/** What is asked of a Kysely transaction. A Kysely instance has it too, and then the run is committed at once. */
+export interface KyselyLike {
+  withoutPlugins(): KyselyLike;
+  // biome-ignore lint/suspicious/noExplicitAny: a compiled query, whose type differs between versions of Kysely
+  // oxlint-disable-next-line typescript/no-explicit-any
+  executeQuery(query: any): Promise<{ readonly rows: unknown[] }>;
+}
+
+/** What is asked of a Drizzle transaction, whichever driver for PostgreSQL is below it. A Drizzle database has it too. */
+export interface DrizzleLike {
+  // biome-ignore lint/suspicious/noExplicitAny: an SQLWrapper, which is a class of Drizzle's own
+  // oxlint-disable-next-line typescript/no-explicit-any
+  execute(query: any): PromiseLike<unknown>;
+  // Only to tell a transaction from a query, which can be executed too.
+  transaction: unknown;
+}
+
+/** What is asked of Prisma's interactive transaction. A PrismaClient has it too. */
+export interface PrismaLike {
+  $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
+}
+
+/** What is asked of a Knex transaction. A Knex instance has it too. */
+export interface KnexLike {
+  raw(sql: string, bindings: readonly string[]): PromiseLike<unknown>;
+  transaction: unknown;
+}
+
+/**
+ * Makes a client of a Kysely transaction, for `tock.enqueue(job, payload, { client: fromKysely(trx) })`.
+ *
+ * Plugins such as CamelCasePlugin do not see Tock's statements. Given a Kysely instance in place of a transaction,
+ * the run is enqueued on its own and committed at once.
+ *
+ * @throws TockError TOCK_BAD_OPTION if it is no Kysely transaction
+ */
+export function fromKysely(trx: KyselyLike): QueryClient {
+  demand(trx, ['executeQuery', 'withoutPlugins'], KYSELY);
+  return {
+    query: async (text, values) => {
+      // What CompiledQuery.raw of Kysely makes.
+      const { rows } = await trx.withoutPlugins().executeQuery({
+        sql: text,
+        parameters: values,
+        query: { kind: 'RawNode', sqlFragments: [text], parameters: [] },
+        queryId: { queryId: 'tock' },
+      });
+      return { rows: rowsOf(rows, KYSELY) };
+    },
+  };
+}
+
+/**
+ * Makes a client of a Drizzle transaction over node-postgres, for `tock.enqueue(job, payload, { client: fromDrizzle(tx) })`.
+ *
+ * Given a database in place of a transaction, the run is enqueued on its own and committed at once.
+ *
+ * @throws TockError TOCK_BAD_OPTION if it is no Drizzle transaction
+ */
+export function fromDrizzle(tx: DrizzleLike): QueryClient {
+  demand(tx, ['execute', 'transaction'], DRIZZLE);
+  return {
+    query: async (text, values) => {
+      // Drizzle's own `sql` would have to be imported to pass values. It asks any statement these two questions.
+      const statement = { getSQL: () => statement, toQuery: () => ({ sql: text, params: values }) };
+      return { rows: rowsOf(await tx.execute(statement), DRIZZLE) };
+    },
+  };
+}
+
+/**
+ * Makes a client of the `tx` of Prisma's interactive transaction, for
+ * `tock.enqueue(job, payload, { client: fromPrisma(tx) })`.
+ *
+ * Given a PrismaClient in place of a transaction, the run is enqueued on its own and committed at once.
+ *
+ * @throws TockError TOCK_BAD_OPTION if it is no Prisma transaction
+ */
+export function fromPrisma(tx: PrismaLike): QueryClient {
+  demand(tx, ['$queryRawUnsafe'], PRISMA);
+  return {
+    query: async (text, values) => ({ rows: rowsOf(await tx.$queryRawUnsafe(text, ...values), PRISMA) }),
+  };
+}
+
+/**
+ * Makes a client of a Knex transaction, for `tock.enqueue(job, payload, { client: fromKnex(trx) })`.
+ *
+ * Given a Knex instance in place of a transaction, the run is enqueued on its own and committed at once.
+ *
+ * @throws TockError TOCK_BAD_OPTION if it is no Knex transaction
+ */
+export function fromKnex(trx: KnexLike): QueryClient {
+  demand(trx, ['raw', 'transaction'], KNEX);
+  return {
+    query: async (text, values) => {
+      const { sql, bindings } = questionMarks(text, values);
+      return { rows: rowsOf(await trx.raw(sql, bindings as readonly string[]), KNEX) };
+    },
+  };
+}
+
+/** An adapter's name, and where the transaction that it takes comes from. */
+interface Adapter {
+  readonly name: string;
+  readonly source: string;
+}
+
+const KYSELY = { name: 'fromKysely', source: 'the trx of db.transaction().execute(async trx => …)' };
+const DRIZZLE = { name: 'fromDrizzle', source: 'the tx of db.transaction(async tx => …)' };
+const PRISMA = { name: 'fromPrisma', source: 'the tx of prisma.$transaction(async tx => …)' };
+const KNEX = { name: 'fromKnex', source: 'the trx of knex.transaction(async trx => …)' };
+
+function demand(given: unknown, members: readonly string[], { name, source }: Adapter): void {
+  const has = (member: string) =>
+    (typeof given === 'object' || typeof given === 'function') &&
+    given !== null &&
+    typeof (given as Record<string, unknown>)[member] === 'function';
+  const missing = members.find(member => !has(member));
+  if (missing === undefined) return;
+  throw new TockError('TOCK_BAD_OPTION', `${name} was given something without ${missing}(): pass ${source}`);
+}
+
+/** The rows of an answer: an array of them, or an object that has one. */
+function rowsOf(answer: unknown, { name, source }: Adapter): Rows {
+  const rows: unknown = Array.isArray(answer) ? answer : (answer as { rows?: unknown } | null)?.rows;
+  if (Array.isArray(rows)) return rows as Rows;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `${name} got no rows back; it works over PostgreSQL: pass ${source} of a database where Tock's schema is`,
+  );
+}
