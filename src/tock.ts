@@ -7,6 +7,8 @@ import { cancel, executeOrWait, retry, type WaitOptions } from './engine/command
 import { type Engine, readSettings, type SettingsInput } from './engine/engine.js';
 import { type Enqueued, enqueue, enqueueAll, type NewRun } from './engine/enqueue.js';
 import { pauseDefinition, type ResumedDefinition, resumeDefinition } from './engine/pause.js';
+import type { QueueLimits } from './engine/queues.js';
+import * as queues from './engine/queues.js';
 import { type RegisterResult, register } from './engine/register.js';
 import { runTick, type TickSummary } from './engine/run-tick.js';
 import { createSchedulerView } from './engine/scheduler-view.js';
@@ -22,6 +24,7 @@ import { createRegistry } from './model/registry.js';
 import type { SchedulerStatus } from './model/scheduler-view.js';
 import { openDatabase } from './store/database.js';
 import { demandMigrated, type MigrateResult, migrate } from './store/migrate.js';
+import type { QueueRecord } from './store/queues.js';
 import {
   type DefinitionFilter,
   type DefinitionRecord,
@@ -103,6 +106,18 @@ export interface Tock {
     /** Makes runs for the occurrences in [from, to) that have none. Safe to repeat. */
     backfill(name: string, options: BackfillOptions): Promise<BackfillResult>;
   };
+  /** Queues, their limits over all hosts, and their pauses. */
+  readonly queues: {
+    /** Those that have limits or a pause, or runs that are live. */
+    list(): Promise<QueueRecord[]>;
+    /** Sets limits: concurrency, rate, window. What is left out stays; null takes a limit back. */
+    set(name: string, limits: QueueLimits): Promise<QueueRecord>;
+    /** Lets no run of it start until it is resumed. */
+    pause(name: string, options?: { readonly note?: string }): Promise<QueueRecord>;
+    resume(name: string): Promise<QueueRecord>;
+    /** Takes all its limits and its pause back. Whether it had any. */
+    remove(name: string): Promise<boolean>;
+  };
   /**
    * Why a definition ran, or did not, at a time: a Date, an ISO instant, or local time in the definition's zone
    * (`2026-03-08T02:30`, `2026-03-08` for the whole day, `02:30` for today).
@@ -171,6 +186,13 @@ export function createTock(options: TockOptions): Tock {
       pause: async (name, pauseOptions) => await pauseDefinition(open(), name, pauseOptions),
       resume: async name => await resumeDefinition(open(), name),
       backfill: async (name, window) => await backfill(open(), name, window),
+    },
+    queues: {
+      list: async () => await queues.queues(open()),
+      set: async (name, limits) => await queues.limitQueue(open(), name, limits),
+      pause: async (name, note) => await queues.pause(open(), name, note),
+      resume: async name => await queues.resume(open(), name),
+      remove: async name => await queues.unlimitQueue(open(), name),
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),

@@ -23,6 +23,7 @@ export function summaryLine(summary: TickSummary, jobCount: number): string {
     counted(executed.dead, 'dead'),
     counted(executed.cancelled, 'cancelled'),
     counted(executed.skipped, 'skipped'),
+    counted(executed.deferred, 'deferred'),
     counted(executed.released, 'released'),
     counted(executed.lost, 'lost'),
     summary.stoppedEarly ? 'stopped early' : null,
