@@ -78,7 +78,8 @@ async function endOf(child: ChildProcess): Promise<ChildEnd> {
       if (child.pid === undefined) end(null, null, error);
     });
     child.on('exit', (code, signal) => {
-      if (code !== 0) killGroup(child, 'SIGKILL');
+      // What the handler started and did not give a group of its own ends with the attempt.
+      killGroup(child, 'SIGKILL');
       setTimeout(end, LAST_WORDS_MS, code, signal, null).unref();
     });
     // After the last message and the last of its standard error.
@@ -87,12 +88,13 @@ async function endOf(child: ChildProcess): Promise<ChildEnd> {
 }
 
 /** The group has the child's pid as its id, for as long as one process of it lives. */
-function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
+function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
   try {
-    process.kill(-pid, signal);
+    process.kill(-child.pid, signal);
   } catch {
-    // Nobody is left.
+    // Nobody is left; or the system knows no groups.
+    child.kill(signal);
   }
 }
 

@@ -92,6 +92,11 @@ const ending = defineJob({
       const held: unknown[] = [];
       for (;;) held.push(Array.from({ length: 100_000 }, (_, index) => ({ index })));
     }
+    if (how === 'transaction, then silence') {
+      // The next word of the child would be that it has committed.
+      process.send = () => process.kill(process.pid, 'SIGKILL');
+      await ctx.transaction(async () => ({ committed: true }));
+    }
     if (how === 'transaction, then exit') {
       await ctx.transaction(async () => ({ committed: true }));
       process.exit(7);
@@ -127,19 +132,26 @@ const computeWithTimeout = defineJob({
   },
 });
 
+/** Frozen: neither the handler nor its process's own watch can end it. */
+const frozen = defineJob({
+  name: 'frozen',
+  isolate: true,
+  timeout: '1s',
+  retry: { maxAttempts: 1 },
+  async run(ctx) {
+    await appear(ctx);
+    process.kill(process.pid, 'SIGSTOP');
+    await never();
+  },
+});
+
 /** Waits until its signal aborts, and tells why. `stubborn`: and then goes on. */
 const wait = defineJob({
   name: 'wait',
   isolate: true,
   payload: z.object({ stubborn: z.boolean().default(false), withChild: z.boolean().default(false) }),
   async run(ctx, { stubborn, withChild }) {
-    if (withChild) {
-      const helper = spawn('sleep', ['1000'], { stdio: 'ignore' });
-      await ctx.db
-        .insertInto('children')
-        .values({ run_id: ctx.runId, attempt: 0, pid: helper.pid ?? 0 })
-        .execute();
-    }
+    if (withChild) await startHelper(ctx);
     await appear(ctx);
     await new Promise(resolve => {
       ctx.signal.addEventListener('abort', resolve, { once: true });
@@ -215,11 +227,18 @@ const late = defineJob({
   },
 });
 
-/** Leaves a timer behind that would keep its process alive. */
-const leavesTimer = defineJob({
-  name: 'leaves-timer',
+/** Starts a process of its own and makes it known, as attempt 0. */
+async function startHelper(ctx: JobContext): Promise<void> {
+  const { pid = 0 } = spawn('sleep', ['1000'], { stdio: ['ignore', 'inherit', 'inherit'] });
+  await ctx.db.insertInto('children').values({ run_id: ctx.runId, attempt: 0, pid }).execute();
+}
+
+/** Leaves a timer behind that would keep its process alive, and a process. */
+const leavesMuch = defineJob({
+  name: 'leaves-much',
   isolate: true,
   async run(ctx) {
+    await startHelper(ctx);
     await appear(ctx);
     setInterval(() => undefined, 1000);
     return 'done';
@@ -236,10 +255,11 @@ export const jobs = [
   ending,
   compute,
   computeWithTimeout,
+  frozen,
   wait,
   hold,
   effects,
   late,
-  leavesTimer,
+  leavesMuch,
   plain,
 ];
