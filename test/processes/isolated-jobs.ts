@@ -229,7 +229,7 @@ const late = defineJob({
 
 /** Starts a process of its own and makes it known, as attempt 0. */
 async function startHelper(ctx: JobContext): Promise<void> {
-  const { pid = 0 } = spawn('sleep', ['1000'], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const { pid = 0 } = spawn('sleep', ['1000'], { stdio: 'ignore' });
   await ctx.db.insertInto('children').values({ run_id: ctx.runId, attempt: 0, pid }).execute();
 }
 
