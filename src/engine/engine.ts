@@ -8,12 +8,15 @@ import type { Logger } from '../model/logger.js';
 import type { Registry } from '../model/registry.js';
 import { checkRetryPolicy } from '../model/retry.js';
 import type { Database } from '../store/database.js';
+import type { Isolation } from './isolation.js';
 
 export interface Engine {
   readonly database: Database;
   readonly registry: Registry;
   readonly logger: Logger;
   readonly settings: Settings;
+  /** How isolated jobs get a process of their own; null where there are none. */
+  readonly isolation: Isolation | null;
 }
 
 /** All durations in milliseconds. */

@@ -56,7 +56,8 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     }
   };
   try {
-    tock = createTock({ connectionString, jobs, logger, schema: config.schema, ...settingsOf(config) });
+    const { jobsModule, schema } = config;
+    tock = createTock({ connectionString, jobs, jobsModule, logger, schema, ...settingsOf(config) });
     migrated = await prepare(tock, options);
   } catch (error) {
     await close();
