@@ -19,6 +19,7 @@ import { createLogger } from './environment/logger.js';
 import { isolatedEntry, migrationsFolder } from './environment/paths.js';
 import { type Duration, parseDuration } from './model/duration.js';
 import { TockError } from './model/errors.js';
+import type { Hooks } from './model/hooks.js';
 import type { AnyJob, PayloadAndOptions, QueryClient } from './model/job.js';
 import { type Logger, silentLogger } from './model/logger.js';
 import { createRegistry } from './model/registry.js';
@@ -46,6 +47,8 @@ export interface TockOptions extends SettingsInput {
   /** Most connections of Tock's own pool. Default 10. */
   readonly connections?: number;
   readonly jobs?: readonly AnyJob[];
+  /** Functions that are told what becomes of runs; they cannot harm them. */
+  readonly hooks?: Hooks;
   /**
    * Path or file URL of the compiled module that exports `jobs`; needed where a job has `isolate`. Its child
    * process imports it, so that the module must do nothing else, such as starting a worker.
@@ -147,7 +150,7 @@ export function createTock(options: TockOptions): Tock {
   const settings = readSettings(options);
   const database = openDatabase(options);
   const isolation = readIsolation(registry, isolatedEntry(), options);
-  const engine: Engine = { database, registry, logger, settings, isolation };
+  const engine: Engine = { database, registry, logger, settings, isolation, hooks: options.hooks ?? {} };
   const daemons = new Set<Daemon>();
   let isClosed = false;
 

@@ -3,6 +3,7 @@
 
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
+import type { Hooks } from '../model/hooks.js';
 import type { RetryPolicy } from '../model/job.js';
 import type { Logger } from '../model/logger.js';
 import type { Registry } from '../model/registry.js';
@@ -17,6 +18,7 @@ export interface Engine {
   readonly settings: Settings;
   /** How isolated jobs get a process of their own; null where there are none. */
   readonly isolation: Isolation | null;
+  readonly hooks: Hooks;
 }
 
 /** All durations in milliseconds. */

@@ -47,6 +47,7 @@ export function openIsolatedAttempt(order: Order, tell: Tell): IsolatedAttempt {
           logger: tellingLogger(tell, {}),
           settings: order.settings,
           isolation: null,
+          hooks: {},
         };
         const job = findJob(engine.registry, order.run.job);
         const payload = await readPayload(job, active);

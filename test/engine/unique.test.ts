@@ -72,7 +72,7 @@ describe("unique: 'live'", () => {
     const hosts = [test.tock, test.another(), test.another(), test.another()];
     const ids = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        hosts[index % 4]?.enqueue(sync, index, { ...live, replace: index % 2 === 0 }),
+        (hosts[index % 4] ?? test.tock).enqueue(sync, index, { ...live, replace: index % 2 === 0 }),
       ),
     );
     expect(new Set(ids).size).toBe(1);
