@@ -85,14 +85,14 @@ function lose(engine: Engine, active: ActiveRun): void {
     { event: 'run.lease_lost', run_id: active.run.id, job: active.run.job, fence: active.run.fence },
     'the lease is lost; the handler is told to stop and nothing of this attempt is kept',
   );
-  active.controller.abort(leaseLost(active));
+  active.interrupt.abort(leaseLost(active));
 }
 
 /** Tells a handler that an operator wants it to stop. */
 export function requestCancel(active: ActiveRun): void {
   if (active.cancelRequested) return;
   active.cancelRequested = true;
-  active.controller.abort(new Cancel('cancelled by an operator'));
+  active.interrupt.abort(new Cancel('cancelled by an operator'));
 }
 
 /** Writes what progress there is; a failure is not worth a word, the next note comes in a second. */

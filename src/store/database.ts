@@ -1,18 +1,25 @@
 // Room: store. The connection to PostgreSQL: a pool whose clients never bring the process down, one way to run a
 // statement, one way to open a transaction.
 // In: a connection string or the app's own pool. Out: a Database, which all other files of store/ and engine/ use.
+import { createHash } from 'node:crypto';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
 import { TockError } from '../model/errors.js';
 import type { AnyDatabase } from '../model/job.js';
 import { checkSchemaName } from '../model/names.js';
-import { isSerializationFailure } from './database-errors.js';
+import { isSerializationFailure, isUnknownStatement } from './database-errors.js';
 import { schemaRewriter } from './sql.js';
+
+/** For the few statements that are run again and again, whose plan would cost more than their work. */
+export const PREPARED = 'prepared';
 
 /** Something that runs a statement: the pool, or an open transaction. */
 export interface Session {
-  /** Runs one statement written for the schema `tock` and returns its rows. */
-  run<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /**
+   * Runs one statement written for the schema `tock` and returns its rows. One that is {@link PREPARED} is planned once
+   * per connection, as far as the way to the server allows that.
+   */
+  run<Row>(text: string, values?: readonly unknown[], prepared?: typeof PREPARED): Promise<Row[]>;
 }
 
 export interface Database extends Session {
@@ -52,18 +59,22 @@ export function openDatabase(options: DatabaseOptions): Database {
   const rewrite = schemaRewriter(schema);
   const kysely = new Kysely<AnyDatabase>({ dialect: new PostgresDialect({ pool }) });
   const isolation = isolationProbe(pool);
+  const preparing = preparer(pool);
 
   const database: Database = {
     pool,
     kysely,
     schema,
     rewrite,
-    async run<Row>(text: string, values: readonly unknown[] = []) {
+    async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
       // A lone statement runs under the role's default isolation; where that is not READ COMMITTED it gets a
       // transaction of its own.
       if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
       return await retried(async () => {
-        const result = await pool.query(rewrite(text), [...values]);
+        const rewritten = rewrite(text);
+        const result = prepared
+          ? await preparing(rewritten, values)
+          : await pool.query(rewritten, [...values]);
         return result.rows as Row[];
       }, MOST_RETRIES);
     },
@@ -104,6 +115,33 @@ function openPool(connectionString: string | undefined, connections: number): pg
   pool.on('connect', client => client.on('error', () => undefined));
   pool.on('error', () => undefined);
   return pool;
+}
+
+/**
+ * Runs named statements. Through a pooler that gives each transaction another connection, a name may be unknown where
+ * it is used, or taken: then nothing was executed, and from there on this process names none.
+ */
+function preparer(pool: pg.Pool): (text: string, values: readonly unknown[]) => Promise<pg.QueryResult> {
+  const names = new Map<string, string>();
+  let mayPrepare = true;
+  const nameOf = (text: string) => {
+    let name = names.get(text);
+    if (name === undefined) {
+      name = `tock_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`;
+      names.set(text, name);
+    }
+    return name;
+  };
+  return async (text, values) => {
+    if (!mayPrepare) return await pool.query(text, [...values]);
+    try {
+      return await pool.query({ name: nameOf(text), text, values: [...values] });
+    } catch (error) {
+      if (!isUnknownStatement(error)) throw error;
+      mayPrepare = false;
+      return await pool.query(text, [...values]);
+    }
+  };
 }
 
 /** Whether lone statements run READ COMMITTED; asked once, and again after a failure to ask. */
