@@ -8,21 +8,22 @@ import { readClock } from '../store/reads.js';
 
 /** The time that Tock lives by: `tock.now()` of the test's database. It runs until it is set. */
 export interface TestClock {
-  now(): Promise<Date>;
+  readonly now: () => Promise<Date>;
   /** Makes time stand still at an instant: a Date, or ISO text with Z or an offset. */
-  set(instant: Date | string): Promise<void>;
+  readonly set: (instant: Date | string) => Promise<void>;
   /** Moves the clock on; it stands then. Executes nothing: `drain` does. */
-  advance(duration: Duration): Promise<void>;
+  readonly advance: (duration: Duration) => Promise<void>;
   /** Lets the clock run again, at the server's real time. */
-  run(): Promise<void>;
+  readonly run: () => Promise<void>;
 }
 
-/** What the kit writes beside a database or schema that it makes; of no other it touches the clock. */
-export const MARK = 'made by pg-tock/testing, for one test';
+/** What the kit notes with a database that it makes, and the table it puts into a schema; of no other it touches the clock. */
+export const DATABASE_MARK = 'made by pg-tock/testing, for one test';
+export const SCHEMA_MARK = 'made_for_one_test';
 
-const READ_MARKS = `
-select (select shobj_description(d.oid, 'pg_database') from pg_database d where d.datname = current_database()) as database,
-  obj_description(to_regnamespace($1), 'pg_namespace') as schema`;
+const IS_OURS = `
+select (to_regclass($2) is not null or exists (
+  select from pg_database d where d.datname = current_database() and shobj_description(d.oid, 'pg_database') = $1)) as yes`;
 
 const SETTABLE = `
 create table tock.test_clock (at timestamptz);
@@ -36,10 +37,9 @@ as $$ select coalesce((select at from tock.test_clock), statement_timestamp()) $
  * @throws TockError TOCK_BAD_STATE where neither the database nor the schema was made by the kit
  */
 export async function installClock(database: Database): Promise<TestClock> {
-  const [marks] = await database.run<{ database: string | null; schema: string | null }>(READ_MARKS, [
-    `"${database.schema}"`,
-  ]);
-  if (marks?.database !== MARK && marks?.schema !== MARK) {
+  const marks = [DATABASE_MARK, `"${database.schema}".${SCHEMA_MARK}`];
+  const [isOurs] = await database.run<{ yes: boolean }>(IS_OURS, marks);
+  if (!isOurs?.yes) {
     throw new TockError(
       'TOCK_BAD_STATE',
       `the clock of schema ${database.schema} is left alone: neither it nor its database was made by pg-tock/testing; open a test's Tock with openTestTock`,

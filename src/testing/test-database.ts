@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { TockError } from '../model/errors.js';
 import { openDatabase } from '../store/database.js';
-import { MARK } from './test-clock.js';
+import { DATABASE_MARK, SCHEMA_MARK } from './test-clock.js';
 
 export interface TestPlace {
   readonly connectionString: string;
@@ -16,7 +16,7 @@ export interface TestPlace {
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Makes a place. Its name begins with `tock_test_`, and a comment says who made it.
+ * Makes a place. Its name begins with `tock_test_`, and it is marked as the kit's.
  *
  * @param schema Tock's schema in a database of its own
  */
@@ -25,7 +25,7 @@ export async function createTestPlace(server: string, schema: string): Promise<T
   try {
     await runOn(server, [
       `create database ${name} template template0 encoding 'UTF8'`,
-      `comment on database ${name} is '${MARK}'`,
+      `comment on database ${name} is '${DATABASE_MARK}'`,
     ]);
     const url = readUrl(server);
     url.pathname = `/${name}`;
@@ -38,7 +38,7 @@ export async function createTestPlace(server: string, schema: string): Promise<T
   } catch (error) {
     if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
   }
-  await runOn(server, [`create schema ${name}`, `comment on schema ${name} is '${MARK}'`]);
+  await runOn(server, [`create schema ${name}`, `create table ${name}.${SCHEMA_MARK} ()`]);
   return {
     connectionString: server,
     schema: name,
@@ -48,16 +48,13 @@ export async function createTestPlace(server: string, schema: string): Promise<T
 }
 
 function readUrl(text: string): URL {
-  try {
-    return new URL(text);
-  } catch (cause) {
-    // Without the text: it may hold a password.
-    throw new TockError(
-      'TOCK_BAD_OPTION',
-      'connectionString is no URL; write postgresql://user:password@host:5432/database',
-      { cause },
-    );
-  }
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url && ['postgres:', 'postgresql:'].includes(url.protocol)) return url;
+  // Without the text: it may hold a password.
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    'connectionString is no URL of a PostgreSQL server; write postgresql://user:password@host:5432/database',
+  );
 }
 
 async function runOn(server: string, statements: readonly string[]): Promise<void> {

@@ -47,36 +47,39 @@ export interface TestTock extends AsyncDisposable {
   /** Kysely on it: what handlers have as `ctx.db`. */
   readonly db: Kysely<AnyDatabase>;
   /** Runs SQL, and returns the rows of a single statement. `tock.` stands for the schema. Several go without values. */
-  sql<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  readonly sql: <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** Executes what is due, follow-ups included, until nothing is. Returns the runs that ended, in that order. */
-  drain(options?: DrainOptions): Promise<RunRecord[]>;
+  readonly drain: (options?: DrainOptions) => Promise<RunRecord[]>;
   /**
    * Enqueues one run, executes one attempt of it, and returns it: succeeded, failed (a retry is to come), dead …
    * A handler that throws is no error here. A run that has ended, by its `key`, is returned as it is.
    *
    * @throws TockError for a payload or option that `enqueue` refuses; TOCK_BAD_STATE when the run may not start now
    */
-  runOnce<J extends string | AnyJob>(
+  readonly runOnce: <J extends string | AnyJob>(
     job: J,
     ...rest: PayloadAndOptions<J, RunOnceOptions>
-  ): Promise<RunRecord>;
+  ) => Promise<RunRecord>;
   /** Moves the clock to a definition's next occurrence, and drains. */
-  untilNext(definition: string | { readonly name: string }, options?: DrainOptions): Promise<RunRecord[]>;
+  readonly untilNext: (
+    definition: string | { readonly name: string },
+    options?: DrainOptions,
+  ) => Promise<RunRecord[]>;
   /** Moves the clock on to an instant, and drains whenever something is due on the way. */
-  advanceTo(instant: Date | string, options?: DrainOptions): Promise<RunRecord[]>;
+  readonly advanceTo: (instant: Date | string, options?: DrainOptions) => Promise<RunRecord[]>;
   /** Lets the next attempt of a job fail with an error, before its handler is called. */
-  failOnce(job: string | { readonly name: string }, error?: unknown): void;
+  readonly failOnce: (job: string | { readonly name: string }, error?: unknown) => void;
   /** Changes what the handler of a job finds in its context, until it is called with null. */
-  changeContext(job: string | { readonly name: string }, change: ChangeContext | null): void;
+  readonly changeContext: (job: string | { readonly name: string }, change: ChangeContext | null) => void;
   /**
    * Takes the lease of a running run (default: of all) away, as if its process had died: the run is failed, to be
    * tried again, and whatever its handler still writes is refused. To be called while a handler works.
    */
-  loseLease(runId?: string): Promise<void>;
+  readonly loseLease: (runId?: string) => Promise<void>;
   /** Another Tock on the same database: a second host, or other code. Closed with this one. */
-  another(options?: Omit<TestTockOptions, 'connectionString' | 'now'>): Tock;
+  readonly another: (options?: Omit<TestTockOptions, 'connectionString' | 'now'>) => Tock;
   /** Closes everything and drops the database. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 const EXPIRE = `
@@ -179,21 +182,22 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
 
 /** One attempt, wherever it leads. */
 async function executeOnce(engine: Engine, tock: Tock, id: string): Promise<RunRecord> {
-  const worker = openWorker(engine, { kind: 'manual', concurrency: 1 });
   const before = await tock.runs.get(id);
+  if (before && isFinished(before.status)) return before;
+  const worker = openWorker(engine, { kind: 'manual', concurrency: 1 });
+  let isClaimed = false;
   try {
-    if (before && isFinished(before.status)) return before;
-    const isClaimed = await worker.claimOne(id);
+    isClaimed = await worker.claimOne(id);
     await worker.idle();
-    const run = await tock.runs.get(id);
-    if (isClaimed && run) return run;
-    throw new TockError(
-      'TOCK_BAD_STATE',
-      `run ${id} is ${run?.status ?? 'gone'} and could not be started: it is due ${run?.runAt.toISOString() ?? 'never'}, in queue ${run?.queue ?? ''}; move the clock, or see whether the queue is paused or a limit reached`,
-    );
   } finally {
     await worker.stop();
   }
+  const run = await tock.runs.get(id);
+  if (isClaimed && run) return run;
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    `run ${id} is ${run?.status ?? 'gone'} and could not be started: it is due ${run?.runAt.toISOString() ?? 'never'}, in queue ${run?.queue ?? ''}; move the clock, or see whether the queue is paused or a limit reached`,
+  );
 }
 
 const nameOf = (named: string | { readonly name: string }) =>
