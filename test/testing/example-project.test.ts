@@ -85,6 +85,7 @@ describe('the shared server', () => {
     const { pid, ended, output } = project.start(['hang.js']);
     const { server, warden } = await pidsOf(project);
     await until(async () => output().includes('port '), 'the test');
+    expect(await processLife(server)).toBeDefined();
     process.kill(pid, 'SIGKILL');
     await ended;
     await serversEnded(project);
