@@ -93,7 +93,7 @@ function signatureOf(secret: string | Buffer, { headers, body }: Received): stri
 
 describe('deliver-webhook', () => {
   it('posts the signed event', async () => {
-    const connections = watchConnections();
+    const connections = watchConnections(kit.connectionString);
     const { output } = await deliver({}, { key: 'invoice_paid:812' });
     connections.stop();
     expect(output).toEqual({ status: 200, durationMs: expect.any(Number) });

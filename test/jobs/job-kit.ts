@@ -5,7 +5,7 @@ import type { SchedulerView } from '../../src/index.js';
 import type { ChangeContext } from '../../src/testing.js';
 import { openTestTock, type TestTock, type TestTockOptions } from '../../src/testing.js';
 
-export function openJobKit(options: TestTockOptions): Promise<TestTock> {
+export function openJobKit(options: TestTockOptions = {}): Promise<TestTock> {
   return openTestTock({ connectionString: inject('adminUrl'), ...options });
 }
 
