@@ -21,6 +21,9 @@ export async function bundleOptions() {
       'testing-warden': 'src/testing/warden.ts',
       tick: 'src/tick.ts',
       cli: 'src/cli/main.ts',
+      // What the child process of an isolated job runs, and the thread in it that keeps watch.
+      isolated: 'src/isolated/main.ts',
+      'isolated-watch': 'src/isolated/watch.ts',
       // One file each, so that an error can name the job's file.
       ...Object.fromEntries(jobFiles.map(name => [`jobs/${name.slice(0, -3)}`, `jobs/${name}`])),
     },

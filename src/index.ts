@@ -13,6 +13,8 @@ export type { After, Chain, ChainOn } from './model/chain.js';
 export { defineJob } from './model/define-job.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
+export type { HookRun, Hooks } from './model/hooks.js';
+export type { IsolateOption } from './model/isolate.js';
 export type * from './model/job.js';
 export type { Logger } from './model/logger.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/policies.js';

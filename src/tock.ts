@@ -6,6 +6,7 @@ import { type BackfillOptions, type BackfillResult, backfill } from './engine/ba
 import { cancel, executeOrWait, retry, type WaitOptions } from './engine/commands.js';
 import { type Engine, readSettings, type SettingsInput } from './engine/engine.js';
 import { type Enqueued, enqueue, enqueueAll, type NewRun } from './engine/enqueue.js';
+import { readIsolation } from './engine/isolation.js';
 import { pauseDefinition, type ResumedDefinition, resumeDefinition } from './engine/pause.js';
 import type { QueueLimits } from './engine/queues.js';
 import * as queues from './engine/queues.js';
@@ -15,9 +16,10 @@ import { createSchedulerView } from './engine/scheduler-view.js';
 import { removeSchedule, type ScheduleInput, upsertSchedule, type VersionGuard } from './engine/schedules.js';
 import { type Why, why } from './engine/why.js';
 import { createLogger } from './environment/logger.js';
-import { migrationsFolder } from './environment/paths.js';
+import { isolatedEntry, migrationsFolder } from './environment/paths.js';
 import { type Duration, parseDuration } from './model/duration.js';
 import { TockError } from './model/errors.js';
+import type { Hooks } from './model/hooks.js';
 import type { AnyJob, PayloadAndOptions, QueryClient } from './model/job.js';
 import { type Logger, silentLogger } from './model/logger.js';
 import { createRegistry } from './model/registry.js';
@@ -45,6 +47,13 @@ export interface TockOptions extends SettingsInput {
   /** Most connections of Tock's own pool. Default 10. */
   readonly connections?: number;
   readonly jobs?: readonly AnyJob[];
+  /** Functions that are told what becomes of runs; they cannot harm them. */
+  readonly hooks?: Hooks;
+  /**
+   * Path or file URL of the compiled module that exports `jobs`; needed where a job has `isolate`. Its child
+   * process imports it, so that the module must do nothing else, such as starting a worker.
+   */
+  readonly jobsModule?: string | URL;
   /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
   readonly logger?: Logger | false;
 }
@@ -139,7 +148,9 @@ export function createTock(options: TockOptions): Tock {
   const logger = options.logger === false ? silentLogger : (options.logger ?? createLogger());
   const registry = createRegistry(options.jobs ?? []);
   const settings = readSettings(options);
-  const engine: Engine = { database: openDatabase(options), registry, logger, settings };
+  const database = openDatabase(options);
+  const isolation = readIsolation(registry, isolatedEntry(), options);
+  const engine: Engine = { database, registry, logger, settings, isolation, hooks: options.hooks ?? {} };
   const daemons = new Set<Daemon>();
   let isClosed = false;
 

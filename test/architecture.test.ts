@@ -56,7 +56,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['daemon'],
   ['tock'],
   ['shell', 'index', 'adapters', 'testing'],
-  ['tick', 'cli'],
+  ['tick', 'cli', 'isolated'],
 ];
 const roomOf = (file: string) => (file.split(path.sep)[1] ?? '').replace(/\.ts$/, '');
 const floorOf = (file: string) => FLOORS.findIndex(rooms => rooms.includes(roomOf(file)));

@@ -5,6 +5,7 @@ import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { checkMaxAttempts } from '../model/retry.js';
 import { isFinished, TRANSITIONS } from '../model/states.js';
+import { isUniqueViolation } from '../store/database-errors.js';
 import { cancelRun, retryRun } from '../store/operator-moves.js';
 import { getRun, type RunRecord } from '../store/reads.js';
 import { settle } from './aftermath.js';
@@ -34,7 +35,16 @@ export async function retry(
 ): Promise<RunRecord> {
   const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
   const before = await findRun(engine, id);
-  if (await retryRun(engine.database, before.id, attempts)) return await findRun(engine, id);
+  try {
+    if (await retryRun(engine.database, before.id, attempts)) return await findRun(engine, id);
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new TockError(
+      'TOCK_BAD_STATE',
+      `run ${id} cannot be retried now: another run with its key ${quote(before.idempotencyKey)} is live, and the key is unique among live runs`,
+      { cause: error },
+    );
+  }
   const now = await findRun(engine, id);
   throw new TockError(
     'TOCK_BAD_STATE',

@@ -3,17 +3,22 @@
 
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
+import type { Hooks } from '../model/hooks.js';
 import type { RetryPolicy } from '../model/job.js';
 import type { Logger } from '../model/logger.js';
 import type { Registry } from '../model/registry.js';
 import { checkRetryPolicy } from '../model/retry.js';
 import type { Database } from '../store/database.js';
+import type { Isolation } from './isolation.js';
 
 export interface Engine {
   readonly database: Database;
   readonly registry: Registry;
   readonly logger: Logger;
   readonly settings: Settings;
+  /** How isolated jobs get a process of their own; null where there are none. */
+  readonly isolation: Isolation | null;
+  readonly hooks: Hooks;
 }
 
 /** All durations in milliseconds. */

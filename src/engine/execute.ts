@@ -4,14 +4,15 @@
 import type { Ending } from '../model/decide.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { AnyJob, Occurrence } from '../model/job.js';
+import { readIsolate } from '../model/isolate.js';
 import { jobLimit } from '../model/limits.js';
-import { findJob, parsePayload } from '../model/registry.js';
+import { findJob } from '../model/registry.js';
 import { windowIn } from '../model/window.js';
 import type { ActiveRun } from './active-run.js';
-import { createContext } from './context.js';
+import { callHandler, readPayload } from './call-handler.js';
 import { leaseLost } from './effects.js';
 import type { Engine } from './engine.js';
+import { executeIsolated } from './isolate.js';
 
 /** Why a handler's signal aborted, as `signal.reason`. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
@@ -20,7 +21,8 @@ export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is s
  * Executes the handler. Never throws.
  *
  * When the signal aborts (timeout, cancel, drain, lost lease), the handler has `graceMs` to stop; then the
- * attempt ends without it. No database transaction is open meanwhile, unless the handler asked for one.
+ * attempt ends without it, and that of an isolated job is killed. No database transaction is open meanwhile,
+ * unless the handler asked for one.
  */
 export async function executeRun(
   engine: Engine,
@@ -38,22 +40,31 @@ export async function executeRun(
   let timer: NodeJS.Timeout | undefined;
   try {
     const job = findJob(engine.registry, run.job);
-    const payload = await parsePayload(job, payloadOf(job, active));
+    // That of an isolated job is read again by its child: what a schema makes of it may not survive the way there.
+    const payload = await readPayload(job, active);
     // Enqueued in SQL, or before the job had a limit: it comes back once it has its place.
     const limit = jobLimit(job, payload);
     if (limit && !run.slot_keys?.includes(limit.key)) return { kind: 'unplaced', limits: [limit] };
-    const context = createContext(engine, active, workerId);
     if (job.timeout !== undefined) timer = startTimeout(active, parseDuration(job.timeout));
-    const abandoned = abandonAfterAbort(active, engine.settings.graceMs);
-    // Wrapped, so that a handler that throws before its first await ends like any other.
-    const working = (async () => job.run(context, payload))();
-    const value: unknown = await Promise.race([working, abandoned.promise]).finally(abandoned.cancel);
+    const isolate = readIsolate(job.isolate);
+    const value = await (isolate
+      ? executeIsolated(engine, active, workerId, isolate)
+      : executeHere(engine, active, () => callHandler(engine, active, workerId, job, payload)));
     return active.isLost ? null : { kind: 'returned', value };
   } catch (error) {
     return endingOf(active, error);
   } finally {
     clearTimeout(timer);
   }
+}
+
+async function executeHere(
+  engine: Engine,
+  active: ActiveRun,
+  call: () => Promise<unknown>,
+): Promise<unknown> {
+  const abandoned = abandonAfterAbort(active, engine.settings.graceMs);
+  return await Promise.race([call(), abandoned.promise]).finally(abandoned.cancel);
 }
 
 function endingOf(active: ActiveRun, error: unknown): Ending | null {
@@ -95,17 +106,4 @@ function abandonAfterAbort(active: ActiveRun, graceMs: number) {
     signal.removeEventListener('abort', onAbort);
   };
   return { promise, cancel };
-}
-
-/** The stored payload; where code computes it and could not when the run was made, it is computed now. */
-function payloadOf(job: AnyJob, { run }: ActiveRun): unknown {
-  if (run.payload !== null) return run.payload;
-  const compute: unknown = job.schedule?.payload;
-  if (typeof compute !== 'function' || run.scheduled_for === null) return {};
-  const scheduledFor = new Date(run.scheduled_for);
-  return (compute as (occurrence: Occurrence) => unknown)({
-    scheduledFor,
-    dataInterval: { start: new Date(run.interval_start ?? run.scheduled_for), end: scheduledFor },
-    occurrenceCount: run.occurrence_count,
-  });
 }

@@ -7,6 +7,7 @@ import { mendLimits } from '../store/admit-runs.js';
 import { type ReapedRuns, reapRuns, type StoredBackoff } from '../store/reap-runs.js';
 import { settle } from './aftermath.js';
 import { type Engine, retryPolicyOf } from './engine.js';
+import { tellReapedDead } from './hooks.js';
 
 const BATCH = 500;
 
@@ -30,6 +31,7 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     total.cancelled += batch.cancelled;
     // What a process that died in between left undone, and what follows from what was just taken back.
     await settle(engine, { freed: batch.freed, told: batch.told || batch.has_outbox, dead: batch.dead_ids });
+    await tellReapedDead(engine, batch.dead_ids);
     if (batch.has_limits) await mendLimits(engine.database);
     if (batch.failed + batch.dead + batch.cancelled < BATCH) break;
   }

@@ -12,6 +12,7 @@ import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
 import { noteProgress, requestCancel, startHeartbeat } from './heartbeat.js';
+import { tellOutcome, tellStart } from './hooks.js';
 import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
 
 export interface WorkerOptions {
@@ -125,6 +126,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 
   const live = async (each: ActiveRun) => {
     const startedAt = performance.now();
+    tellStart(engine, each.run);
     const ending = await executeRun(engine, each, id);
     executing--;
     each.isFinalizing = true;
@@ -133,7 +135,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     const outcome = ending && outcomeOf(engine, each, ending);
     const isWritten = each.isSettled || (outcome !== null && (await write(each, outcome)));
     active.delete(each);
-    reportEnd(engine, tally, each, outcome, isWritten, performance.now() - startedAt);
+    const durationMs = performance.now() - startedAt;
+    reportEnd(engine, tally, each, outcome, isWritten, durationMs);
+    if (isWritten && outcome) tellOutcome(engine, each.run, outcome, durationMs);
     wake();
   };
 

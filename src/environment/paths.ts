@@ -23,6 +23,11 @@ export function migrationsFolder(): string {
   return path.join(packageFolder(), 'migrations');
 }
 
+/** The script that the child process of an isolated job runs. */
+export function isolatedEntry(): string {
+  return path.join(packageFolder(), 'dist', 'isolated.js');
+}
+
 /** The project's folder: this package itself, or, where it is installed as a dependency, the working directory. */
 export function projectFolder(): string {
   const folder = packageFolder();

@@ -4,6 +4,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { describeDefinition } from './definition.js';
 import { parseDuration } from './duration.js';
 import { TockError } from './errors.js';
+import { readIsolate } from './isolate.js';
 import type { Job, JobOptions } from './job.js';
 import { checkConcurrencyLimit } from './limits.js';
 import { checkName, quote } from './names.js';
@@ -28,6 +29,7 @@ export function defineJob<const Schema extends StandardSchemaV1 = StandardSchema
     checkRetryPolicy(options.retry ?? {});
     if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
       throw bad('timeout must be longer than 0');
+    readIsolate(options.isolate);
     if (options.queue !== undefined) checkName(options.queue, 'queue');
     checkPriority(options.priority);
     checkConcurrencyLimit(options.concurrency);

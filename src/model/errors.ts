@@ -27,6 +27,7 @@ export type TockErrorCode =
   | 'TOCK_TIMEOUT'
   | 'TOCK_DRAINING'
   | 'TOCK_OUTCOME_UNKNOWN'
+  | 'TOCK_CHILD_EXITED'
   | 'TOCK_CLOSED';
 
 /**

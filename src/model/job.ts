@@ -4,6 +4,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Kysely, Transaction } from 'kysely';
 import type { After } from './chain.js';
 import type { Duration } from './duration.js';
+import type { IsolateOption } from './isolate.js';
 import type { Logger } from './logger.js';
 import type { CatchupPolicy, OverlapPolicy } from './policies.js';
 import type { ScheduleSpec } from './schedule/spec.js';
@@ -186,6 +187,15 @@ export interface JobOptions<Schema extends StandardSchemaV1 = StandardSchemaV1, 
   readonly retry?: RetryPolicy;
   /** Longest time for one attempt; then its signal aborts. Default: none. */
   readonly timeout?: Duration;
+  /**
+   * `true`: each attempt gets a process of its own, for handlers that compute for long or may crash. What ends
+   * that process (an endless loop and a timeout, `process.exit`, a crash, no memory left) is an attempt that failed with
+   * TOCK_CHILD_EXITED or TOCK_TIMEOUT, never the end of the worker. `memoryMb`: the most heap, in MB of at least
+   * 32; Node's default otherwise. After timeout, cancel, drain or a lost lease the signal aborts; the process
+   * gets SIGTERM after the grace, and SIGKILL a second later. It dies with its worker, and never outlives its lease.
+   * The handler is loaded from the job module, so that it knows nothing of the worker's memory. Default: false.
+   */
+  readonly isolate?: IsolateOption;
   /** Default `default`. */
   readonly queue?: string;
   /** Lower goes first. Default 0. */

@@ -54,7 +54,10 @@ export function windowIn(text: string, timezone: string): Window {
     opening(at) {
       if (isOpen(at)) return at;
       openings ??= compileSchedule({ cron: `${from.slice(3)} ${from.slice(0, 2)} * * *`, timezone });
-      return openings.next(at) ?? at;
+      // A short window that falls into a gap of the clocks does not open on that day.
+      let opens = openings.next(at);
+      while (opens !== null && !isOpen(opens)) opens = openings.next(opens);
+      return opens ?? at;
     },
   };
 }

@@ -3,14 +3,22 @@
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { TockError } from '../model/errors.js';
+import type { Hooks } from '../model/hooks.js';
 import type { AnyJob } from '../model/job.js';
 
+/** What a job module exports. */
+export interface JobModule {
+  readonly jobs: readonly AnyJob[];
+  /** Its `hooks`; an empty object where it has none. */
+  readonly hooks: Hooks;
+}
+
 /**
- * Imports the module and returns its `jobs`.
+ * Imports the module and returns its `jobs`, and its `hooks` if it has any.
  *
  * @throws TockError TOCK_JOBS_NOT_FOUND, or what defineJob says of a bad job, with its file
  */
-export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
+export async function loadJobModule(modulePath: string): Promise<JobModule> {
   if (!existsSync(modulePath)) {
     throw new TockError(
       'TOCK_JOBS_NOT_FOUND',
@@ -18,12 +26,22 @@ export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
     );
   }
   const loaded = await importModule(modulePath);
-  const jobs = loaded['jobs'] ?? (loaded['default'] as Record<string, unknown> | undefined)?.['jobs'];
-  if (Array.isArray(jobs)) return jobs as readonly AnyJob[];
+  const { jobs, hooks = {} } = loaded['jobs'] === undefined ? { ...(loaded['default'] as object) } : loaded;
+  if (typeof hooks !== 'object' || hooks === null)
+    throw new TockError(
+      'TOCK_JOBS_NOT_FOUND',
+      `hooks of ${modulePath} is no object; write: export const hooks = { onDead: run => … }`,
+    );
+  if (Array.isArray(jobs)) return { jobs: jobs as readonly AnyJob[], hooks };
   throw new TockError(
     'TOCK_JOBS_NOT_FOUND',
     `${modulePath} exports no array named jobs; write: export const jobs = [ … ]`,
   );
+}
+
+/** The `jobs` of {@link loadJobModule}. */
+export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
+  return (await loadJobModule(modulePath)).jobs;
 }
 
 async function importModule(modulePath: string): Promise<Record<string, unknown>> {

@@ -7,7 +7,7 @@ import { explainDatabaseError } from '../store/database-errors.js';
 import type { MigrateResult } from '../store/migrate.js';
 import { createTock, type Tock } from '../tock.js';
 import type { Config } from './config.js';
-import { loadJobs } from './job-module.js';
+import { loadJobModule } from './job-module.js';
 
 export interface OpenOptions {
   readonly config: Config;
@@ -42,7 +42,8 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     level: config.logLevel ?? options.defaultLogLevel ?? 'warn',
     format: config.logFormat ?? (options.pretty ? 'pretty' : 'json'),
   });
-  const jobs = options.needsJobs === false ? [] : await loadJobs(config.jobsModule);
+  const { jobs, hooks } =
+    options.needsJobs === false ? { jobs: [], hooks: {} } : await loadJobModule(config.jobsModule);
   const server = config.databaseUrl === null ? await startServer(config, options.onStep) : null;
   const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
   const where = server ? `the embedded server in ${config.dataFolder}` : placeOf(connectionString);
@@ -56,7 +57,8 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     }
   };
   try {
-    tock = createTock({ connectionString, jobs, logger, schema: config.schema, ...settingsOf(config) });
+    const { jobsModule, schema } = config;
+    tock = createTock({ connectionString, jobs, hooks, jobsModule, logger, schema, ...settingsOf(config) });
     migrated = await prepare(tock, options);
   } catch (error) {
     await close();

@@ -15,6 +15,11 @@ export function isSerializationFailure(error: unknown): boolean {
   return state === '40001' || state === '40P01';
 }
 
+/** A row of the same key is there. */
+export function isUniqueViolation(error: unknown): boolean {
+  return sqlState(error) === '23505';
+}
+
 /**
  * The server cannot be reached, is going away, refuses us, or is a standby: reconnecting later may help.
  * An error without SQLSTATE comes from the network or the driver.

@@ -64,8 +64,8 @@ with outcome as materialized (
   select id, ${KEPT}, o.status, tock.now(), o.output, ${APPENDED_ERRORS('gone.errors', DATED('o.error'))},
     case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
-  returning id
-), ${FREED('gone', 'true')}, ${TOLD('gone', '(select o.status from outcome o where o.id = e.id)')}
+  returning id, definition_id, scheduled_for, job, status
+), ${FREED('gone', 'true')}, ${TOLD('ended', 'e.status')}
 select id, ${AFTERMATH} from ended`;
 
 // An operator may have asked to cancel while the handler was ending: then the run is withdrawn, not put back.

@@ -21,6 +21,8 @@ export function instrumentJobs(jobs: readonly AnyJob[]): InstrumentedJobs {
   const ofRuns = new Map<string, ChangeContext>();
   const instrumented = (job: AnyJob): AnyJob => ({
     ...job,
+    // An isolated handler is executed in this process too: another could not be stepped into.
+    isolate: false,
     async run(ctx: JobContext, payload: unknown): Promise<unknown> {
       const injected = failures.get(job.name);
       if (injected !== undefined && injected.length > 0) throw injected.shift();

@@ -19,7 +19,7 @@ import { installClock, type TestClock } from './test-clock.js';
 import { createTestPlace } from './test-database.js';
 import { sharedServer } from './test-server.js';
 
-export interface TestTockOptions extends Omit<TockOptions, 'pool'> {
+export interface TestTockOptions extends Omit<TockOptions, 'pool' | 'jobsModule'> {
   /**
    * A server for tests, whose role may create databases, or at least schemas. Default: TOCK_TEST_DATABASE_URL, else
    * an embedded server that all tests of a run share. DATABASE_URL is never used.
@@ -77,7 +77,7 @@ export interface TestTock extends AsyncDisposable {
    */
   readonly loseLease: (runId?: string) => Promise<void>;
   /** Another Tock on the same database: a second host, or other code. Closed with this one. */
-  readonly another: (options?: Omit<TestTockOptions, 'connectionString' | 'now'>) => Tock;
+  readonly another: (options?: Omit<TockOptions, 'pool' | 'connectionString' | 'schema'>) => Tock;
   /** Closes everything and drops the database. */
   readonly close: () => Promise<void>;
 }
@@ -127,7 +127,7 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
     await close();
     throw error;
   }
-  const engine: Engine = { database, registry, logger, settings };
+  const engine: Engine = { database, registry, logger, settings, isolation: null, hooks: rest.hooks ?? {} };
   const listen = (listener: (line: LogLine) => void) => {
     listeners.add(listener);
     return () => void listeners.delete(listener);

@@ -44,7 +44,7 @@ describe('defineJob', () => {
       'an overlap policy that is none',
       { schedule: { cron: '* * * * *', overlap: 'never' as never } },
       'TOCK_BAD_SCHEDULE',
-      /none of skip, allow_all/,
+      /none of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all/,
     ],
     [
       'half a remaining run',

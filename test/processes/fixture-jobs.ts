@@ -45,4 +45,12 @@ const suicide = defineJob({
   },
 });
 
-export const jobs = [...minutely, hold, suicide];
+/** At most three of a tenant's runs at once. */
+const limited = defineJob({
+  name: 'limited',
+  concurrency: { limit: 3, key: (payload: unknown) => (payload as { tenant: string }).tenant },
+  retry: { base: 0, jitter: 0 },
+  run: () => new Promise(resolve => setTimeout(resolve, 2)),
+});
+
+export const jobs = [...minutely, hold, suicide, limited];

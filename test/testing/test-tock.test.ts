@@ -82,6 +82,12 @@ describe('runOnce', () => {
     expect(await runOnce(moody, 'wait')).toMatchObject({ status: 'failed', runAt: at('13:00:00') });
   });
 
+  it('executes an isolated handler in the process of the test', async () => {
+    const apart = defineJob({ name: 'apart', isolate: true, run: () => process.pid });
+    const { runOnce } = await open({ jobs: [apart] });
+    expect(await runOnce(apart)).toMatchObject({ status: 'succeeded', output: process.pid });
+  });
+
   it('executes no other run, and says why when it cannot execute this one', async () => {
     const { runOnce, tock } = await open({ jobs: [echo] });
     const other = await tock.enqueue(echo, { word: 'other' });

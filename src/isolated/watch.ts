@@ -1,0 +1,35 @@
+// Shell: isolated. The thread of a child process that ends it when its worker is gone, or the lease is over.
+// In, on the lifeline: lines of milliseconds, for how long the child may go on. Out: SIGKILL to the child's group,
+// at the end of the lifeline, which the kernel closes when the worker dies, or when no new line came in time.
+import { Socket } from 'node:net';
+import { parentPort } from 'node:worker_threads';
+import { LIFELINE_FD } from '../engine/isolated-protocol.js';
+
+/** setTimeout counts in 32 bits. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+function end(): void {
+  try {
+    // The child leads its group, in which are the processes that its handler started.
+    process.kill(-process.pid, 'SIGKILL');
+  } catch {
+    process.kill(process.pid, 'SIGKILL');
+  }
+}
+
+let timer: NodeJS.Timeout | undefined;
+let rest = '';
+const lifeline = new Socket({ fd: LIFELINE_FD, readable: true, writable: false });
+lifeline.on('data', chunk => {
+  const lines = (rest + String(chunk)).split('\n');
+  rest = lines.pop() ?? '';
+  const last = lines.at(-1);
+  if (last === undefined) return;
+  clearTimeout(timer);
+  timer = setTimeout(end, Math.min(Number(last), LONGEST_MS));
+});
+lifeline.on('end', end);
+lifeline.on('error', end);
+lifeline.on('close', end);
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
+parentPort?.postMessage('on guard');

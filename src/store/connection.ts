@@ -1,0 +1,67 @@
+// Room: store. How the database is reached, as plain data, so that a child process can reach it as well.
+// In: a connection string, or the app's own pool. Out: data; and a small pool from such data.
+import pg from 'pg';
+import { TockError } from '../model/errors.js';
+
+/** What pg.Pool takes, without functions. Holds the password: it goes through memory and pipes, never to argv or a log. */
+export type Connection = Readonly<Record<string, unknown>>;
+
+const KEPT = [
+  'connectionString',
+  'host',
+  'port',
+  'database',
+  'user',
+  'password',
+  'ssl',
+  'options',
+  'client_encoding',
+  'application_name',
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+  'keepAlive',
+  'keepAliveInitialDelayMillis',
+] as const;
+
+/**
+ * Describes the connection. What is left out of a pool's options comes from the environment (PGHOST and the
+ * like), which a child process inherits.
+ *
+ * @throws TockError TOCK_BAD_OPTION for a pool whose options hold a function
+ */
+export function connectionOf(options: {
+  readonly connectionString?: string;
+  readonly pool?: pg.Pool;
+}): Connection {
+  if (options.connectionString !== undefined) return { connectionString: options.connectionString };
+  const stated = (options.pool as { readonly options?: Readonly<Record<string, unknown>> } | undefined)
+    ?.options;
+  try {
+    if (stated === undefined) throw new Error('it has no options');
+    // One by one: pg hides the password from enumeration.
+    return structuredClone(Object.fromEntries(KEPT.map(key => [key, stated[key]])));
+  } catch (error) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'a job has isolate: true, but its child process cannot connect as the pool does, whose options cannot be handed on (a password function?); pass connectionString beside pool',
+      { cause: error },
+    );
+  }
+}
+
+/** Opens a pool of at most `most` connections; it connects on first use and never ends the process. */
+export function openPoolTo(connection: Connection, most: number): pg.Pool {
+  const pool = new pg.Pool({
+    application_name: 'tock',
+    ...connection,
+    max: most,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 30_000,
+    allowExitOnIdle: true,
+  });
+  // See openPool in database.ts.
+  pool.on('connect', client => client.on('error', () => undefined));
+  pool.on('error', () => undefined);
+  return pool;
+}

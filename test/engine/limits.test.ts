@@ -1,0 +1,267 @@
+// Engine: limits over all hosts: places under a job's keys, a queue's concurrency, rate and window; and fairness.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AnyJob, defineJob } from '../../src/index.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+let test: TestTock;
+let now: Map<string, number>;
+let most: Map<string, number>;
+let order: string[];
+beforeEach(async () => {
+  test = await openTestTock();
+  now = new Map();
+  most = new Map();
+  order = [];
+});
+afterEach(() => test.close());
+
+/** Counts how many of each name are at work at once, over all Tocks of this process. */
+const counted = async (name: string, ms = 2) => {
+  const count = (now.get(name) ?? 0) + 1;
+  now.set(name, count);
+  most.set(name, Math.max(most.get(name) ?? 0, count));
+  order.push(name);
+  await new Promise(resolve => setTimeout(resolve, ms));
+  now.set(name, (now.get(name) ?? 0) - 1);
+};
+type Tenant = { readonly tenant: string };
+const perTenant = (limit: number, more: object = {}): AnyJob =>
+  defineJob({
+    name: 'sync',
+    concurrency: { limit, key: (payload: unknown) => (payload as Tenant).tenant },
+    ...more,
+    run: (_ctx, payload: unknown) => counted((payload as Tenant).tenant),
+  });
+const left = () => test.sql('select concurrency_key, slot from tock.job_slots');
+const succeeded = async () =>
+  (
+    await test.sql<{ count: number }>(
+      `select count(*)::int as count from tock.job_runs where status = 'succeeded'`,
+    )
+  )[0]?.count;
+
+describe('a job’s concurrency', () => {
+  it('lets so many run at once under each key, over several workers, and leaves no place behind', async () => {
+    const job = perTenant(2);
+    const hosts = [1, 2, 3].map(() => test.another({ jobs: [job] }));
+    const tenants = ['a', 'b', 'c'];
+    await hosts[0]?.enqueueMany(
+      Array.from({ length: 150 }, (_, index) => ({ job, payload: { tenant: tenants[index % 3] } })),
+    );
+    const daemons = await Promise.all(hosts.map(host => host.start({ concurrency: 20 })));
+    await until(async () => (await succeeded()) === 150, 'all to have run');
+    await Promise.all(daemons.map(daemon => daemon.stop()));
+    expect(Object.fromEntries(most)).toEqual({ a: 2, b: 2, c: 2 });
+    expect(await left()).toEqual([]);
+    expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
+  });
+
+  it('does not let a flood of one key starve the others', async () => {
+    const job = perTenant(1);
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 300 }, () => ({ job, payload: { tenant: 'flood' } })));
+    await tock.enqueueMany(['x', 'y', 'z'].map(tenant => ({ job, payload: { tenant } })));
+    await tock.tick({ concurrency: 4 });
+    // With one place for the flood, the three that came last are among the first.
+    expect(order.slice(0, 12)).toEqual(expect.arrayContaining(['x', 'y', 'z']));
+    expect(most.get('flood')).toBe(1);
+    expect(order).toHaveLength(303);
+  });
+
+  it('without a key limits the job as a whole, scheduled runs included', async () => {
+    const job = defineJob({
+      name: 'whole',
+      concurrency: { limit: 1 },
+      schedule: { cron: '* * * * *', overlap: 'allow_all', catchup: 'all' },
+      run: () => counted('whole'),
+    });
+    const tock = test.another({ jobs: [job] });
+    await test.setClock('2026-03-01T12:00:30Z');
+    await tock.tick();
+    await test.advance('3m');
+    await tock.enqueueMany([{ job }, { job }]);
+    await tock.tick();
+    expect(most.get('whole')).toBe(1);
+    expect(order).toHaveLength(5);
+  });
+
+  it('holds for runs that were enqueued in SQL: they come back with their place, and no attempt is counted', async () => {
+    const job = perTenant(1);
+    const tock = test.another({ jobs: [job] });
+    const ids: string[] = [];
+    for (let count = 0; count < 4; count++) {
+      const [row] = await test.sql<{ id: string }>(`select tock.enqueue('sync', '{"tenant": "sql"}') as id`);
+      ids.push(row?.id ?? '');
+    }
+    const { executed } = await tock.tick();
+    expect(executed).toMatchObject({ deferred: 4, succeeded: 4, failed: 0 });
+    expect(most.get('sql')).toBe(1);
+    for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1 });
+  });
+
+  it('gives the place back when an attempt fails, is cancelled, or is reaped', async () => {
+    const endings: Record<string, () => Promise<void>> = {
+      fails: async () => {
+        throw new Error('no');
+      },
+      works: async () => undefined,
+    };
+    const job = defineJob({
+      name: 'sync',
+      concurrency: { limit: 1 },
+      retry: { maxAttempts: 2, base: '1h' },
+      run: (_ctx, payload: unknown) => endings[payload as string]?.(),
+    });
+    const tock = test.another({ jobs: [job] });
+    const [failing, works] = await tock.enqueueMany([
+      { job, payload: 'fails' },
+      { job, payload: 'works' },
+    ]);
+    await tock.tick();
+    expect(await tock.runs.get(failing ?? '')).toMatchObject({ status: 'failed' });
+    expect(await tock.runs.get(works ?? '')).toMatchObject({ status: 'succeeded' });
+    expect(await left()).toEqual([]);
+  });
+
+  it('mends places that a dead process left behind, and lets in who waited for them', async () => {
+    const job = perTenant(1);
+    const tock = test.another({ jobs: [job] });
+    const id = await tock.enqueue(job, { tenant: 'a' });
+    await test.sql(`insert into tock.job_slots values ('job:sync:a', 1, 999999, 1)`);
+    await test.sql(`update tock.job_runs_live set blocked_on = 'job:sync:a'`);
+    await tock.tick();
+    expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('refuses what is no limit, and a key that is none', async () => {
+    const make = (concurrency: object) =>
+      defineJob({ name: 'sync', concurrency: concurrency as { limit: number }, run: () => null });
+    expect(() => make({ limit: 0 })).toThrow('concurrency.limit 0 is not a whole number from 1');
+    expect(() => make({ limit: 1, key: 'tenant' })).toThrow('concurrency.key "tenant" is not a function');
+    const tock = test.another({ jobs: [make({ limit: 1, key: () => null })] });
+    await expect(tock.enqueue('sync')).rejects.toMatchObject({ code: 'TOCK_BAD_KEY' });
+  });
+});
+
+describe('a queue', () => {
+  const job = defineJob({ name: 'work', run: (_ctx, name: unknown) => counted(String(name)) });
+  const open = () => test.another({ jobs: [job] });
+
+  it('runs so many at once over all hosts', async () => {
+    const hosts = [open(), open(), open()];
+    await hosts[0]?.queues.set('narrow', { concurrency: 2 });
+    await hosts[0]?.enqueueMany(
+      Array.from({ length: 60 }, () => ({ job, payload: 'narrow', queue: 'narrow' })),
+    );
+    const daemons = await Promise.all(hosts.map(host => host.start({ concurrency: 5 })));
+    await until(async () => (await succeeded()) === 60, 'all to have run');
+    await Promise.all(daemons.map(daemon => daemon.stop()));
+    expect(most.get('narrow')).toBe(2);
+    expect(await left()).toEqual([]);
+  });
+
+  it('with a rate starts no more than so many per period, evenly', async () => {
+    await test.setClock('2026-03-01T12:00:00Z');
+    const tock = open();
+    await tock.queues.set('mail', { rate: { count: 60, per: '1m' } });
+    await tock.enqueueMany(Array.from({ length: 10 }, () => ({ job, payload: 'mail', queue: 'mail' })));
+    const starts: number[] = [];
+    for (let step = 0; step < 8; step++) {
+      await tock.tick();
+      starts.push(order.length);
+      await test.advance('500ms');
+    }
+    expect(starts).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
+    // A pause saves nothing up beyond one second's worth.
+    await test.advance('1h');
+    await tock.tick();
+    expect(order).toHaveLength(5);
+  });
+
+  it('with a high rate gives a second’s worth at once, and over hosts no more', async () => {
+    await test.setClock('2026-03-01T12:00:00Z');
+    const hosts = [open(), open(), open()];
+    await hosts[0]?.queues.set('fast', { rate: { count: 10, per: '1s' } });
+    await hosts[0]?.enqueueMany(Array.from({ length: 50 }, () => ({ job, payload: 'fast', queue: 'fast' })));
+    await Promise.all(hosts.map(host => host.tick()));
+    await hosts[0]?.tick();
+    expect(order).toHaveLength(10);
+    await test.advance('200ms');
+    await Promise.all(hosts.map(host => host.tick()));
+    await hosts[0]?.tick();
+    expect(order).toHaveLength(12);
+  });
+
+  it('with a window runs only within it, by its zone’s clock', async () => {
+    await test.setClock('2026-06-30T12:00:00Z');
+    const tock = open();
+    await tock.queues.set('night', { window: '23:00-06:00', timezone: 'Europe/Berlin' });
+    await tock.enqueue(job, 'night', { queue: 'night' });
+    for (const [instant, count] of [
+      ['2026-07-01T20:59:59Z', 0],
+      ['2026-07-01T04:00:00Z', 0],
+      ['2026-07-01T03:59:59Z', 1],
+    ] as const) {
+      await test.setClock(instant);
+      await tock.tick();
+      expect([instant, order.length]).toEqual([instant, count]);
+    }
+  });
+
+  it('that is paused starts nothing, not even by hand, and costs the others nothing', async () => {
+    const tock = open();
+    await tock.queues.pause('stopped', { note: 'paper jam' });
+    const id = await tock.enqueue(job, 'stopped', { queue: 'stopped' });
+    await tock.enqueue(job, 'other');
+    await tock.tick();
+    expect(order).toEqual(['other']);
+    expect(await tock.queues.list()).toMatchObject([
+      { name: 'stopped', pauseReason: 'paper jam', waiting: 1, running: 0 },
+    ]);
+    const waiting = tock.runs.wait(id);
+    await tock.tick();
+    expect(order).toEqual(['other']);
+    await tock.queues.resume('stopped');
+    expect(await waiting).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('keeps limits that are not named, and takes back what is null', async () => {
+    const tock = open();
+    await tock.queues.set('q', { concurrency: 3, rate: { count: 5, per: '1m' }, window: '01:00-02:00' });
+    expect(await tock.queues.set('q', { concurrency: null })).toMatchObject({
+      concurrency: null,
+      rate: { count: 5, perMs: 60_000 },
+      window: '01:00-02:00',
+    });
+    expect(await tock.queues.set('q', { rate: null, window: null })).toMatchObject({
+      rate: null,
+      window: null,
+    });
+    expect([await tock.queues.remove('q'), await tock.queues.remove('q')]).toEqual([true, false]);
+    for (const limits of [
+      { concurrency: -1 },
+      { concurrency: 1.5 },
+      { rate: { count: 0, per: '1m' } },
+      { rate: { count: 1, per: 'soon' } },
+      { window: '25:00-26:00' },
+      { window: '06:00-06:00' },
+      { timezone: 'Mars/Phobos' },
+    ])
+      await expect(tock.queues.set('q', limits)).rejects.toThrow(
+        /not a|not two|is empty|no time zone|unknown|zone/,
+      );
+    expect(await tock.queues.list()).toEqual([]);
+  });
+
+  it('shares a priority with the others: a flood in one does not hold them up', async () => {
+    const tock = open();
+    await tock.enqueueMany(Array.from({ length: 500 }, () => ({ job, payload: 'a', queue: 'a' })));
+    await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job, payload: 'b', queue: 'b' })));
+    await tock.enqueueMany(
+      Array.from({ length: 5 }, () => ({ job, payload: 'late', queue: 'late', priority: 5 })),
+    );
+    await tock.tick({ concurrency: 10 });
+    expect(order.lastIndexOf('b')).toBeLessThan(20);
+    expect(order.indexOf('late')).toBeGreaterThanOrEqual(495);
+  });
+});

@@ -1,0 +1,133 @@
+// Engine: keys that are unique only while their run is live, with replacement and debounce.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineJob } from '../../src/index.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+
+let test: TestTock;
+const seen: unknown[] = [];
+const sync = defineJob({
+  name: 'sync',
+  run: (_ctx, payload: unknown) => {
+    seen.push(payload);
+  },
+});
+const other = defineJob({ name: 'other', run: () => null });
+beforeEach(async () => {
+  seen.length = 0;
+  test = await openTestTock([sync, other]);
+  await test.setClock('2026-03-01T12:00:00Z');
+});
+afterEach(() => test.close());
+const live = { key: 'user:7', unique: 'live' } as const;
+
+describe("unique: 'live'", () => {
+  it('gives the run that is live, and is free again when it has ended', async () => {
+    const { tock } = test;
+    const [first] = await tock.enqueueAll([{ job: sync, payload: 1, ...live }]);
+    const [second] = await tock.enqueueAll([{ job: sync, payload: 2, ...live }]);
+    expect(second).toEqual({ id: first?.id, isNew: false, isReplaced: false });
+    await tock.tick();
+    expect(seen).toEqual([1]);
+    const [third] = await tock.enqueueAll([{ job: sync, payload: 3, ...live }]);
+    expect(third).toMatchObject({ isNew: true });
+    expect(third?.id).not.toBe(first?.id);
+  });
+
+  it('replace brings the waiting run to the latest state: payload, time, priority', async () => {
+    const { tock } = test;
+    const id = await tock.enqueue(sync, 1, live);
+    const [again] = await tock.enqueueAll([
+      { job: sync, payload: 2, ...live, replace: true, delay: '5m', priority: 3 },
+    ]);
+    expect(again).toEqual({ id, isNew: false, isReplaced: true });
+    expect(await tock.runs.get(id)).toMatchObject({
+      payload: 2,
+      priority: 3,
+      runAt: new Date('2026-03-01T12:05:00Z'),
+    });
+  });
+
+  it('replace leaves a run alone that is running, was attempted, or is another job’s', async () => {
+    const { tock } = test;
+    const id = await tock.enqueue(sync, 1, live);
+    const [foreign] = await tock.enqueueAll([{ job: other, payload: 2, ...live, replace: true }]);
+    expect(foreign).toEqual({ id, isNew: false, isReplaced: false });
+    await test.sql(`update tock.job_runs_live set status = 'failed', attempts = 1`);
+    const [late] = await tock.enqueueAll([{ job: sync, payload: 3, ...live, replace: true }]);
+    expect(late).toEqual({ id, isNew: false, isReplaced: false });
+    expect(await tock.runs.get(id)).toMatchObject({ payload: 1, job: 'sync' });
+  });
+
+  it('of several in one batch the first counts, or the last where it replaces', async () => {
+    const { tock } = test;
+    const kept = await tock.enqueueAll([1, 2, 3].map(payload => ({ job: sync, payload, ...live })));
+    expect(new Set(kept.map(each => each.id)).size).toBe(1);
+    await tock.tick();
+    await tock.enqueueAll([4, 5, 6].map(payload => ({ job: sync, payload, ...live, replace: true })));
+    await tock.tick();
+    expect(seen).toEqual([1, 6]);
+  });
+
+  it('lets forty callers at once make one run', async () => {
+    const hosts = [test.tock, test.another(), test.another(), test.another()];
+    const ids = await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        (hosts[index % 4] ?? test.tock).enqueue(sync, index, { ...live, replace: index % 2 === 0 }),
+      ),
+    );
+    expect(new Set(ids).size).toBe(1);
+    expect(await test.sql('select from tock.job_runs_live')).toHaveLength(1);
+  });
+
+  it('refuses a retry while another run has the key', async () => {
+    const { tock } = test;
+    const id = await tock.enqueue(sync, 1, live);
+    await tock.runs.cancel(id);
+    await tock.enqueue(sync, 2, live);
+    await expect(tock.runs.retry(id)).rejects.toThrow(/another run with its key "user:7" is live/);
+    expect(await tock.runs.get(id)).toMatchObject({ status: 'cancelled' });
+    await tock.tick();
+    expect(await tock.runs.retry(id)).toMatchObject({ status: 'queued' });
+  });
+
+  it('has nothing to do with keys that are used up for good', async () => {
+    const { tock } = test;
+    const ever = await tock.enqueue(sync, 1, { key: 'user:7' });
+    const [now] = await tock.enqueueAll([{ job: sync, payload: 2, ...live }]);
+    expect(now).toMatchObject({ isNew: true });
+    expect(now?.id).not.toBe(ever);
+  });
+
+  it.each([
+    [{ unique: 'live' }, /needs a key/],
+    [{ key: 'a', unique: 'sometimes' }, /none of ever, live/],
+    [{ key: 'a', replace: true }, /replace needs unique: 'live'/],
+    [{ debounce: '5s' }, /debounce needs a key/],
+    [{ key: 'a', debounce: '5s', unique: 'ever' }, /debounce goes with unique: 'live'/],
+    [{ key: 'a', debounce: '5s', delay: '1m' }, /leave runAt and delay out/],
+    [{ key: 'a', debounce: 'soon' }, /not a duration/],
+  ])('refuses %j', async (options, message) => {
+    await expect(test.tock.enqueue(sync, 1, options as object)).rejects.toThrow(message);
+    expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
+  });
+});
+
+describe('debounce', () => {
+  it('starts so long after the last call, with its payload; at the latest ten times as long after the first', async () => {
+    const { tock } = test;
+    const id = await tock.enqueue(sync, 0, { key: 'a', debounce: '10s' });
+    const due = async () => (await tock.runs.get(id))?.runAt.toISOString().slice(11, 19);
+    for (let call = 1; call <= 12; call++) {
+      expect(await due()).toBe(
+        new Date(Date.parse('2026-03-01T12:00:10Z') + Math.min((call - 1) * 9, 90) * 1000)
+          .toISOString()
+          .slice(11, 19),
+      );
+      await test.advance('9s');
+      await tock.enqueue(sync, call, { key: 'a', debounce: '10s' });
+    }
+    expect(await due()).toBe('12:01:40');
+    await tock.tick();
+    expect(seen).toEqual([12]);
+  });
+});
