@@ -3,7 +3,7 @@
 
 export interface Wakeup {
   /** Resolves when `wake` is called, also if that was since the last call; or after `ms`. */
-  change(ms: number): Promise<void>;
+  readonly change: (ms: number) => Promise<void>;
   readonly wake: () => void;
 }
 

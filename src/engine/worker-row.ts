@@ -9,9 +9,9 @@ const BE_SEEN = 'update tock.workers set seen_at = tock.now() where id = $1 retu
 export interface WorkerRow {
   readonly isAnnounced: boolean;
   /** Makes the worker known, once. */
-  announce(): Promise<void>;
+  readonly announce: () => Promise<void>;
   /** Says that it lives. */
-  beSeen(): Promise<void>;
+  readonly beSeen: () => Promise<void>;
   /** Says that it claims no more. */
   drain(): Promise<void>;
   remove(): Promise<void>;
