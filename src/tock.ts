@@ -40,6 +40,8 @@ export interface TockOptions extends SettingsInput {
   readonly schema?: string;
   /** Most connections of Tock's own pool. Default 10. */
   readonly connections?: number;
+  /** How long one statement of Tock's own may take; then its connection is given up. Handlers' are not meant. Default `60s`. */
+  readonly statementTimeout?: Duration;
   readonly jobs?: readonly AnyJob[];
   /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
   readonly logger?: Logger | false;
@@ -123,7 +125,9 @@ export function createTock(options: TockOptions): Tock {
   const logger = options.logger === false ? silentLogger : (options.logger ?? createLogger());
   const registry = createRegistry(options.jobs ?? []);
   const settings = readSettings(options);
-  const engine: Engine = { database: openDatabase(options), registry, logger, settings };
+  const statementTimeoutMs = parseDuration(options.statementTimeout ?? '60s', 'statementTimeout');
+  const database = openDatabase({ ...options, statementTimeoutMs });
+  const engine: Engine = { database, registry, logger, settings };
   const daemons = new Set<Daemon>();
   let isClosed = false;
 

@@ -1,0 +1,129 @@
+// Room: store. No statement waits for ever: not for a network that swallows what is sent, not for a lock that nobody
+// gives back.
+// In: a client of the pool, a statement, how long it may take. Out: its result, or TOCK_DATABASE_UNREACHABLE; and
+// whether the client may go back to the pool.
+//
+// Neither of PostgreSQL's own means fits: statement_timeout as a setting of the session breaks behind pgbouncer, and
+// the server's answer would not come through a dead network. The driver's query_timeout leaves the client with a
+// statement under way, and the pool hands it to the next one, who waits in vain: "the pool is poisoned".
+import { createConnection } from 'node:net';
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
+import type pg from 'pg';
+import { formatDuration } from '../model/duration.js';
+import { TockError } from '../model/errors.js';
+import { isConnectionFailure } from './database-errors.js';
+
+/** How long a cancel may take to reach the server. It is a courtesy. */
+const CANCEL_MS = 1000;
+
+/** Runs one statement on a client of its own. A client whose connection failed is destroyed, not returned. */
+export async function queryWithin(
+  pool: pg.Pool,
+  text: string,
+  values: readonly unknown[],
+  deadlineMs: number,
+): Promise<unknown[]> {
+  const client = await pool.connect();
+  let failure: Error | undefined;
+  try {
+    return (await race(client, text, values, deadlineMs)).rows;
+  } catch (error) {
+    if (isConnectionFailure(error)) failure = error as Error;
+    throw error;
+  } finally {
+    client.release(failure);
+  }
+}
+
+/**
+ * The pool as Kysely takes it. Each statement has its deadline; a client whose connection failed is destroyed at its
+ * release, and what would still be sent over it (the rollback) is taken for done: the server rolls back by itself.
+ *
+ * @param deadlineMs of a statement; null: as long as it takes, but for those that begin and end a transaction
+ */
+export function poolWithDeadlines(pool: pg.Pool, edgeMs: number, deadlineMs: number | null): PostgresPool {
+  return {
+    connect: async () => withDeadlines(await pool.connect(), edgeMs, deadlineMs),
+    end: () => pool.end(),
+  };
+}
+
+const EDGE = /^\s*(?:begin|start transaction|commit|rollback)\b/i;
+const DONE = { command: 'SELECT', rowCount: 0, rows: [] } as const;
+
+function withDeadlines(client: pg.PoolClient, edgeMs: number, deadlineMs: number | null): PostgresPoolClient {
+  let failure: Error | undefined;
+  const query = async (text: string, values: readonly unknown[]) => {
+    if (failure !== undefined) {
+      if (/^\s*rollback\b/i.test(text)) return DONE;
+      throw failure;
+    }
+    try {
+      return await race(client, text, values, EDGE.test(text) ? edgeMs : deadlineMs);
+    } catch (error) {
+      if (isConnectionFailure(error)) failure = error as Error;
+      throw error;
+    }
+  };
+  return {
+    // Kysely's second form, with a cursor, is for streams, which nobody here configures.
+    query: query as unknown as PostgresPoolClient['query'],
+    release: () => client.release(failure),
+  };
+}
+
+async function race(
+  client: pg.PoolClient,
+  text: string,
+  values: readonly unknown[],
+  deadlineMs: number | null,
+): Promise<PostgresQueryResult<unknown>> {
+  const answer = client.query(text, [...values]) as unknown as Promise<PostgresQueryResult<unknown>>;
+  if (deadlineMs === null) return await answer;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>(resolve => {
+    timer = setTimeout(resolve, deadlineMs, 'late');
+  });
+  const first = await Promise.race([answer, late]).finally(() => clearTimeout(timer));
+  if (first !== 'late') return first;
+  await askToCancel(client);
+  throw new TockError(
+    'TOCK_DATABASE_UNREACHABLE',
+    `the database did not answer a statement within ${formatDuration(deadlineMs)}: the network is gone, or somebody holds a lock (see pg_stat_activity and pg_blocking_pids)`,
+  );
+}
+
+/**
+ * Asks the server to end what the client waits for, over a connection of its own. Otherwise a backend that waits for
+ * a lock would go on waiting after its client has left, one more with each tick.
+ */
+async function askToCancel(client: pg.PoolClient): Promise<void> {
+  const { processID, secretKey, host, port } = client as unknown as {
+    readonly processID: number | null;
+    readonly secretKey: number | null;
+    readonly host: string;
+    readonly port: number;
+  };
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return;
+  // CancelRequest: its length, the code 1234 5678, whom, and the proof that it is ours.
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(16, 0);
+  request.writeInt16BE(1234, 4);
+  request.writeInt16BE(5678, 6);
+  request.writeInt32BE(processID, 8);
+  request.writeInt32BE(secretKey, 12);
+  await new Promise<void>(resolve => {
+    const socket = createConnection(
+      host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
+      () => socket.end(request),
+    );
+    const timer = setTimeout(() => socket.destroy(), CANCEL_MS);
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    // The server closes when it has done it.
+    socket.resume();
+  });
+}
