@@ -179,7 +179,7 @@ describe('3: a network that swallows what is sent', () => {
       logger: events.logger,
       lease: '1s',
       heartbeat: '200ms',
-      statementTimeout: '30s',
+      statementTimeout: '5m',
     });
     const id = await tock.enqueue(waits);
     const ticking = tock.tick();
