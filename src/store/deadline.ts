@@ -13,8 +13,10 @@ import { formatDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { isConnectionFailure } from './database-errors.js';
 
-/** How long a cancel may take to reach the server. It is a courtesy. */
-const CANCEL_MS = 1000;
+/** How long a cancel may take to reach the server, and then the answer to come. It is a courtesy. */
+const CANCEL_MS = 500;
+/** A cancel that meets its client while pgbouncer keeps it waiting for a session comes too early. */
+const CANCELS = 2;
 
 /** Runs one statement on a client of its own. A client whose connection failed is destroyed, not returned. */
 export async function queryWithin(
@@ -80,17 +82,31 @@ async function race(
 ): Promise<PostgresQueryResult<unknown>> {
   const answer = client.query(text, [...values]) as unknown as Promise<PostgresQueryResult<unknown>>;
   if (deadlineMs === null) return await answer;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>(resolve => {
-    timer = setTimeout(resolve, deadlineMs, 'late');
-  });
-  const first = await Promise.race([answer, late]).finally(() => clearTimeout(timer));
-  if (first !== 'late') return first;
-  await askToCancel(client);
+  if (await settles(answer, deadlineMs)) return await answer;
+  for (let count = 0; count < CANCELS; count++) {
+    await askToCancel(client);
+    if (!(await settles(answer, CANCEL_MS))) continue;
+    // It may have been done at the last moment.
+    const done = await answer.catch(() => null);
+    if (done !== null) return done;
+    break;
+  }
   throw new TockError(
     'TOCK_DATABASE_UNREACHABLE',
     `the database did not answer a statement within ${formatDuration(deadlineMs)}: the network is gone, or somebody holds a lock (see pg_stat_activity and pg_blocking_pids)`,
   );
+}
+
+async function settles(answer: Promise<unknown>, withinMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(resolve, withinMs, false);
+  });
+  const settled = answer.then(
+    () => true,
+    () => true,
+  );
+  return await Promise.race([settled, late]).finally(() => clearTimeout(timer));
 }
 
 /**
@@ -115,7 +131,8 @@ async function askToCancel(client: pg.PoolClient): Promise<void> {
   await new Promise<void>(resolve => {
     const socket = createConnection(
       host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
-      () => socket.end(request),
+      // Not yet ended: pgbouncer drops a cancel whose client has left. The server closes when it has done it.
+      () => socket.write(request),
     );
     const timer = setTimeout(() => socket.destroy(), CANCEL_MS);
     socket.on('error', () => undefined);
@@ -123,7 +140,6 @@ async function askToCancel(client: pg.PoolClient): Promise<void> {
       clearTimeout(timer);
       resolve();
     });
-    // The server closes when it has done it.
     socket.resume();
   });
 }
