@@ -178,7 +178,13 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   const becomeQuiet = async (): Promise<string[]> => {
     for (const slot of slots) slot.running.child.kill('SIGCONT');
     for (const slot of slots) slot.isFrozen = false;
-    await sql(`update tock.job_definitions set paused_at = tock.now()`);
+    // Whatever the lots were: each schedule comes due once more, and then no more.
+    await jump(150);
+    const nothingDue = async () => {
+      fill();
+      const due = `select 1 from tock.job_definitions where next_at <= tock.now() or next_at = '-infinity'`;
+      return (await sql(due)).length === 0 && (await sql('select 1 from tock.job_definitions')).length > 0;
+    };
     const isQuiet = async () => {
       fill();
       const [left] = await sql<{ live: number; waiting: number }>(`select count(*)::int as live,
@@ -187,8 +193,11 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       if (left && left.live > 0 && left.live === left.waiting) await jump(10);
       return left?.live === 0;
     };
+    const within = options.quietWithinMs ?? 120_000;
     try {
-      await until(isQuiet, 'quiet', options.quietWithinMs ?? 120_000);
+      await until(nothingDue, 'all that is due to be materialized', within);
+      await sql(`update tock.job_definitions set paused_at = tock.now()`);
+      await until(isQuiet, 'quiet', within);
     } catch {
       const left = await sql<{ text: string }>(
         `select id || ' of ' || job || ' is ' || status as text from tock.job_runs_live limit 5`,
