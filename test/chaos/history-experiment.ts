@@ -11,18 +11,30 @@ import {
   readHistory,
   recordHistory,
 } from './history.js';
-import { checkFinal, checkMoves, type Expectations } from './history-check.js';
+import { checkFinal, type Expectations } from './history-check.js';
 import type { Build } from './mutant-build.js';
 
 export interface ExperimentOptions {
   readonly build: Build;
-  readonly seed: number;
-  readonly steps: number;
-  /** Quiet must come within so long; otherwise I13 does not hold. */
-  readonly quietWithinMs?: number;
-  /** Ends at the first violation. */
-  readonly stopEarly?: boolean;
+  /** So many blows by lot; or a story. */
+  readonly faults:
+    | { readonly seed: number; readonly steps: number }
+    | { readonly story: (hands: Hands) => Promise<void> };
 }
+
+/** What a story can do. */
+export interface Hands {
+  /** Starts a daemon. */
+  readonly start: () => Running;
+  readonly enqueue: (job: string) => Promise<void>;
+  /** Moves the database's clock on. */
+  readonly jump: (seconds: number) => Promise<unknown>;
+  /** Resolves when the query gives a row. */
+  readonly see: (query: string) => Promise<unknown>;
+}
+
+/** Quiet must come within so long; otherwise I13 does not hold. */
+const QUIET_WITHIN_MS = 120_000;
 
 const EXPECTED: Expectations = {
   periods: { minutely: 60_000, latest: 120_000, sevenths: 7000 },
@@ -56,7 +68,8 @@ export interface Experiment {
 
 /** Runs one experiment. */
 export async function runExperiment(options: ExperimentOptions): Promise<Experiment> {
-  const lot = lots(options.seed);
+  const { faults } = options;
+  const lot = lots('seed' in faults ? faults.seed : 0);
   const pick = (count: number) => Math.floor(lot() * count);
   const test = await openTestTock();
   const driver = new URL(test.url);
@@ -85,10 +98,12 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     };
     const isDaemon = script === 'daemon';
     const args = isDaemon ? ['start', '--no-listen', '--json'] : ['--budget', '2s'];
-    slots.push({
+    const slot = {
       running: startProcess(isDaemon ? options.build.cli : options.build.tick, env, args),
       isFrozen: false,
-    });
+    };
+    slots.push(slot);
+    return slot.running;
   };
   const isAlive = ({ running }: { running: Running }) =>
     running.child.exitCode === null && running.child.signalCode === null;
@@ -106,23 +121,17 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     );
 
   /** A client of its own connection, which may be cut under it. */
-  const enqueue = async (round: number) => {
+  const enqueue = async (key: string, job: string) => {
     const url = new URL(test.url);
     url.searchParams.set('application_name', 'client');
     const client = new pg.Client({ connectionString: url.href });
     client.on('error', () => undefined);
-    const key = `key:${round}`;
-    const one = pick(12);
-    // A few: each takes its process and all that runs there along, and that takes its time to be found out.
-    const job =
-      round % 20 === 7 ? 'suicide' : one === 1 ? 'not a job' : one % 2 === 0 ? 'once' : 'transaction';
     try {
       await client.connect();
-      const { rows } = await client.query<{ id: string }>('select tock.enqueue($1, $2, $3) as id', [
-        job,
-        '{}',
-        key,
-      ]);
+      // The attempts are named: it may come before the first process has registered the job.
+      const statement = 'select tock.enqueue($1, $2, $3, max_attempts => $4) as id';
+      const attempts = job === 'suicide' ? 2 : 5;
+      const { rows } = await client.query<{ id: string }>(statement, [job, '{}', key, attempts]);
       calls.push({ key, told: 'ok', runId: rows[0]?.id ?? null });
     } catch (error) {
       const isRefused = (error as { code?: string }).code === '22023';
@@ -160,19 +169,27 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     () => jump(30 + pick(90)),
   ];
 
-  const check = async () => (options.stopEarly ? checkMoves(await readHistory(sql), EXPECTED) : []);
-  const drive = async (): Promise<string[]> => {
-    for (let round = 0; round < options.steps; round++) {
+  const pickJob = (round: number) => {
+    const one = pick(12);
+    // A few: each takes its process and all that runs there along, and that takes its time to be found out.
+    if (round % 20 === 7) return 'suicide';
+    return one === 1 ? 'not a job' : one % 2 === 0 ? 'once' : 'transaction';
+  };
+  const drive = async (rounds: number) => {
+    for (let round = 0; round < rounds; round++) {
       fill();
-      const enqueued = [enqueue(round), enqueue(round + options.steps)];
+      const enqueued = [1, 2].map(each => enqueue(`key:${round}:${each}`, pickJob(round)));
       await steps[pick(steps.length)]?.();
       await Promise.all(enqueued);
       // Not to wait for anything: so that some work is done between two blows.
       await new Promise(resolve => setTimeout(resolve, 50 + pick(250)));
-      const wrong = round % 10 === 9 ? await check() : [];
-      if (wrong.length > 0) return wrong;
     }
-    return await becomeQuiet();
+  };
+  const hands: Hands = {
+    start: () => start('daemon'),
+    enqueue: job => enqueue(`key:story:${calls.length}`, job),
+    jump,
+    see: query => until(async () => (await sql(query)).length > 0, query),
   };
 
   const becomeQuiet = async (): Promise<string[]> => {
@@ -193,11 +210,10 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       if (left && left.live > 0 && left.live === left.waiting) await jump(10);
       return left?.live === 0;
     };
-    const within = options.quietWithinMs ?? 120_000;
     try {
-      await until(nothingDue, 'all that is due to be materialized', within);
+      await until(nothingDue, 'all that is due to be materialized', QUIET_WITHIN_MS);
       await sql(`update tock.job_definitions set paused_at = tock.now()`);
-      await until(isQuiet, 'quiet', within);
+      await until(isQuiet, 'quiet', QUIET_WITHIN_MS);
     } catch {
       const left = await sql<{ text: string }>(
         `select id || ' of ' || job || ' is ' || status as text from tock.job_runs_live limit 5`,
@@ -234,7 +250,8 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     await sql(`create or replace function tock.now() returns timestamptz language sql stable
       as $$ select statement_timestamp() + (select by from tock.test_shift) $$`);
     await recordHistory(sql);
-    const wrong = await drive();
+    await ('story' in faults ? faults.story(hands) : drive(faults.steps));
+    const wrong = await becomeQuiet();
     const history = await readHistory(sql);
     const count = (test: (event: HistoryEvent) => boolean) => history.filter(test).length;
     return {

@@ -78,4 +78,15 @@ const suicide = defineJob({
   },
 });
 
-export const jobs: AnyJob[] = [minutely, latest, sevenths, once, transaction, suicide];
+/** Takes longer than a lease. */
+const slow = defineJob({
+  name: 'slow',
+  retry,
+  run: ctx =>
+    new Promise((resolve, reject) => {
+      setTimeout(resolve, 3000);
+      ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason));
+    }),
+});
+
+export const jobs: AnyJob[] = [minutely, latest, sevenths, once, transaction, suicide, slow];
