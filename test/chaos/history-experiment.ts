@@ -93,7 +93,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       TOCK_HEARTBEAT: '400ms',
       TOCK_GRACE: '300ms',
       TOCK_DRAIN: '1s',
-      TOCK_CONNECTIONS: '4',
+      TOCK_CONNECTIONS: '25',
       TOCK_LOG_LEVEL: 'silent',
     };
     const isDaemon = script === 'daemon';

@@ -30,7 +30,7 @@ async function ordinary({ start, enqueue, jump, see }: Hands): Promise<void> {
   for (let count = 0; count < 12; count++) await enqueue(count % 2 === 0 ? 'once' : 'transaction');
   await see(RUNNING('slow', 1));
   await jump(100);
-  await see(`select from tock.job_runs where job = 'minutely' and status = 'succeeded'`);
+  await see(`select from tock.job_runs where job = 'sevenths' and status = 'succeeded'`);
 }
 
 /** A run kills its processes until it is dead. */
