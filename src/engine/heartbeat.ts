@@ -52,8 +52,15 @@ export function startHeartbeat(
     }
   };
 
+  const loseExpired = () => {
+    for (const each of active) {
+      if (!each.isSettled && performance.now() - each.renewedAt >= leaseMs) lose(engine, each);
+    }
+  };
+
   const guardedBeat = async () => {
-    if (isBeating) return;
+    // The beat before hangs: by our own clock the leases may be over.
+    if (isBeating) return loseExpired();
     isBeating = true;
     try {
       await beat();
@@ -62,7 +69,7 @@ export function startHeartbeat(
         { event: 'heartbeat.failed', error: String(error) },
         'a heartbeat did not reach the database',
       );
-      for (const each of active) if (performance.now() - each.renewedAt >= leaseMs) lose(engine, each);
+      loseExpired();
     } finally {
       isBeating = false;
     }
