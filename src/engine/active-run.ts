@@ -1,6 +1,13 @@
 // Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
 import type { ClaimedRun } from '../store/claim-runs.js';
 
+/** How far a handler is, as it told last; `events`: how often it has told. */
+export interface Progress {
+  readonly fraction: number;
+  readonly stage: string | null;
+  readonly events: number;
+}
+
 export interface ActiveRun {
   readonly run: ClaimedRun;
   readonly controller: AbortController;
@@ -16,7 +23,9 @@ export interface ActiveRun {
   /** The handler's own transaction has committed the success. */
   isSettled: boolean;
   /** Progress that is not yet written. */
-  progress: { readonly fraction: number; readonly stage: string | null } | null;
+  progress: Progress | null;
+  /** How often the handler has told of progress. */
+  progressEvents: number;
 }
 
 export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
@@ -30,5 +39,6 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     isFinalizing: false,
     isSettled: false,
     progress: null,
+    progressEvents: 0,
   };
 }
