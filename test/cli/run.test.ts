@@ -107,7 +107,9 @@ describe('tock run', () => {
     await untilFile(started);
     await writeFile(until, '');
     expect((await ended).code).toBe(0);
-    expect(printed.stderr).toMatch(/run \d+ of patient: (running, attempt 1 of 10|\[#+-+\] 25% waiting)\n/);
+    expect(printed.stderr).toMatch(
+      /run \d+ of patient: (running, attempt 1 of 10|\[#+-+\] 25% waiting, 1 event)\n/,
+    );
     expect(printed.stdout).toMatch(/succeeded.*\n"seen"\n$/);
   });
 
