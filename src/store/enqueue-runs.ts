@@ -36,12 +36,13 @@ export interface EnqueuedRun {
 // One statement, however many rows. The keys go in sorted, so that two batches never wait in a circle. A key that
 // is already there, or twice in the batch, gives the id of the run that has it. Of several rows with one key that is
 // unique while live, the first counts, or the last where it replaces.
+// In a subquery, or the planner would parse it all to fold it into a constant, and carry that about.
 // Any client must be able to send it: the only parameter is text and says so, lest a driver that asks the server for
 // the type makes JSON of the JSON; ids come back as text; the columns are single words, which nobody renames.
 const ENQUEUE = `
 with input as materialized (
   select nextval('tock.job_runs_id_seq') as id, i.*, coalesce(i.at, tock.now() + i.delay_ms * interval '1 millisecond', tock.now()) as run_at
-  from jsonb_to_recordset($1::text::jsonb) as i(
+  from jsonb_to_recordset((select $1::text)::jsonb) as i(
     place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, most_ms float8, at timestamptz,
     delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot_keys text[], slot_limits integer[])
   order by i.place
