@@ -1,11 +1,92 @@
-// Documents that are generated are what the code says.
+// Documents that are generated are what the code says; tests that documents name are there.
 import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { VARIABLES } from '../src/shell/config.js';
+
+const ROOT = path.join(import.meta.dirname, '..');
+const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
 
 describe('docs/state-machine.md', () => {
   it('is what src/model/states.ts says', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['scripts/generate-docs.mjs', '--check']);
     expect(stdout).toMatch(/up to date/);
+  });
+});
+
+describe('docs/guarantees.md', () => {
+  const text = read('docs/guarantees.md');
+  /** The rows of the tables whose last column names tests, by cells. */
+  const rows = text
+    .split(/^\| .*\| test \|\n\| --- .*\n/m)
+    .slice(1)
+    .flatMap(after => (/^(?:\|.*\n)+/.exec(after)?.[0] ?? '').trimEnd().split('\n'))
+    .map(row => row.slice(2, -2).split(' | '));
+  const named = rows.flatMap(row =>
+    (row.at(-1) ?? '').split('<br>').map(told => {
+      const [, file = '', name = ''] = /^`([^`]+)` › (.+)$/.exec(told) ?? [];
+      return { told, file, name };
+    }),
+  );
+
+  it('names a test for every promise and every fault', () => {
+    expect(rows.length).toBeGreaterThan(40);
+    expect(named.filter(({ file, name }) => file === '' || name === '').map(({ told }) => told)).toEqual([]);
+  });
+
+  it('names tests that are there', () => {
+    const holds = ({ file, name }: (typeof named)[number]) =>
+      /\.test\.ts$/.test(file) &&
+      existsSync(path.join(ROOT, file)) &&
+      ["'", '"', '`'].some(quote => read(file).includes(quote + name + quote));
+    expect(named.filter(each => !holds(each)).map(({ told }) => told)).toEqual([]);
+  });
+});
+
+describe('README.md', () => {
+  const text = read('README.md');
+
+  it('has every environment variable that is read', () => {
+    const listed = [...text.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name);
+    expect(listed.sort()).toEqual(Object.keys(VARIABLES).sort());
+  });
+
+  it('has every command', () => {
+    const commands = readdirSync(path.join(ROOT, 'src/cli/commands'))
+      .flatMap(name => [...read(`src/cli/commands/${name}`).matchAll(/program\s*\.command\('([\w-]+)/g)])
+      .map(([, name = '']) => name);
+    expect(commands.length).toBeGreaterThan(15);
+    const table = /\| command \| what it does \|\n([\s\S]*?)\n\n/.exec(text)?.[1] ?? '';
+    expect(commands.filter(name => !new RegExp(`\`${name}\\b`).test(table))).toEqual([]);
+  });
+});
+
+describe('the links between documents', () => {
+  const documents = [
+    ...readdirSync(ROOT).filter(name => name.endsWith('.md')),
+    ...readdirSync(path.join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.md'))
+      .map(name => path.join('docs', name)),
+  ];
+  const anchor = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-');
+
+  it('lead to files, and to headings in them', () => {
+    const broken = documents.flatMap(from =>
+      [...read(from).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+        .filter(([, file = '', place]) => {
+          const to = file === '' ? from : path.join(path.dirname(from), file);
+          if (!existsSync(path.join(ROOT, to))) return true;
+          if (place === undefined) return false;
+          return ![...read(to).matchAll(/^#+ (.+)$/gm)].some(([, heading = '']) => anchor(heading) === place);
+        })
+        .map(([link]) => `${from}: ${link}`),
+    );
+    expect(broken).toEqual([]);
   });
 });
