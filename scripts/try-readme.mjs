@@ -79,7 +79,11 @@ async function checkTypesIn(folder, examples) {
   const config = {
     extends: '../tsconfig.json',
     compilerOptions: {
-      paths: { 'pg-tock': ['../src/index.ts'], 'pg-tock/testing': ['../src/testing.ts'] },
+      paths: {
+        'pg-tock': ['../src/index.ts'],
+        'pg-tock/adapters': ['../src/adapters.ts'],
+        'pg-tock/testing': ['../src/testing.ts'],
+      },
     },
     include: [],
     files: examples.map((_, index) => `example-${index}.ts`),

@@ -18,7 +18,11 @@ afterAll(() => test.close());
 const connected = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
   const client = new pg.Client({ connectionString: test.url });
   await client.connect();
-  return await work(client).finally(() => client.end());
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
 };
 
 describe('README.md', () => {
@@ -45,7 +49,9 @@ describe('docs/operations.md', () => {
   const grantsOf = (role: string, own: string) =>
     readFileSync(path.join(import.meta.dirname, '..', 'docs', 'operations.md'), 'utf8')
       .split('\n')
-      .filter(line => line.startsWith('grant ') && line.endsWith(` to ${role};`) && !line.includes('database'))
+      .filter(
+        line => line.startsWith('grant ') && line.endsWith(` to ${role};`) && !line.includes('database'),
+      )
       .map(line => line.replace(role, own))
       .join('\n');
   /** Works as a role that has these grants alone; all of it is undone. */
