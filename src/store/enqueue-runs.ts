@@ -91,16 +91,33 @@ select k.idempotency_key as key, k.run_id::text as id from tock.job_keys k where
 union all
 select r.live_key, r.id::text from tock.job_runs_live r where r.live_key in (select key from keys)`;
 
-/** Enqueues a batch in one statement; one more for keys that somebody else used at this very moment. */
+/** How often a row is sent again whose key was taken when it was sent, and free when its run was looked for. */
+const MOST_TRIES = 5;
+
+/**
+ * Enqueues a batch in one statement; one more for keys that somebody else used at this very moment. Where the run that
+ * had a key has ended by then, the row is sent again.
+ */
 export async function enqueueRuns(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
+  let enqueued = await enqueueOnce(session, rows);
+  for (let tries = 1; tries < MOST_TRIES && enqueued.some(each => each.id === ''); tries++) {
+    const again = rows.filter(row => enqueued.some(each => each.place === row.place && each.id === ''));
+    const found = new Map((await enqueueOnce(session, again)).map(each => [each.place, each]));
+    enqueued = enqueued.map(each => found.get(each.place) ?? each);
+  }
+  return enqueued;
+}
+
+async function enqueueOnce(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
   const enqueued = await session.run<Omit<EnqueuedRun, 'id'> & { readonly id: string | null }>(ENQUEUE, [
     JSON.stringify(rows),
   ]);
-  const unseen = enqueued.filter(each => each.id === null).map(each => rows[each.place]?.key);
+  const keys = new Map(rows.map(row => [row.place, row.key]));
+  const unseen = enqueued.filter(each => each.id === null).map(each => keys.get(each.place));
   const late =
     unseen.length === 0
       ? []
       : await session.run<{ key: string; id: string }>(FIND_KEYS, [JSON.stringify(unseen)]);
   const lateIds = new Map(late.map(row => [row.key, row.id]));
-  return enqueued.map(each => ({ ...each, id: each.id ?? lateIds.get(rows[each.place]?.key ?? '') ?? '' }));
+  return enqueued.map(each => ({ ...each, id: each.id ?? lateIds.get(keys.get(each.place) ?? '') ?? '' }));
 }
