@@ -71,7 +71,7 @@ with input as materialized (
   returning r.id, r.live_key, r.run_at
 ), told as (
   -- At most once per statement, and only if something can start now.
-  select pg_notify('tock', 'queued') from (
+  select tock.notify('queued') from (
     select from (select run_at from made union all select run_at from live) m where m.run_at <= tock.now() limit 1) due
 )
 select i.place, m.id is not null or coalesce(l.id = i.id, false) as made, l.id is not null and not exists (select from input n where n.id = l.id) as replaced,
