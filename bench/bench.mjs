@@ -8,7 +8,7 @@ import { chart } from './lib/chart.mjs';
 import { connect, withServer } from './lib/database.mjs';
 import { host } from './lib/host.mjs';
 import { useNode } from './lib/node.mjs';
-import { profile } from './lib/profile.mjs';
+import { PROFILED, profile } from './lib/profile.mjs';
 import { createVoice, resultTable } from './lib/report.mjs';
 import { MEASURES } from './measures/index.mjs';
 
@@ -45,7 +45,7 @@ async function main() {
     ...(flags.concurrency ? { concurrency: flags.concurrency.map(each => readCount('concurrency', each)) } : {}),
   };
   const report = [];
-  const settings = flags.profile ? { shared_preload_libraries: 'pg_stat_statements' } : {};
+  const settings = flags.profile ? PROFILED : {};
   await withServer({ settings }, async url => {
     const where = await host(url);
     say.line(
