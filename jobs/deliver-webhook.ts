@@ -17,7 +17,8 @@ export default defineJob({
   payload: z.object({
     url: z
       .url({ protocol: /^https?$/ })
-      .refine(url => new URL(url).username === '', 'must not hold a user name'),
+      // Asked also of what is no URL.
+      .refine(url => !URL.canParse(url) || new URL(url).username === '', 'must not hold a user name'),
     /** Type of the event, such as `invoice.paid`. */
     event: z.string().min(1),
     /** What happened; posted as `{ type: event, data: body }`. */

@@ -17,6 +17,8 @@ export async function bundleOptions() {
     entryPoints: {
       index: 'src/index.ts',
       adapters: 'src/adapters.ts',
+      testing: 'src/testing.ts',
+      'testing-warden': 'src/testing/warden.ts',
       tick: 'src/tick.ts',
       cli: 'src/cli/main.ts',
       // What the child process of an isolated job runs, and the thread in it that keeps watch.

@@ -78,7 +78,9 @@ async function checkTypesIn(folder, examples) {
   }
   const config = {
     extends: '../tsconfig.json',
-    compilerOptions: { paths: { 'pg-tock': ['../src/index.ts'] } },
+    compilerOptions: {
+      paths: { 'pg-tock': ['../src/index.ts'], 'pg-tock/testing': ['../src/testing.ts'] },
+    },
     include: [],
     files: examples.map((_, index) => `example-${index}.ts`),
   };

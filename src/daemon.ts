@@ -76,6 +76,8 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     }
     if (performance.now() >= materializeDueAt) await materialize(engine);
     const claimed = await worker.claim();
+    // It goes on by itself, and makes itself known when there is no more.
+    if (worker.isFlowing) return pollMs;
     const due = await readNextDue(engine.database, options.queues ?? null);
     const occurrenceMs = Math.min(due.occurrenceMs ?? pollMs, pollMs);
     materializeDueAt = performance.now() + occurrenceMs;

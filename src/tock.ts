@@ -46,6 +46,8 @@ export interface TockOptions extends SettingsInput {
   readonly schema?: string;
   /** Most connections of Tock's own pool. Default 10. */
   readonly connections?: number;
+  /** How long one statement of Tock's own may take; then its connection is given up. Handlers' are not meant. Default `60s`. */
+  readonly statementTimeout?: Duration;
   readonly jobs?: readonly AnyJob[];
   /** Functions that are told what becomes of runs; they cannot harm them. */
   readonly hooks?: Hooks;
@@ -148,7 +150,8 @@ export function createTock(options: TockOptions): Tock {
   const logger = options.logger === false ? silentLogger : (options.logger ?? createLogger());
   const registry = createRegistry(options.jobs ?? []);
   const settings = readSettings(options);
-  const database = openDatabase(options);
+  const statementTimeoutMs = parseDuration(options.statementTimeout ?? '60s', 'statementTimeout');
+  const database = openDatabase({ ...options, statementTimeoutMs });
   const isolation = readIsolation(registry, isolatedEntry(), options);
   const engine: Engine = { database, registry, logger, settings, isolation, hooks: options.hooks ?? {} };
   const daemons = new Set<Daemon>();

@@ -55,7 +55,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['engine'],
   ['daemon'],
   ['tock'],
-  ['shell', 'index', 'adapters'],
+  ['shell', 'index', 'adapters', 'testing'],
   ['tick', 'cli', 'isolated'],
 ];
 const roomOf = (file: string) => (file.split(path.sep)[1] ?? '').replace(/\.ts$/, '');

@@ -2,7 +2,7 @@
 // In: the `.tock` folder and the user that the server runs as. Out: the folder for the data, and for a copy of
 // the programs. That is `.tock` itself, or, when that user cannot reach it, a folder of ours in /var/tmp.
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Account, ignoring, run } from './embedded-process.js';
 
@@ -61,8 +61,7 @@ async function canEnter(folder: string, account: Account): Promise<boolean> {
 async function folderElsewhere(folder: string): Promise<string> {
   const uid = process.getuid?.();
   if (uid === undefined) throw new Error(`the embedded server cannot run in ${folder}`);
-  const hash = createHash('sha256').update(`${uid}:${folder}`).digest('hex').slice(0, 16);
-  const elsewhere = `/var/tmp/tock-${hash}`;
+  const elsewhere = nameElsewhere(uid, folder);
   await ignoring(['EEXIST'], mkdir(elsewhere, { mode: 0o700 }));
   const found = await lstat(elsewhere);
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o022) !== 0) {
@@ -73,6 +72,19 @@ async function folderElsewhere(folder: string): Promise<string> {
   // The server's user must be able to walk through, not to look around.
   if (uid === 0) await chmod(elsewhere, 0o711);
   return elsewhere;
+}
+
+function nameElsewhere(uid: number, folder: string): string {
+  const hash = createHash('sha256').update(`${uid}:${folder}`).digest('hex').slice(0, 16);
+  return `/var/tmp/tock-${hash}`;
+}
+
+/** Removes what {@link settleHome} and {@link settleProgramsCopy} have put elsewhere. Nothing may use it any more. */
+export async function removeElsewhere(folder: string): Promise<void> {
+  const uid = process.getuid?.();
+  const isNoted =
+    (await isFile(path.join(folder, dataNote))) || (await isFile(path.join(folder, programsNote)));
+  if (uid !== undefined && isNoted) await rm(nameElsewhere(uid, folder), { recursive: true, force: true });
 }
 
 async function isDirectory(name: string): Promise<boolean> {

@@ -84,6 +84,11 @@ export async function unregisterUser(file: string): Promise<number> {
   return (await livingTokens(path.dirname(file))).length;
 }
 
+/** How many living processes use the server. */
+export async function countUsers(folder: string): Promise<number> {
+  return (await livingTokens(path.join(folder, 'users'))).length;
+}
+
 /** A name for something of ours in the shared folder, by which others can tell when we are dead. */
 export async function newToken(): Promise<string> {
   const life = await processLife(process.pid);

@@ -7,10 +7,17 @@ import { TockError } from '../model/errors.js';
 import { completeBinaries, copyBinaries, findBinaries } from './embedded-binaries.js';
 import { connectionString, ensureDatabase } from './embedded-client.js';
 import { type Cluster, prepareCluster } from './embedded-cluster.js';
-import { canUsePrograms, settleHome, settleProgramsCopy } from './embedded-home.js';
-import { registerUser, removeLeftovers, unregisterUser, withLock } from './embedded-lock.js';
+import { canUsePrograms, removeElsewhere, settleHome, settleProgramsCopy } from './embedded-home.js';
+import {
+  countUsers,
+  newToken,
+  registerUser,
+  removeLeftovers,
+  unregisterUser,
+  withLock,
+} from './embedded-lock.js';
 import { findRunning, launch, stopServer } from './embedded-postmaster.js';
-import { ignoring, ownerAccount, serverAccount } from './embedded-process.js';
+import { errorCode, ignoring, ownerAccount, serverAccount } from './embedded-process.js';
 
 /** This process's use of an embedded server. */
 export interface EmbeddedServer {
@@ -95,6 +102,33 @@ async function stop(cluster: Cluster, use: string): Promise<void> {
 
 async function stopIfLast(cluster: Cluster, use: string): Promise<void> {
   if ((await unregisterUser(use)) === 0) await stopServer(cluster);
+}
+
+/**
+ * Stops the server of `folder` and removes the folder with all data, unless a living process uses it. For
+ * throwaway servers, such as a test run's. Whoever waits for the folder's lock meanwhile gets ENOENT as the cause
+ * of its error, and may start anew.
+ *
+ * @returns whether it is gone
+ */
+export async function removeEmbeddedServer(folder: string): Promise<boolean> {
+  try {
+    const place = await realpath(folder);
+    const ended = `${place}.ended-${await newToken()}`;
+    const isUnused = await withLock(place, async () => {
+      if ((await countUsers(place)) > 0) return false;
+      await stopServer(await locateCluster(place));
+      await removeElsewhere(place);
+      // In one move, so that nobody finds half of it.
+      await rename(place, ended);
+      return true;
+    });
+    if (isUnused) await rm(ended, { recursive: true, force: true });
+    return isUnused;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return true;
+    throw asTockError(error, folder);
+  }
 }
 
 async function prepareFolder(name: string): Promise<string> {

@@ -1,9 +1,10 @@
 // Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
 import type { ClaimedRun } from '../store/claim-runs.js';
+import { createInterrupt, type Interrupt } from './interrupt.js';
 
 export interface ActiveRun {
   readonly run: ClaimedRun;
-  readonly controller: AbortController;
+  readonly interrupt: Interrupt;
   /** When the lease was last known to be renewed, by performance.now() taken before the statement was sent. */
   renewedAt: number;
   /** The lease is lost: nothing of this attempt may be written. */
@@ -22,7 +23,7 @@ export interface ActiveRun {
 export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
   return {
     run,
-    controller: new AbortController(),
+    interrupt: createInterrupt(),
     renewedAt: claimedAt,
     isLost: false,
     isTimedOut: false,

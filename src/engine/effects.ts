@@ -13,7 +13,7 @@ import { settle } from './aftermath.js';
 import type { Engine } from './engine.js';
 
 /** Nothing that a handler does in a transaction is done again by us: what it did outside of it would be doubled. */
-const NO_RETRIES = 0;
+const HANDLERS_OWN = { retries: 0, isPatient: true } as const;
 
 const READ_EFFECT = 'select result from tock.job_effects where key = $1';
 const CLAIM_EFFECT =
@@ -64,7 +64,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
         // An SQL error that the work swallowed has aborted the transaction: then this fails, and so it must.
         await session.run(KEEP_RESULT, [ledgerKey, stored(result)]);
         return result;
-      }, NO_RETRIES);
+      }, HANDLERS_OWN);
     },
 
     async transaction<T>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) {
@@ -81,7 +81,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
           const { moved, freed, told } = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
           if (!moved.has(id)) throw leaseLost(active);
           return { value: done, left: { freed, told, dead: [] } };
-        }, NO_RETRIES);
+        }, HANDLERS_OWN);
         active.isSettled = true;
         await settle(engine, left);
         return value;

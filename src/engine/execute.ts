@@ -38,6 +38,8 @@ export async function executeRun(
       return { kind: 'outside', opensAt: outside === 'skip' ? null : window.opening(now) };
   }
   let timer: NodeJS.Timeout | undefined;
+  // Cancelled, or told to drain, while it was waiting for its turn in this process.
+  if (active.interrupt.isAborted) return endingOf(active, active.interrupt.reason);
   try {
     const job = findJob(engine.registry, run.job);
     // That of an isolated job is read again by its child: what a schema makes of it may not survive the way there.
@@ -70,7 +72,7 @@ async function executeHere(
 function endingOf(active: ActiveRun, error: unknown): Ending | null {
   if (active.isLost) return null;
   if (active.cancelRequested) return { kind: 'cancelled' };
-  const reason: unknown = active.controller.signal.reason;
+  const { reason } = active.interrupt;
   if (reason instanceof TockError) {
     if (reason.code === 'TOCK_DRAINING') return { kind: 'drained' };
     if (reason.code === 'TOCK_TIMEOUT') return { kind: 'threw', error: reason };
@@ -81,7 +83,7 @@ function endingOf(active: ActiveRun, error: unknown): Ending | null {
 function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {
   const abort = () => {
     active.isTimedOut = true;
-    active.controller.abort(
+    active.interrupt.abort(
       new TockError('TOCK_TIMEOUT', `the attempt took longer than its timeout of ${timeoutMs}ms`),
     );
   };
@@ -91,19 +93,17 @@ function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {
 
 /** Rejects `graceMs` after the signal has aborted: the handler did not heed it. */
 function abandonAfterAbort(active: ActiveRun, graceMs: number) {
-  const { signal } = active.controller;
+  const { interrupt } = active;
   let timer: NodeJS.Timeout | undefined;
-  let onAbort = () => undefined as void;
+  let forget = () => undefined as unknown;
   const promise = new Promise<never>((_resolve, reject) => {
-    onAbort = () => {
-      timer = setTimeout(() => reject(active.isLost ? leaseLost(active) : signal.reason), graceMs);
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+    forget = interrupt.onAbort(() => {
+      timer = setTimeout(() => reject(active.isLost ? leaseLost(active) : interrupt.reason), graceMs);
+    });
   });
   const cancel = () => {
     clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
+    forget();
   };
   return { promise, cancel };
 }

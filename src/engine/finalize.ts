@@ -23,7 +23,8 @@ interface Waiting {
 }
 
 /**
- * Gathers outcomes and writes them in batches: at 500, or after 3 ms, or when told that nothing else is coming.
+ * Gathers outcomes and writes them in batches: at 500, or when the batch before is written, or 3 ms after the first, or
+ * when told that nothing else is coming.
  *
  * A batch that the database does not take because it is away is sent again, with growing pauses, for as long as
  * `mayStillWrite` says; the fence makes a repetition harmless, and an outcome that was written though the reply
@@ -33,13 +34,20 @@ interface Waiting {
 export function createFinalizer(engine: Engine, workerId: string, mayStillWrite: () => boolean): Finalizer {
   let waiting: Waiting[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let underWay = 0;
 
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
     const batch = waiting;
     waiting = [];
-    if (batch.length > 0) void writeBatch(batch);
+    if (batch.length === 0) return;
+    underWay++;
+    void writeBatch(batch).finally(() => {
+      underWay--;
+      // What has gathered meanwhile: the slower the database, the larger the batches.
+      if (underWay === 0) flush();
+    });
   };
 
   const writeBatch = async (batch: readonly Waiting[]) => {
@@ -120,7 +128,7 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
       return new Promise(done => {
         waiting.push({ finalization, done });
         if (waiting.length >= MOST_IN_A_BATCH) flush();
-        else timer ??= setTimeout(flush, FLUSH_AFTER_MS);
+        else if (underWay === 0) timer ??= setTimeout(flush, FLUSH_AFTER_MS);
       });
     },
     flush,

@@ -52,8 +52,15 @@ export function startHeartbeat(
     }
   };
 
+  const loseExpired = () => {
+    for (const each of active) {
+      if (!each.isSettled && performance.now() - each.renewedAt >= leaseMs) lose(engine, each);
+    }
+  };
+
   const guardedBeat = async () => {
-    if (isBeating) return;
+    // The beat before hangs: by our own clock the leases may be over.
+    if (isBeating) return loseExpired();
     isBeating = true;
     try {
       await beat();
@@ -62,7 +69,7 @@ export function startHeartbeat(
         { event: 'heartbeat.failed', error: String(error) },
         'a heartbeat did not reach the database',
       );
-      for (const each of active) if (performance.now() - each.renewedAt >= leaseMs) lose(engine, each);
+      loseExpired();
     } finally {
       isBeating = false;
     }
@@ -85,14 +92,14 @@ function lose(engine: Engine, active: ActiveRun): void {
     { event: 'run.lease_lost', run_id: active.run.id, job: active.run.job, fence: active.run.fence },
     'the lease is lost; the handler is told to stop and nothing of this attempt is kept',
   );
-  active.controller.abort(leaseLost(active));
+  active.interrupt.abort(leaseLost(active));
 }
 
 /** Tells a handler that an operator wants it to stop. */
 export function requestCancel(active: ActiveRun): void {
   if (active.cancelRequested) return;
   active.cancelRequested = true;
-  active.controller.abort(new Cancel('cancelled by an operator'));
+  active.interrupt.abort(new Cancel('cancelled by an operator'));
 }
 
 /** Writes what progress there is; a failure is not worth a word, the next note comes in a second. */

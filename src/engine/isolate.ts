@@ -33,7 +33,7 @@ export async function executeIsolated(
   isolate: Isolate,
 ): Promise<unknown> {
   const { isolation, settings } = engine;
-  const { signal } = active.controller;
+  const { signal } = active.interrupt;
   if (isolation === null)
     throw new TockError('TOCK_BAD_OPTION', 'an isolated job needs jobsModule; pass it to createTock');
   signal.throwIfAborted();

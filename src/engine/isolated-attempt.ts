@@ -36,7 +36,7 @@ export function openIsolatedAttempt(order: Order, tell: Tell): IsolatedAttempt {
     abort: reason => {
       const error = unpackError(reason);
       active.isLost ||= reason.code === 'TOCK_LEASE_LOST';
-      active.controller.abort(error);
+      active.interrupt.abort(error);
     },
     async execute(loadJobs) {
       const pool = openPoolTo(order.connection, MOST_CONNECTIONS);

@@ -66,6 +66,7 @@ async function executeDue(
   signal?.addEventListener('abort', worker.wake);
   try {
     const stoppedEarly = await claimUntilIdle(worker, until, signal);
+    worker.close();
     await Promise.race([worker.idle(), aborted(signal)]);
     return { executed: worker.tally, stoppedEarly };
   } finally {

@@ -2,7 +2,6 @@
 // outcome is written.
 // In: how many runs at once, which queues. Out: runs that have ended; a tally of them.
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
 import { claimLimitedRuns } from '../store/admit-runs.js';
@@ -13,7 +12,11 @@ import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
 import { noteProgress, requestCancel, startHeartbeat } from './heartbeat.js';
 import { tellOutcome, tellStart } from './hooks.js';
+import { createPace } from './pace.js';
+import { createScan } from './scan.js';
 import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
+import { createWakeup } from './wakeup.js';
+import { workerRow } from './worker-row.js';
 
 export interface WorkerOptions {
   readonly kind: 'tick' | 'daemon' | 'library' | 'manual';
@@ -32,8 +35,15 @@ export interface Worker {
   readonly room: number;
   /** Makes the worker known in `workers`. */
   announce(): Promise<void>;
-  /** Claims as many due runs as there is room for and begins to execute them. Returns how many. */
+  /**
+   * Claims as many due runs as there is room for and begins to execute them; and goes on claiming by itself as long as
+   * there are more. Returns how many at first.
+   */
   claim(): Promise<number>;
+  /** Whether there was more at the last claim: it goes on claiming by itself. */
+  readonly isFlowing: boolean;
+  /** Claims nothing more by itself while runs are executed. */
+  close(): void;
   /** Claims one named run, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;
   /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
@@ -53,9 +63,9 @@ export interface Worker {
 const DEFAULT_CONCURRENCY = 10;
 /** How often one claim looks again, when what it found had no place under a limit. */
 const MOST_PASSES = 20;
-const BE_SEEN = 'update tock.workers set seen_at = tock.now() where id = $1 returning id';
-const ANNOUNCE = 'insert into tock.workers (id, kind, host, pid, capacity) values ($1, $2, $3, $4, $5)';
-
+const MOST_PER_CLAIM = 500;
+/** What was claimed ahead and could not begin for so long is given back. */
+const LONGEST_AHEAD_MS = 300;
 /**
  * Opens a worker under a fresh id, so that it is never mistaken for an older process's. Its row in `workers` is
  * written by `announce`, or with its first claim: an idle tick leaves no trace.
@@ -70,58 +80,122 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   /** Runs whose handler has not ended: these fill the capacity. Those that only wait to be written do not. */
   let executing = 0;
   let isStopping = false;
-  let wakers: (() => void)[] = [];
-  /** Something changed while nobody waited for it; the next who would wait looks again at once. */
-  let hasChanged = false;
-  const wake = () => {
-    const woken = wakers;
-    wakers = [];
-    hasChanged = woken.length === 0;
-    for (const each of woken) each();
-  };
-
-  let announced: Promise<unknown> | null = null;
-  const announce = async () => {
-    announced ??= database.run(ANNOUNCE, [id, options.kind, hostname(), process.pid, capacity]);
-    // What was claimed is executed, known or not; the next heartbeat makes the worker known.
-    await announced.catch(error =>
-      engine.logger.warn(
-        { event: 'worker.unknown', error: String(error) },
-        'the worker could not make itself known',
-      ),
-    );
-  };
-  const beSeen = async () => {
-    if (!announced) return;
-    const rows = await database.run(BE_SEEN, [id]);
-    // Cut off for so long that a reaper has forgotten us.
-    if (rows.length === 0)
-      await database.run(ANNOUNCE, [id, options.kind, hostname(), process.pid, capacity]);
-  };
-  const heartbeat = startHeartbeat(engine, id, active, beSeen);
+  let isClosed = false;
+  const { change, wake } = createWakeup();
+  const row = workerRow(engine, id, options.kind, capacity);
+  const heartbeat = startHeartbeat(engine, id, active, row.beSeen);
   const finalizer = createFinalizer(engine, id, () =>
     [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
   );
 
-  const begin = (run: ClaimedRun, claimedAt: number) => {
+  /** Claimed ahead, in their order; they begin when there is capacity. Their leases are renewed like the others'. */
+  let ahead: ActiveRun[] = [];
+  const pace = createPace();
+  const scan = createScan();
+  /** The last claim gave all that it asked for: there is more. */
+  let isFlowing = false;
+  let claiming: Promise<number> | null = null;
+
+  const want = () => {
+    if (isStopping) return 0;
+    const inHand = capacity + pace.ahead(performance.now());
+    // What waits to be written counts against memory, though not against the capacity.
+    return Math.max(0, Math.min(inHand - executing - ahead.length, inHand + 1000 - active.size));
+  };
+
+  const receive = (run: ClaimedRun, claimedAt: number) => {
     const each = activeRun(run, claimedAt);
     active.add(each);
     tally.claimed++;
-    executing++;
     engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
-    void live(each);
+    ahead.push(each);
   };
 
-  /** Begins what was claimed, and what is admitted of the rest. Returns how many. */
-  const beginClaim = async ({ runs, limited }: Claim, claimedAt: number): Promise<number> => {
+  const beginNext = () => {
+    if (isStopping) giveBack();
+    let begun = 0;
+    for (; begun < ahead.length && executing < capacity; begun++) {
+      executing++;
+      void live(ahead[begun] as ActiveRun);
+    }
+    if (begun > 0) ahead = ahead.slice(begun);
+    watchAhead();
+  };
+
+  /** Runs that could not begin soon go back to the queue, where others may take them. */
+  const giveBack = () => {
+    const left = ahead;
+    ahead = [];
+    for (const each of left) void hand(each, { kind: 'unplaced', limits: [] }, performance.now());
+  };
+  let aheadTimer: NodeJS.Timeout | undefined;
+  const watchAhead = () => {
+    if (ahead.length === 0 || aheadTimer) return;
+    const [oldest] = ahead;
+    aheadTimer = setTimeout(() => {
+      aheadTimer = undefined;
+      // Still there: the handlers before it have become slow.
+      if (oldest && ahead[0] === oldest) {
+        pace.halt(performance.now());
+        giveBack();
+      }
+      watchAhead();
+    }, LONGEST_AHEAD_MS);
+  };
+
+  /** Takes in what was claimed, and what is admitted of the rest. Returns how many. */
+  const takeIn = async ({ runs, limited }: Claim, claimedAt: number): Promise<number> => {
     // Before the handlers begin: should one kill the process, the reaper can name the host.
-    if (runs.length + limited.length > 0) await announce();
-    for (const run of runs) begin(run, claimedAt);
+    if (runs.length + limited.length > 0 && !row.isAnnounced) await row.announce();
+    for (const run of runs) receive(run, claimedAt);
+    beginNext();
+    if (limited.length === 0) return runs.length;
     const admittedAt = performance.now();
     const admitted = await claimLimitedRuns(database, limited, { workerId: id, leaseMs: settings.leaseMs });
-    for (const run of admitted) begin(run, admittedAt);
-    if (isStopping) abortAll(active);
+    for (const run of admitted) receive(run, admittedAt);
+    beginNext();
     return runs.length + admitted.length;
+  };
+
+  const claimNow = async (): Promise<number> => {
+    const wasFlowing = isFlowing;
+    let total = 0;
+    for (let pass = 0; pass < MOST_PASSES; pass++) {
+      const limit = Math.min(want(), MOST_PER_CLAIM);
+      if (limit === 0) break;
+      const claimedAt = performance.now();
+      const lanes = scan.from(claimedAt);
+      const claim = await claimFreeRuns(
+        database,
+        { limit, workerId: id, leaseMs: settings.leaseMs, queues: options.queues ?? null },
+        lanes,
+      );
+      scan.note(claim, claimedAt);
+      total += await takeIn(claim, claimedAt);
+      isFlowing = claim.hasMore;
+      // What had no place was put aside, or its queue is closed now: there may be others behind it. And what came up
+      // short from where the last claim left off says nothing of what lies before.
+      if (!isFlowing && claim.limited.length === 0 && lanes === null) break;
+    }
+    if (wasFlowing && !isFlowing) wake();
+    return total;
+  };
+  const claim = (): Promise<number> => {
+    claiming ??= claimNow().finally(() => {
+      claiming = null;
+    });
+    return claiming;
+  };
+
+  /** Goes on claiming while runs are executed, as long as there is more. */
+  const refill = () => {
+    if (!isFlowing || isClosed || claiming || isStopping) return;
+    if (ahead.length > pace.ahead(performance.now()) / 2 || want() === 0) return;
+    // What is wrong with the database shows in the claims of the tick or daemon.
+    claim().catch(() => {
+      isFlowing = false;
+      wake();
+    });
   };
 
   const live = async (each: ActiveRun) => {
@@ -129,72 +203,58 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     tellStart(engine, each.run);
     const ending = await executeRun(engine, each, id);
     executing--;
+    pace.note(performance.now());
+    const handed = hand(each, ending, startedAt);
+    // The slot is free while the outcome is being written.
+    beginNext();
+    refill();
+    // Nothing else is coming soon: no reason to wait for company.
+    if (executing === 0) finalizer.flush();
+    await handed;
+  };
+
+  /** Hands an attempt's outcome on, and lets go of the run when it is written. */
+  const hand = async (each: ActiveRun, ending: Ending | null, startedAt: number) => {
     each.isFinalizing = true;
-    // The slot is free: somebody may claim while the outcome is being written.
-    wake();
     const outcome = ending && outcomeOf(engine, each, ending);
     const isWritten = each.isSettled || (outcome !== null && (await write(each, outcome)));
     active.delete(each);
     const durationMs = performance.now() - startedAt;
     reportEnd(engine, tally, each, outcome, isWritten, durationMs);
     if (isWritten && outcome) tellOutcome(engine, each.run, outcome, durationMs);
-    wake();
+    // Somebody may wait for the last one; or the run, or one that waited for its place, may be due again.
+    if (active.size === 0 || outcome?.transition !== 'succeed' || each.run.slot_keys !== null) wake();
   };
 
   const write = async (each: ActiveRun, outcome: Outcome) => {
     if (each.progress !== null) await noteProgress(engine, id, new Set([each]));
-    const written = finalizer.add({ id: each.run.id, fence: each.run.fence, outcome });
-    // Nothing else is coming soon: no reason to wait for company.
-    if (executing === 0) finalizer.flush();
-    return await written;
+    return await finalizer.add({ id: each.run.id, fence: each.run.fence, outcome });
   };
 
   const worker: Worker = {
     id,
     tally,
-    announce,
+    announce: row.announce,
     get running() {
       return active.size;
     },
     get room() {
-      // What waits to be written counts against memory, though not against the capacity.
-      return isStopping ? 0 : Math.max(0, Math.min(capacity - executing, capacity + 1000 - active.size));
+      return want();
     },
-    async claim() {
-      let total = 0;
-      for (let pass = 0; pass < MOST_PASSES && worker.room > 0; pass++) {
-        const claimedAt = performance.now();
-        const claim = await claimFreeRuns(database, {
-          limit: worker.room,
-          workerId: id,
-          leaseMs: settings.leaseMs,
-          queues: options.queues ?? null,
-        });
-        total += await beginClaim(claim, claimedAt);
-        // What had no place was put aside, or its queue is closed now: there may be others behind it.
-        if (claim.limited.length === 0) break;
-      }
-      return total;
+    claim,
+    get isFlowing() {
+      return isFlowing;
+    },
+    close() {
+      isClosed = true;
     },
     async claimOne(runId) {
       if (isStopping) return false;
       const claimedAt = performance.now();
-      const claim = await claimFreeRun(database, runId, { workerId: id, leaseMs: settings.leaseMs });
-      return (await beginClaim(claim, claimedAt)) > 0;
+      const claimed = await claimFreeRun(database, runId, { workerId: id, leaseMs: settings.leaseMs });
+      return (await takeIn(claimed, claimedAt)) > 0;
     },
-    async change(ms) {
-      if (hasChanged) {
-        hasChanged = false;
-        return;
-      }
-      await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, ms);
-        wakers.push(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
-    },
+    change,
     wake,
     cancel: runId => {
       for (const each of active) if (each.run.id === runId && !each.isFinalizing) requestCancel(each);
@@ -204,19 +264,15 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     },
     async stop(graceMs = 0) {
       isStopping = true;
+      giveBack();
       const until = performance.now() + graceMs;
-      if (active.size > 0) {
-        await database
-          .run('update tock.workers set draining = true where id = $1', [id])
-          .catch(() => undefined);
-      }
+      if (active.size > 0) await row.drain();
       while (active.size > 0 && performance.now() < until)
         await worker.change(Math.max(1, until - performance.now()));
       abortAll(active);
       await worker.idle();
       heartbeat.stop();
-      if (announced)
-        await database.run('delete from tock.workers where id = $1', [id]).catch(() => undefined);
+      await row.remove();
       wake();
     },
   };
@@ -224,7 +280,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 }
 
 function abortAll(active: ReadonlySet<ActiveRun>): void {
-  for (const each of active) if (!each.isFinalizing) each.controller.abort(drainReason());
+  for (const each of active) if (!each.isFinalizing) each.interrupt.abort(drainReason());
 }
 
 function outcomeOf(engine: Engine, { run }: ActiveRun, ending: Ending): Outcome {

@@ -232,8 +232,8 @@ export type PayloadOf<J extends AnyJob> =
 type PayloadFor<J extends string | AnyJob> = J extends AnyJob ? PayloadOf<J> : unknown;
 
 /** What follows the job: its payload, which may be left out where `{}` would do, and the options. */
-export type PayloadAndOptions<J extends string | AnyJob> =
+export type PayloadAndOptions<J extends string | AnyJob, Options = EnqueueOptions> =
   // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
   Record<never, never> extends PayloadFor<J>
-    ? [payload?: PayloadFor<J>, options?: EnqueueOptions]
-    : [payload: PayloadFor<J>, options?: EnqueueOptions];
+    ? [payload?: PayloadFor<J>, options?: Options]
+    : [payload: PayloadFor<J>, options?: Options];

@@ -15,6 +15,8 @@ export interface Candidate {
   readonly queue: string;
   /** The limits that it needs a place under, all at once. */
   readonly limits: readonly Limit[];
+  /** A key under which somebody else goes first, even if there is a place; null: nobody. */
+  readonly waitsFor: string | null;
 }
 
 /** What is taken and what is left, read while nobody else may admit under the same keys. */
@@ -55,7 +57,11 @@ export function admit(candidates: readonly Candidate[], taken: Taken): Admission
   const places: Place[] = [];
   const blocked: { id: string; key: string }[] = [];
   const spent = new Map<string, number>();
-  for (const { id, queue, limits } of candidates) {
+  for (const { id, queue, limits, waitsFor } of candidates) {
+    if (waitsFor !== null) {
+      blocked.push({ id, key: waitsFor });
+      continue;
+    }
     const tokens = taken.tokens.get(queue);
     if (tokens !== undefined && (spent.get(queue) ?? 0) >= tokens) continue;
     const found = limits.map(({ key, limit }) => ({ id, key, slot: freeSlot(slots.get(key), id, limit) }));

@@ -23,6 +23,7 @@ export interface Config {
   readonly concurrency: number | undefined;
   readonly queues: readonly string[] | undefined;
   readonly connections: number | undefined;
+  readonly statementTimeout: string | undefined;
   readonly logLevel: string | undefined;
   readonly logFormat: LogFormat | undefined;
 }
@@ -41,6 +42,7 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_CONCURRENCY: 'most runs at once per process (default 10)',
   TOCK_QUEUES: 'only these queues, separated by commas (default all)',
   TOCK_CONNECTIONS: 'most database connections per process (default 10)',
+  TOCK_STATEMENT_TIMEOUT: 'how long one statement of its own may take (default 60s)',
   TOCK_DATA: 'folder of the embedded server (default .tock in the project)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, warn else)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
@@ -68,6 +70,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       .map(each => each.trim())
       .filter(each => each !== ''),
     connections: readCount('TOCK_CONNECTIONS', read('TOCK_CONNECTIONS')),
+    statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };

@@ -90,13 +90,14 @@ async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Pr
 }
 
 function settingsOf(config: Config) {
-  const { lease, heartbeat, grace, drain, connections } = config;
+  const { lease, heartbeat, grace, drain, connections, statementTimeout } = config;
   return {
     ...(lease === undefined ? {} : { lease }),
     ...(heartbeat === undefined ? {} : { heartbeat }),
     ...(grace === undefined ? {} : { grace }),
     ...(drain === undefined ? {} : { drain }),
     ...(connections === undefined ? {} : { connections }),
+    ...(statementTimeout === undefined ? {} : { statementTimeout }),
   };
 }
 

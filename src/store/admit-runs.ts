@@ -20,11 +20,17 @@ interface CandidateRow {
   readonly slot_limits: readonly number[] | null;
   readonly queue_concurrency: number | null;
   readonly has_rate: boolean;
+  /** An earlier run of its definition, due and not begun, whose turn comes first: the key of their turns. */
+  readonly turn_key: string | null;
 }
 
 const CANDIDATES = `
 select r.id, r.queue, r.priority, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
-  coalesce(q.rate_count is not null, false) as has_rate
+  coalesce(q.rate_count is not null, false) as has_rate,
+  case when 'definition:' || r.definition_id = any(r.slot_keys) and exists (
+    select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
+      and e.status in (${statuses('claim')}) and e.run_at <= tock.now() and 'definition:' || r.definition_id = any(e.slot_keys))
+    then 'definition:' || r.definition_id end as turn_key
 from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
 where r.id = any($1::bigint[]) and r.status in (${statuses('claim')}) and r.run_at <= tock.now() and r.blocked_on is null
   and ${QUEUE_IS_OPEN}
@@ -143,7 +149,7 @@ function candidateOf(row: CandidateRow): Candidate {
     limit: row.slot_limits?.[index] ?? 1,
   }));
   if (row.queue_concurrency !== null) limits.push({ key: queueKey(row.queue), limit: row.queue_concurrency });
-  return { id: row.id, queue: row.queue, limits };
+  return { id: row.id, queue: row.queue, limits, waitsFor: row.turn_key };
 }
 
 async function readTaken(

@@ -2,7 +2,7 @@
 // In: how many, by whom, for how long. Out: what executing them needs; and those that need a place under a limit
 // first, which admit-runs.ts claims.
 import { TRANSITIONS } from '../model/states.js';
-import type { Session } from './database.js';
+import { PREPARED, type Session } from './database.js';
 import { statuses } from './transition.js';
 
 /** A run that the worker has claimed: what executing it needs. Times in epoch milliseconds. */
@@ -79,29 +79,70 @@ export const OPEN_LANES = (limit: string, queues: string) => `open as materializ
       and r.run_at <= tock.now() and r.status in (${statuses('claim')}))
 )`;
 
-// Down the priorities; in each, every queue gives its share, so that a flood in one does not starve the others. In
+/** The same for queues and priorities that an earlier claim has found, which go on where it left off: `known`. */
+const KNOWN_LANES = `open as materialized (
+  select l.queue, l.priority, l.after_at, l.after_id, coalesce(${QUEUE_IS_LIMITED}, false) as is_limited,
+    least($1::integer, ${QUEUE_ROOM}) as room, count(*) over (partition by l.priority) as siblings
+  from unnest($4::text[], $5::integer[], $6::timestamptz[], $7::bigint[]) as l(queue, priority, after_at, after_id)
+  left join tock.job_queues q on q.name = l.queue
+  where ${QUEUE_IS_OPEN} and (q.concurrency is null or ${QUEUE_ROOM} > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now())
+)`;
+
+// Down the priorities; in each, every queue gives its share, so that a flood in one does not starve the others. Where
+// one gives its whole share there may be more of it, and nothing of a later priority is taken with this claim. In
 // each queue and priority the due runs are walked in order, so that a million future runs of a higher priority are
 // not walked over. MATERIALIZED, because the planner may otherwise run the locking part more than once and lock more
 // rows than LIMIT says.
-const CLAIM = `
-with ${LANES}, ${OPEN_LANES('$1', '$4')}, due as materialized (
-  select d.id, d.is_limited from (select * from open order by priority, queue) o cross join lateral (
-    select r.id, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
+//
+// `after` is where an earlier claim left off: what lies before has been claimed, and mostly ended since. Its index
+// entries are dead, and as long as anybody holds an old snapshot no vacuum takes them away: to walk over them with
+// each claim made a claim slower with each run that had ended.
+const claimFrom = (lanes: string, after: string) => `
+with ${lanes}, shares as materialized (
+  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share from open o order by o.priority, o.queue
+), found as materialized (
+  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  from shares o cross join lateral (
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
     where r.blocked_on is null and r.queue = o.queue and r.priority = o.priority and r.run_at <= tock.now()
-      and r.status in (${statuses('claim')})
+      and r.status in (${statuses('claim')}) ${after}
     order by r.run_at, r.id
-    limit least(o.room, ceil($1::integer::numeric / o.siblings)::integer)
+    limit o.share
     for update of r skip locked
   ) d
   limit $1::integer
+), lefts as (
+  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
+), due as materialized (
+  select f.*, row_number() over () as place from found f
+  where not exists (select from lefts l where l.has_more and l.priority < f.priority)
 ), claimed as (
   update tock.job_runs_live r set ${START_LEASE}
   from due where r.id = due.id and not due.is_limited
   returning ${CLAIMED}
 )
 select due.is_limited, due.id, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.occurrence_count, c.idempotency_key,
-  c.trigger, c.slot_keys, c.scheduled_for, c.interval_start, c.is_late, c.definition, c."window"
+  c.trigger, c.slot_keys, c.scheduled_for, c.interval_start, c.is_late, c.definition, c."window",
+  case when due.place = 1 then (
+    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text, 'hasMore', coalesce(m.has_more, false)))
+    from shares o left join lefts m on m.queue = o.queue and m.priority = o.priority
+    left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
+      order by d.run_at desc, d.id desc limit 1) l on true) end as lanes
 from due left join claimed c on c.id = due.id`;
+
+const CLAIM = claimFrom(`${LANES}, ${OPEN_LANES('$1', '$4')}`, '');
+const CLAIM_ON = claimFrom(KNOWN_LANES, 'and (r.run_at, r.id) > (o.after_at, o.after_id)');
+
+/** A queue and priority, and the last run that was claimed from it: its `run_at` as text, in full, and its id. */
+export interface Lane {
+  readonly queue: string;
+  readonly priority: number;
+  readonly at: string | null;
+  readonly id: string | null;
+  /** It gave all that it was asked for. */
+  readonly hasMore: boolean;
+}
 
 export interface ClaimOptions {
   readonly limit: number;
@@ -115,24 +156,48 @@ export interface Claim {
   readonly runs: readonly ClaimedRun[];
   /** Ids of due runs that need a place under a limit; not claimed, not locked. */
   readonly limited: readonly string[];
+  /** The queues and priorities that were looked at, and where this claim left off in each. */
+  readonly lanes: readonly Lane[];
+  /** There may be more that is due. */
+  readonly hasMore: boolean;
 }
 
+type ClaimRow = ClaimedRun & { readonly is_limited: boolean; readonly lanes: readonly Lane[] | null };
+
 /**
- * Claims due runs in one statement and starts their leases; with those that need a place first, `limit` at most. Runs that another claim has locked
- * are passed over, never waited for.
+ * Claims due runs in one statement and starts their leases; with those that need a place first, `limit` at most. Runs
+ * that another claim has locked are passed over, never waited for.
+ *
+ * @param lanes where an earlier claim left off: only what comes after is looked at. Null: everything
  */
-export async function claimFreeRuns(session: Session, options: ClaimOptions): Promise<Claim> {
-  const { limit, workerId, leaseMs, queues } = options;
-  const rows = await session.run<ClaimedRun & { is_limited: boolean }>(CLAIM, [
-    limit,
-    workerId,
-    leaseMs,
-    queues,
-  ]);
-  return {
-    runs: rows.filter(row => !row.is_limited),
-    limited: rows.filter(row => row.is_limited).map(row => row.id),
-  };
+export async function claimFreeRuns(
+  session: Session,
+  { limit, workerId, leaseMs, queues }: ClaimOptions,
+  lanes: readonly Lane[] | null = null,
+): Promise<Claim> {
+  const shared = [limit, workerId, leaseMs];
+  const rows =
+    lanes === null
+      ? await session.run<ClaimRow>(CLAIM, [...shared, queues], PREPARED)
+      : await session.run<ClaimRow>(
+          CLAIM_ON,
+          [
+            ...shared,
+            lanes.map(lane => lane.queue),
+            lanes.map(lane => lane.priority),
+            lanes.map(lane => lane.at ?? '-infinity'),
+            lanes.map(lane => lane.id ?? '0'),
+          ],
+          PREPARED,
+        );
+  return claimOf(rows);
+}
+
+function claimOf(rows: readonly ClaimRow[]): Claim {
+  const lanes = rows[0]?.lanes ?? [];
+  const limited = rows.filter(row => row.is_limited).map(row => row.id);
+  const runs = limited.length === 0 ? rows : rows.filter(row => !row.is_limited);
+  return { runs, limited, lanes, hasMore: lanes.some(lane => lane.hasMore) };
 }
 
 const CLAIM_ONE = `
@@ -146,7 +211,7 @@ with due as materialized (
   returning ${CLAIMED}
 )
 select due.is_limited, due.id, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.occurrence_count, c.idempotency_key,
-  c.trigger, c.slot_keys, c.scheduled_for, c.interval_start, c.is_late, c.definition, c."window"
+  c.trigger, c.slot_keys, c.scheduled_for, c.interval_start, c.is_late, c.definition, c."window", null as lanes
 from due left join claimed c on c.id = due.id`;
 
 /** Claims one named run, if it is due, nobody else has it and its queue is open. */
@@ -155,9 +220,5 @@ export async function claimFreeRun(
   id: string,
   { workerId, leaseMs }: Pick<ClaimOptions, 'workerId' | 'leaseMs'>,
 ): Promise<Claim> {
-  const rows = await session.run<ClaimedRun & { is_limited: boolean }>(CLAIM_ONE, [id, workerId, leaseMs]);
-  return {
-    runs: rows.filter(row => !row.is_limited),
-    limited: rows.filter(row => row.is_limited).map(row => row.id),
-  };
+  return claimOf(await session.run<ClaimRow>(CLAIM_ONE, [id, workerId, leaseMs]));
 }

@@ -15,6 +15,12 @@ export function isSerializationFailure(error: unknown): boolean {
   return state === '40001' || state === '40P01';
 }
 
+/** A prepared statement that this connection does not know, or has under this name already: nothing was executed. */
+export function isUnknownStatement(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '26000' || state === '42P05';
+}
+
 /** A row of the same key is there. */
 export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';

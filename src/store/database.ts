@@ -1,18 +1,26 @@
 // Room: store. The connection to PostgreSQL: a pool whose clients never bring the process down, one way to run a
-// statement, one way to open a transaction.
+// statement, one way to open a transaction; and no statement that waits for ever.
 // In: a connection string or the app's own pool. Out: a Database, which all other files of store/ and engine/ use.
+import { createHash } from 'node:crypto';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
 import { TockError } from '../model/errors.js';
 import type { AnyDatabase } from '../model/job.js';
 import { checkSchemaName } from '../model/names.js';
-import { isSerializationFailure } from './database-errors.js';
+import { isSerializationFailure, isUnknownStatement } from './database-errors.js';
+import { poolWithDeadlines, queryWithin } from './deadline.js';
 import { schemaRewriter } from './sql.js';
+
+/** For the few statements that are run again and again, whose plan would cost more than their work. */
+export const PREPARED = 'prepared';
 
 /** Something that runs a statement: the pool, or an open transaction. */
 export interface Session {
-  /** Runs one statement written for the schema `tock` and returns its rows. */
-  run<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /**
+   * Runs one statement written for the schema `tock` and returns its rows. One that is {@link PREPARED} is planned once
+   * per connection, as far as the way to the server allows that.
+   */
+  run<Row>(text: string, values?: readonly unknown[], prepared?: typeof PREPARED): Promise<Row[]>;
 }
 
 export interface Database extends Session {
@@ -25,11 +33,12 @@ export interface Database extends Session {
   /**
    * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when
    * `work` throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work`
-   * must do nothing but SQL, unless `retries` is 0.
+   * must do nothing but SQL, unless `retries` is 0. Each statement has its deadline, unless `isPatient`: then only
+   * those that begin and end the transaction, since the others are a handler's own, or a migration's.
    */
   transaction<T>(
     work: (session: Session, trx: Transaction<AnyDatabase>) => Promise<T>,
-    retries?: number,
+    options?: { readonly retries?: number; readonly isPatient?: boolean },
   ): Promise<T>;
   close(): Promise<void>;
 }
@@ -41,36 +50,52 @@ export interface DatabaseOptions {
   readonly schema?: string;
   /** Most connections of our own pool. Default 10. */
   readonly connections?: number;
+  /**
+   * How long one statement of Tock's own may take, in milliseconds; then its connection is given up and the error is
+   * TOCK_DATABASE_UNREACHABLE. Statements of handlers are not meant. Default 60,000.
+   */
+  readonly statementTimeoutMs?: number;
 }
 
 const MOST_RETRIES = 5;
+const STATEMENT_TIMEOUT_MS = 60_000;
+const CONNECT_MS = 10_000;
 
 /** Opens the database. Connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
   const schema = checkSchemaName(options.schema ?? 'tock');
-  const pool = options.pool ?? openPool(options.connectionString, options.connections ?? 10);
+  const deadlineMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
+  const pool = options.pool ?? openPool(options.connectionString, options.connections ?? 10, deadlineMs);
   const rewrite = schemaRewriter(schema);
-  const kysely = new Kysely<AnyDatabase>({ dialect: new PostgresDialect({ pool }) });
-  const isolation = isolationProbe(pool);
+  const kyselyWithin = (statementMs: number | null) =>
+    new Kysely<AnyDatabase>({
+      dialect: new PostgresDialect({ pool: poolWithDeadlines(pool, deadlineMs, statementMs) }),
+    });
+  const [ours, kysely] = [kyselyWithin(deadlineMs), kyselyWithin(null)];
+  const release = surviveLostClients(pool);
+  const isolation = isolationProbe(pool, deadlineMs);
+  const preparing = preparer();
 
   const database: Database = {
     pool,
     kysely,
     schema,
     rewrite,
-    async run<Row>(text: string, values: readonly unknown[] = []) {
+    async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
       // A lone statement runs under the role's default isolation; where that is not READ COMMITTED it gets a
       // transaction of its own.
       if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
-      return await retried(async () => {
-        const result = await pool.query(rewrite(text), [...values]);
-        return result.rows as Row[];
-      }, MOST_RETRIES);
+      const rewritten = rewrite(text);
+      const run = (name: string | null) => queryWithin(pool, { name, text: rewritten }, values, deadlineMs);
+      return await retried(
+        async () => (prepared ? await preparing(rewritten, run) : await run(null)) as Row[],
+        MOST_RETRIES,
+      );
     },
-    transaction(work, retries = MOST_RETRIES) {
+    transaction(work, { retries = MOST_RETRIES, isPatient = false } = {}) {
       return retried(
         () =>
-          kysely
+          (isPatient ? kysely : ours)
             .transaction()
             .setIsolationLevel('read committed')
             .execute(trx => work(sessionOf(trx, rewrite), trx)),
@@ -78,13 +103,14 @@ export function openDatabase(options: DatabaseOptions): Database {
       );
     },
     async close() {
+      release();
       if (!options.pool) await pool.end();
     },
   };
   return database;
 }
 
-function openPool(connectionString: string | undefined, connections: number): pg.Pool {
+function openPool(connectionString: string | undefined, connections: number, deadlineMs: number): pg.Pool {
   if (!connectionString) {
     throw new TockError(
       'TOCK_BAD_OPTION',
@@ -94,25 +120,68 @@ function openPool(connectionString: string | undefined, connections: number): pg
   const pool = new pg.Pool({
     connectionString,
     max: connections,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: Math.min(CONNECT_MS, deadlineMs),
     idleTimeoutMillis: 30_000,
+    // So that a connection on which we only wait (LISTEN, a long statement) is known to be dead in half a minute.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 15_000,
     application_name: 'tock',
     allowExitOnIdle: true,
   });
-  // A client that is checked out when the server goes away emits 'error' on itself, and Node ends the process
-  // for an 'error' that nobody listens to; the pool's own listener covers idle clients only.
-  pool.on('connect', client => client.on('error', () => undefined));
   pool.on('error', () => undefined);
   return pool;
 }
 
+/**
+/**
+ * Runs statements by name. Through a pooler that gives each transaction another connection, a name may be unknown where
+ * it is used, or taken: then nothing was executed, and from there on this process names none.
+ */
+function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T> {
+  const names = new Map<string, string>();
+  let mayPrepare = true;
+  const nameOf = (text: string) => {
+    let name = names.get(text);
+    if (name === undefined) {
+      name = `tock_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`;
+      names.set(text, name);
+    }
+    return name;
+  };
+  return async (text, run) => {
+    if (!mayPrepare) return await run(null);
+    try {
+      return await run(nameOf(text));
+    } catch (error) {
+      if (!isUnknownStatement(error)) throw error;
+      mayPrepare = false;
+      return await run(null);
+    }
+  };
+}
+
+/**
+ * A client that is checked out when the server goes away emits 'error' on itself, and Node ends the process for an
+ * 'error' that nobody listens to; the pool's own listener covers idle clients only. At 'acquire', not at 'connect':
+ * an app's own pool has clients that were connected before we came.
+ */
+function surviveLostClients(pool: pg.Pool): () => void {
+  const heard = new WeakSet<pg.PoolClient>();
+  const listen = (client: pg.PoolClient) => {
+    if (heard.has(client)) return;
+    heard.add(client);
+    client.on('error', () => undefined);
+  };
+  pool.on('acquire', listen);
+  return () => pool.off('acquire', listen);
+}
+
 /** Whether lone statements run READ COMMITTED; asked once, and again after a failure to ask. */
-function isolationProbe(pool: pg.Pool): () => Promise<boolean> {
+function isolationProbe(pool: pg.Pool, deadlineMs: number): () => Promise<boolean> {
   let asked: Promise<boolean> | null = null;
   const ask = async () => {
-    const { rows } = await pool.query<{ isolation: string }>(
-      `select current_setting('default_transaction_isolation') as isolation`,
-    );
+    const text = `select current_setting('default_transaction_isolation') as isolation`;
+    const rows = (await queryWithin(pool, { name: null, text }, [], deadlineMs)) as { isolation: string }[];
     return rows[0]?.isolation === 'read committed';
   };
   return async () => {

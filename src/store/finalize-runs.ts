@@ -3,7 +3,7 @@
 // In: runs by id and fence. Out: the ids that really changed; the others' lease is lost.
 import type { Outcome } from '../model/decide.js';
 import { TRANSITIONS } from '../model/states.js';
-import type { Session } from './database.js';
+import { PREPARED, type Session } from './database.js';
 import {
   AFTERMATH,
   type Aftermath,
@@ -32,7 +32,7 @@ export async function renewLeases(
   workerId: string,
   leaseMs: number,
 ): Promise<{ id: string; cancel_requested: boolean }[]> {
-  return await session.run(RENEW, [...fenced(held), workerId, leaseMs]);
+  return await session.run(RENEW, [...fenced(held), workerId, leaseMs], PREPARED);
 }
 
 const PROGRESS = `
@@ -64,8 +64,8 @@ with outcome as materialized (
   select id, ${KEPT}, o.status, tock.now(), o.output, ${APPENDED_ERRORS('gone.errors', DATED('o.error'))},
     case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
-  returning id
-), ${FREED('gone', 'true')}, ${TOLD('gone', '(select o.status from outcome o where o.id = e.id)')}
+  returning id, definition_id, scheduled_for, job, status
+), ${FREED('gone', 'true')}, ${TOLD('ended', 'e.status')}
 select id, ${AFTERMATH} from ended`;
 
 // An operator may have asked to cancel while the handler was ending: then the run is withdrawn, not put back.
@@ -157,14 +157,18 @@ export async function finalizeRuns(
 }
 
 async function finish(session: Session, batch: readonly Finalization[], workerId: string): Promise<Moved[]> {
-  return await session.run(FINISH, [
-    ...fenced(batch),
-    workerId,
-    batch.map(each => TRANSITIONS[each.outcome.transition].to),
-    batch.map(each => json(each.outcome.output)),
-    batch.map(each => json(each.outcome.error)),
-    batch.map(each => each.outcome.skipReason),
-  ]);
+  return await session.run(
+    FINISH,
+    [
+      ...fenced(batch),
+      workerId,
+      batch.map(each => TRANSITIONS[each.outcome.transition].to),
+      batch.map(each => json(each.outcome.output)),
+      batch.map(each => json(each.outcome.error)),
+      batch.map(each => each.outcome.skipReason),
+    ],
+    PREPARED,
+  );
 }
 
 const SETTLED = `

@@ -6,6 +6,8 @@ import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import type { Database, Session } from './database.js';
 
+/** A migration may have much to move. It waits 10 s for a lock, and no longer. */
+const PATIENT = { isPatient: true } as const;
 /** The oldest server that is supported, as server_version_num counts. */
 const OLDEST_SERVER = 150000;
 
@@ -65,7 +67,7 @@ export async function migrate(database: Database, folder: string): Promise<Migra
       alreadyThere: done.length,
       madePartitions: made?.made ?? 0,
     };
-  });
+  }, PATIENT);
 }
 
 /**

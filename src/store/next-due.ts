@@ -2,7 +2,7 @@
 // In: which queues. Out: milliseconds, by the database's clock.
 
 import { LANES, OPEN_LANES } from './claim-runs.js';
-import type { Session } from './database.js';
+import { PREPARED, type Session } from './database.js';
 import { statuses } from './transition.js';
 
 const MS_FROM_NOW = (instant: string) => `(extract(epoch from ${instant} - tock.now()) * 1000)::float8`;
@@ -30,6 +30,6 @@ export interface NextDue {
 
 /** Looks ahead. One index look-up for the occurrences, and a few for each queue and priority. */
 export async function readNextDue(session: Session, queues: readonly string[] | null): Promise<NextDue> {
-  const [due] = await session.run<NextDue>(NEXT_DUE, [queues]);
+  const [due] = await session.run<NextDue>(NEXT_DUE, [queues], PREPARED);
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false };
 }

@@ -43,7 +43,7 @@ export const FREED = (moved: string, ends: string) => `freed as (
 
 /**
  * Notes in the outbox what follows from runs that end, in the statement that ends them: the set `told`. `ended` is a
- * set of whole rows, `status` an SQL expression over it as `e`.
+ * set with id, definition_id, scheduled_for and job, `status` an SQL expression over it as `e`.
  */
 export const TOLD = (ended: string, status: string) => `told as (
   insert into tock.job_outbox (kind, run_id, definition_id, scheduled_for)

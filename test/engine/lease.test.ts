@@ -254,7 +254,9 @@ describe('finalize', () => {
     const held = ids.map(id => ({ id, fence: 1 }));
     // Without the retries that would hide a deadlock.
     const renew = (batch: typeof held) =>
-      database.transaction(session => renewLeases(session, batch, FIRST, LEASE_MS), 0);
+      database.transaction(session => renewLeases(session, batch, FIRST, LEASE_MS), {
+        retries: 0,
+      });
     for (let round = 0; round < 40; round++) {
       const results = await Promise.all([
         renew(held),

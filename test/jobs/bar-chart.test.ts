@@ -1,19 +1,20 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BarChart, drawStackedBars } from '../../jobs/lib/bar-chart.js';
-import { type JobHarness, openJobHarness } from '../support/job-harness.js';
+import type { TestTock } from '../../src/testing.js';
+import { openJobKit } from './job-kit.js';
 
 // PostgreSQL brings an XML parser: a document that is not well-formed is an error.
-let harness: JobHarness;
+let kit: TestTock;
 beforeAll(async () => {
-  harness = await openJobHarness();
+  kit = await openJobKit();
 });
-afterAll(() => harness.close());
+afterAll(() => kit.close());
 
 async function texts(svg: string, path: string): Promise<string[]> {
   const query = sql<{ found: string[] }>`
     select xpath(${path}, xmlparse(document ${svg}::text), array[array['s', 'http://www.w3.org/2000/svg']])::text[] as found`;
-  const { rows } = await query.execute(harness.db);
+  const { rows } = await query.execute(kit.db);
   return rows[0]?.found ?? [];
 }
 

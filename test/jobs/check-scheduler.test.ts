@@ -1,35 +1,63 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import checkScheduler from '../../jobs/check-scheduler.js';
-import type { SchedulerStatus } from '../../src/index.js';
-import { CALM_STATUS, type HandlerResult, type JobHarness, openJobHarness } from '../support/job-harness.js';
-
-let harness: JobHarness;
-beforeAll(async () => {
-  harness = await openJobHarness();
-});
-afterAll(() => harness.close());
+import { Dead, defineJob, type RunRecord, type SchedulerStatus } from '../../src/index.js';
+import type { LogLine, TestTock } from '../../src/testing.js';
+import { openJobKit, withScheduler } from './job-kit.js';
 
 const MINUTE = 60_000;
+const NOW = new Date('2026-03-09T07:00:00Z');
 
-function check(status: Partial<SchedulerStatus>, limits?: object): Promise<HandlerResult> {
-  return harness.runHandler(checkScheduler, limits, {
-    scheduler: { status: () => Promise.resolve({ ...CALM_STATUS, ...status }) },
-  });
+/** Figures of a scheduler that has nothing to complain of. */
+const CALM: SchedulerStatus = {
+  at: NOW,
+  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, overdueMs: 0 },
+  runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
+  oldestWaitMs: 0,
+  lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0 },
+  workers: [],
+  queues: [],
+  oldestSnapshot: null,
+  deadRows: 0,
+};
+
+let work: () => Promise<void>;
+const other = defineJob({
+  name: 'other',
+  retry: { maxAttempts: 1 },
+  schedule: { every: '100d' },
+  run: () => work(),
+});
+
+let kit: TestTock;
+beforeEach(async () => {
+  work = () => Promise.resolve();
+  kit = await openJobKit({ jobs: [checkScheduler, other], now: NOW });
+});
+afterEach(() => kit.close());
+
+/** Checks given figures; without any, the scheduler's own. */
+async function check(status?: Partial<SchedulerStatus>, limits: object = {}): Promise<RunRecord> {
+  const run = await kit.runOnce(
+    checkScheduler,
+    limits,
+    status && { context: withScheduler({ status: () => Promise.resolve({ ...CALM, ...status }) }) },
+  );
+  expect(run.status).toBe('succeeded');
+  return run;
 }
 
-function problemsOf({ output }: HandlerResult): string[] {
-  return (output as { problems: string[] }).problems;
-}
+const problemsOf = ({ output }: RunRecord) => (output as { problems: string[] }).problems;
+const warnings = (): LogLine[] => kit.logs.filter(line => line.event === 'scheduler.problem');
 
 describe('check-scheduler', () => {
   it('gives the figures and finds nothing when nothing is wrong', async () => {
-    const result = await check({
+    const run = await check({
       runs: { waiting: 3, scheduled: 9, running: 2, failed: 4, stuck: 0 },
       oldestWaitMs: 5 * MINUTE,
       oldestSnapshot: { ageMs: 15 * MINUTE, pid: 4711 },
       deadRows: 99_999,
     });
-    expect(result.output).toEqual({
+    expect(run.output).toEqual({
       waiting: 3,
       oldestWaitMs: 300_000,
       running: 2,
@@ -40,14 +68,14 @@ describe('check-scheduler', () => {
       deadRows: 99_999,
       problems: [],
     });
-    expect(result.logged).toEqual([]);
+    expect(warnings()).toEqual([]);
   });
 
   it.each([
     ['a long wait', { oldestWaitMs: 5 * MINUTE + 1 }, /waited 5m .*tock start/],
-    ['a stuck run', { runs: { ...CALM_STATUS.runs, stuck: 1 } }, /past their lease.*tock start/],
-    ['a dead run', { lastDay: { ...CALM_STATUS.lastDay, dead: 1 } }, /dead in the last 24 hours.*tock retry/],
-    ['a broken definition', { definitions: { ...CALM_STATUS.definitions, broken: 1 } }, /broken.*tock jobs/],
+    ['a stuck run', { runs: { ...CALM.runs, stuck: 1 } }, /past their lease.*tock start/],
+    ['a dead run', { lastDay: { ...CALM.lastDay, dead: 1 } }, /dead in the last 24 hours.*tock retry/],
+    ['a broken definition', { definitions: { ...CALM.definitions, broken: 1 } }, /broken.*tock jobs/],
     [
       'an old snapshot',
       { oldestSnapshot: { ageMs: 15 * MINUTE + 1, pid: 4711 } },
@@ -55,12 +83,12 @@ describe('check-scheduler', () => {
     ],
     ['dead rows', { deadRows: 100_000 }, /100000 dead rows.*vacuum/],
   ])('succeeds and warns of %s, with the mend', async (_what, status, message) => {
-    const result = await check(status);
-    expect(problemsOf(result)).toEqual([expect.stringMatching(message)]);
-    expect(result.logged).toEqual([
+    const run = await check(status);
+    expect(problemsOf(run)).toEqual([expect.stringMatching(message)]);
+    expect(warnings()).toMatchObject([
       {
         level: 'warn',
-        fields: { event: 'scheduler.problem', problem: expect.stringMatching(message) },
+        fields: { job: 'check-scheduler', problem: expect.stringMatching(message) },
         message: expect.stringMatching(message),
       },
     ]);
@@ -68,18 +96,56 @@ describe('check-scheduler', () => {
 
   it('names a paused queue as the likely cause of a long wait', async () => {
     const queue = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true };
-    const result = await check({
+    const run = await check({
       oldestWaitMs: 60 * MINUTE,
       queues: [queue, { ...queue, queue: 'empty', waiting: 0 }],
     });
-    expect(problemsOf(result)).toEqual([expect.stringContaining('resume the paused queue reports,')]);
+    expect(problemsOf(run)).toEqual([expect.stringContaining('resume the paused queue reports,')]);
   });
 
   it('takes its limits from the payload', async () => {
-    const status = { oldestWaitMs: 10 * MINUTE, lastDay: { ...CALM_STATUS.lastDay, dead: 4 }, deadRows: 50 };
+    const status = { oldestWaitMs: 10 * MINUTE, lastDay: { ...CALM.lastDay, dead: 4 }, deadRows: 50 };
     expect(problemsOf(await check(status, { oldestWait: '10m', deadLastDay: 5 }))).toEqual([]);
     expect(problemsOf(await check(status, { oldestWait: '9m', deadLastDay: 4, deadRows: 50 }))).toHaveLength(
       3,
     );
+  });
+
+  it('finds nothing in a scheduler that is new, minute after minute', async () => {
+    const runs = await kit.advanceTo('2026-03-09T07:03:00Z');
+    expect(runs.map(run => [run.definition, problemsOf(run)])).toEqual([
+      ['check-scheduler', []],
+      ['check-scheduler', []],
+      ['check-scheduler', []],
+    ]);
+  });
+
+  it('finds what is wrong with a scheduler that has stood still', async () => {
+    await kit.tock.queues.pause('reports');
+    await kit.tock.enqueue(other, {}, { queue: 'reports' });
+    await kit.tock.register();
+    await kit.sql(
+      `update tock.job_definitions set cron = 'never', every_ms = null, next_at = tock.now() where name = 'other'`,
+    );
+    kit.failOnce(other, new Dead('no more'));
+    await kit.runOnce(other);
+    await kit.clock.advance('6m');
+    const run = (await kit.drain()).find(each => each.status === 'succeeded');
+    expect(run?.output).toMatchObject({ waiting: 1, oldestWaitMs: 6 * MINUTE, deadLastDay: 1 });
+    expect(run && problemsOf(run)).toEqual([
+      expect.stringMatching(/waited 6m .*resume the paused queue reports,/),
+      expect.stringMatching(/^1 ended dead/),
+      expect.stringMatching(/^1 broken/),
+    ]);
+  });
+
+  it('finds a run that outlived its lease', async () => {
+    let checked: RunRecord | undefined;
+    work = async () => {
+      await kit.clock.advance('2m');
+      checked = await check();
+    };
+    await kit.runOnce(other);
+    expect(checked && problemsOf(checked)).toEqual([expect.stringContaining('past their lease')]);
   });
 });

@@ -3,17 +3,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import deliverWebhook from '../../jobs/deliver-webhook.js';
-import { Dead, RetryLater } from '../../src/index.js';
-import {
-  type HandlerOverrides,
-  type HandlerResult,
-  type JobHarness,
-  openJobHarness,
-} from '../support/job-harness.js';
+import type { RunRecord } from '../../src/index.js';
+import type { RunOnceOptions, TestTock } from '../../src/testing.js';
 import { watchConnections } from './connections.js';
+import { openJobKit } from './job-kit.js';
 
 interface Received {
   readonly method: string | undefined;
@@ -22,14 +17,17 @@ interface Received {
   readonly body: string;
 }
 
-let harness: JobHarness;
+let kit: TestTock;
 let server: Server;
 let received: Received[];
 let host: string;
 let respond: (response: ServerResponse) => void;
 
+const NOON = new Date('2026-03-09T12:00:00Z');
+
 beforeAll(async () => {
-  harness = await openJobHarness();
+  // Of little patience, so that a cancelled delivery is told at once.
+  kit = await openJobKit({ jobs: [deliverWebhook], now: NOON, heartbeat: '50ms', lease: '10s' });
 });
 beforeEach(async () => {
   received = [];
@@ -54,23 +52,21 @@ afterEach(async () => {
   server.closeAllConnections();
   await new Promise(resolve => server.close(resolve));
 });
-afterAll(() => harness.close());
+afterAll(() => kit.close());
 
-function deliver(overrides: HandlerOverrides = {}, payload: object = {}): Promise<HandlerResult> {
+/** One attempt to deliver. */
+function deliver(payload: object = {}, options: RunOnceOptions = {}): Promise<RunRecord> {
   const event = {
     url: `http://${host}/hooks/s3cret-path`,
     event: 'invoice.paid',
     body: { id: 812, sum: '1 €' },
   };
-  return harness.runHandler(deliverWebhook, { ...event, ...payload }, overrides);
+  return kit.runOnce('deliver-webhook', { ...event, ...payload }, options);
 }
 
-function failure(overrides: HandlerOverrides = {}, payload: object = {}): Promise<Error> {
-  return deliver(overrides, payload).then(
-    () => expect.unreachable('the delivery succeeded'),
-    (error: Error) => error,
-  );
-}
+/** How long the run waits for its next attempt, in milliseconds of the standing clock. */
+const waitOf = (run: RunRecord) => run.runAt.getTime() - (run.startedAt?.getTime() ?? Number.NaN);
+const messageOf = (run: RunRecord) => run.errors.at(-1)?.message;
 
 function answering(
   status: number,
@@ -97,8 +93,8 @@ function signatureOf(secret: string | Buffer, { headers, body }: Received): stri
 
 describe('deliver-webhook', () => {
   it('posts the signed event', async () => {
-    const connections = watchConnections();
-    const { output } = await deliver({ idempotencyKey: 'invoice_paid:812' });
+    const connections = watchConnections(kit.connectionString);
+    const { output } = await deliver({}, { key: 'invoice_paid:812' });
     connections.stop();
     expect(output).toEqual({ status: 200, durationMs: expect.any(Number) });
     const [request] = received;
@@ -112,11 +108,14 @@ describe('deliver-webhook', () => {
   });
 
   it('stamps the attempt with the time of the database', async () => {
-    const now = sql<{ s: number }>`select floor(extract(epoch from now()))::int as s`;
-    const before = (await now.execute(harness.db)).rows[0]?.s ?? Number.NaN;
+    const now = async () => {
+      const [row] = await kit.sql<{ s: number }>('select floor(extract(epoch from now()))::int as s');
+      return row?.s ?? Number.NaN;
+    };
+    const before = await now();
     vi.spyOn(Date, 'now').mockReturnValue(0);
     await deliver();
-    const after = (await now.execute(harness.db)).rows[0]?.s ?? Number.NaN;
+    const after = await now();
     const stamp = Number(received[0]?.headers['webhook-timestamp']);
     expect(stamp).toBeGreaterThanOrEqual(before);
     expect(stamp).toBeLessThanOrEqual(after);
@@ -131,44 +130,43 @@ describe('deliver-webhook', () => {
   });
 
   it.each([
-    ['the payload’s id', { id: 'evt_1' }, { idempotencyKey: 'key', runId: '9' }, 'evt_1'],
-    ['the idempotency key', {}, { idempotencyKey: 'key', runId: '9' }, 'key'],
-    ['the run’s id', {}, { runId: '9' }, '9'],
-    ['a key that no header could hold', {}, { idempotencyKey: 'a\r\nb: ü' }, 'a%0D%0Ab:%20%C3%BC'],
-  ])('names each attempt by %s', async (_what, payload, overrides, expected) => {
+    ['the payload’s id', { id: 'evt_1' }, { key: 'key 1' }, () => 'evt_1'],
+    ['the idempotency key', {}, { key: 'key:2' }, () => 'key:2'],
+    ['the run’s id', {}, {}, (run: RunRecord) => run.id],
+    ['a key that no header could hold', {}, { key: 'a\r\nb: ü' }, () => 'a%0D%0Ab:%20%C3%BC'],
+  ])('names each attempt by %s', async (_what, payload, options, expected) => {
     respond = answering(500);
-    await failure({ ...overrides, attempt: 1 }, payload);
+    const run = await deliver(payload, options);
     respond = answering(200);
-    await deliver({ ...overrides, attempt: 2 }, payload);
-    expect(received.map(each => each.headers['webhook-id'])).toEqual([expected, expected]);
+    await kit.clock.set(run.runAt);
+    expect(await kit.drain()).toMatchObject([{ id: run.id, status: 'succeeded', attempts: 2 }]);
+    expect(received.map(each => each.headers['webhook-id'])).toEqual([expected(run), expected(run)]);
   });
 
   it('dies without a secret, before anything is sent', async () => {
     vi.stubEnv('WEBHOOK_SECRET', '');
-    const error = await failure();
-    expect(error).toBeInstanceOf(Dead);
-    expect(error.message).toContain('WEBHOOK_SECRET is not set');
+    const run = await deliver();
+    expect(run.status).toBe('dead');
+    expect(messageOf(run)).toContain('WEBHOOK_SECRET is not set');
     expect(received).toEqual([]);
   });
 
   it.each([408, 425, 429, 500, 502, 503, 504])('fails after a %i, to be tried again', async status => {
     respond = answering(status, {}, 'busy');
-    const error = await failure();
-    expect(error).not.toBeInstanceOf(Dead);
-    expect(error).not.toBeInstanceOf(RetryLater);
-    expect(error.message).toBe(`${host} answered ${status}: busy`);
+    const run = await deliver();
+    expect([run.status, messageOf(run)]).toEqual(['failed', `${host} answered ${status}: busy`]);
+    expect(waitOf(run)).toBeLessThan(13_000);
   });
 
   it.each([400, 401, 404, 410, 422])('dies of a %i, with what the receiver said', async status => {
     respond = answering(status, {}, 'no such hook');
-    const error = await failure();
-    expect(error).toBeInstanceOf(Dead);
-    expect(error.message).toBe(`${host} answered ${status}: no such hook`);
+    const run = await deliver();
+    expect([run.status, messageOf(run)]).toEqual(['dead', `${host} answered ${status}: no such hook`]);
   });
 
   it('does not follow a redirect', async () => {
     respond = answering(307, { location: `http://${host}/elsewhere` });
-    expect(await failure()).toBeInstanceOf(Dead);
+    expect((await deliver()).status).toBe('dead');
     expect(received.map(each => each.path)).toEqual(['/hooks/s3cret-path']);
   });
 
@@ -181,16 +179,15 @@ describe('deliver-webhook', () => {
     [503, 'Thu, 01 Jan 1970 00:00:00 GMT', 10_000],
   ])('waits as long as a %i with Retry-After %s asks, within reason', async (status, header, delay) => {
     respond = answering(status, { 'retry-after': header });
-    const error = await failure();
-    expect(error).toBeInstanceOf(RetryLater);
-    expect((error as RetryLater).delay).toBe(delay);
+    const run = await deliver();
+    expect([run.status, waitOf(run)]).toEqual(['failed', delay]);
   });
 
   it('does not heed a Retry-After that it cannot read, or that comes with another status', async () => {
     respond = answering(503, { 'retry-after': 'soon' });
-    expect(await failure()).not.toBeInstanceOf(RetryLater);
+    expect(waitOf(await deliver())).toBeLessThan(13_000);
     respond = answering(500, { 'retry-after': '120' });
-    expect(await failure()).not.toBeInstanceOf(RetryLater);
+    expect(waitOf(await deliver())).toBeLessThan(13_000);
   });
 
   it('keeps the first 500 characters of a response without end, and hangs up', async () => {
@@ -199,8 +196,7 @@ describe('deliver-webhook', () => {
       closed = once(response, 'close');
       flood(response.writeHead(400));
     };
-    const error = await failure();
-    expect(error.message).toBe(`${host} answered 400: ${'x'.repeat(500)}`);
+    expect(messageOf(await deliver())).toBe(`${host} answered 400: ${'x'.repeat(500)}`);
     await closed;
   });
 
@@ -218,35 +214,40 @@ describe('deliver-webhook', () => {
     const timer = new AbortController();
     const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(timer.signal);
     respond = () => timer.abort(new DOMException('too long', 'TimeoutError'));
-    const error = await failure();
+    const run = await deliver();
     expect(timeout).toHaveBeenCalledWith(10_000);
-    expect(error.message).toBe(`no answer from ${host}: 10 s have passed`);
+    expect(messageOf(run)).toBe(`no answer from ${host}: 10 s have passed`);
   });
 
-  it('ends with the reason of its signal when the run is stopped', async () => {
-    const controller = new AbortController();
-    const reason = new Error('draining');
-    respond = () => controller.abort(reason);
-    expect(await failure({ signal: controller.signal })).toBe(reason);
+  it('stops at once when its run is cancelled', async () => {
+    let hungUp: Promise<unknown> | undefined;
+    let cancelled: Promise<unknown> | undefined;
+    respond = response => {
+      hungUp = once(response, 'close');
+      cancelled = kit.tock.runs
+        .list({ job: 'deliver-webhook', status: 'running' })
+        .then(([run]) => run && kit.tock.runs.cancel(run.id));
+    };
+    expect((await deliver()).status).toBe('cancelled');
+    await Promise.all([cancelled, hungUp]);
   });
 
   it('fails with the cause when nobody listens', async () => {
     await new Promise(resolve => server.close(resolve));
-    const error = await failure();
-    expect(error.message).toBe(`no answer from ${host}: ECONNREFUSED`);
+    expect(messageOf(await deliver())).toBe(`no answer from ${host}: ECONNREFUSED`);
   });
 
   it('keeps the path of the URL out of every error', async () => {
     for (const status of [404, 500]) {
       respond = answering(status);
-      expect((await failure()).message).not.toContain('s3cret-path');
+      expect(JSON.stringify((await deliver()).errors)).not.toContain('s3cret-path');
     }
   });
 
   it.each(['ftp://127.0.0.1/', 'file:///etc/passwd', 'no url', 'http://user:password@127.0.0.1/'])(
     'takes no payload with the URL %s',
     async url => {
-      expect(await failure({}, { url })).toBeInstanceOf(TypeError);
+      await expect(deliver({ url })).rejects.toMatchObject({ code: 'TOCK_BAD_PAYLOAD' });
       expect(received).toEqual([]);
     },
   );

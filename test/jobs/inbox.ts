@@ -39,6 +39,8 @@ export async function openInbox(): Promise<Inbox> {
     },
     onData: (stream, _session, done) => keep(stream, done),
   });
+  // A sender that is killed resets its connection.
+  server.on('error', () => undefined);
   await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
   const { port } = server.server.address() as AddressInfo;
   return {

@@ -1,34 +1,48 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import pruneHistory from '../../jobs/prune-history.js';
-import type { SchedulerView } from '../../src/index.js';
-import { type JobHarness, openJobHarness } from '../support/job-harness.js';
+import { defineJob } from '../../src/index.js';
+import type { TestTock } from '../../src/testing.js';
+import { openJobKit } from './job-kit.js';
 
-let harness: JobHarness;
-beforeAll(async () => {
-  harness = await openJobHarness();
+const noted = defineJob({ name: 'noted', run: ctx => ctx.once(`note:${ctx.runId}`, () => 'noted') });
+
+let kit: TestTock;
+beforeEach(async () => {
+  kit = await openJobKit({ jobs: [pruneHistory, noted], now: '2026-03-09T03:00:00Z' });
 });
-afterAll(() => harness.close());
+afterEach(() => kit.close());
+
+const left = () =>
+  kit.sql<{ runs: number; keys: number; effects: number }>(`
+  select (select count(*) from tock.job_runs_finished where job = 'noted')::int as runs,
+    (select count(*) from tock.job_keys where idempotency_key = 'note')::int as keys,
+    (select count(*) from tock.job_effects)::int as effects`);
 
 describe('prune-history', () => {
-  const pruned = {
-    droppedPartitions: ['job_runs_finished_2025_11'],
-    deletedRuns: 12,
-    deletedKeys: 3,
-    deletedEffects: 2,
-    madePartitions: 1,
-  };
+  it('forgets runs after 90 days and their keys after 400, every night', async () => {
+    await kit.runOnce(noted, {}, { key: 'note' });
+    const [first] = await kit.untilNext(pruneHistory);
+    expect(first).toMatchObject({ scheduledFor: new Date('2026-03-09T03:30:00Z'), payload: {} });
+    expect(first?.output).toMatchObject({ deletedRuns: 0, deletedKeys: 0, deletedEffects: 0 });
 
-  it.each([
-    ['by default', undefined, { keep: '90d', keepKeys: '400d' }],
-    ['as the payload says', { keep: '30d' }, { keep: '30d', keepKeys: '400d' }],
-  ])('prunes %s, and gives what was pruned', async (_how, payload, expected) => {
-    const asked: Parameters<SchedulerView['prune']>[0][] = [];
-    const prune: SchedulerView['prune'] = options => {
-      asked.push(options);
-      return Promise.resolve(pruned);
-    };
-    const { output } = await harness.runHandler(pruneHistory, payload, { scheduler: { prune } });
-    expect(asked).toEqual([expected]);
-    expect(output).toEqual(pruned);
+    await kit.clock.set('2026-06-07T03:30:00Z');
+    // The nights that were missed are skipped, and one run makes up for them.
+    const pruned = (await kit.drain()).find(run => run.status === 'succeeded');
+    expect(pruned?.output).toMatchObject({ deletedKeys: 0, deletedEffects: 0 });
+    expect(await left()).toEqual([{ runs: 0, keys: 1, effects: 1 }]);
+
+    await kit.clock.set('2027-04-14T03:30:00Z');
+    await kit.drain();
+    expect(await left()).toEqual([{ runs: 0, keys: 0, effects: 0 }]);
+  });
+
+  it('keeps runs as long as the payload says', async () => {
+    await kit.runOnce(noted);
+    await kit.clock.advance('29d');
+    await kit.runOnce(pruneHistory, { keep: '30d' });
+    expect(await left()).toMatchObject([{ runs: 1 }]);
+    await kit.clock.advance('2d');
+    expect((await kit.runOnce(pruneHistory, { keep: '30d' })).status).toBe('succeeded');
+    expect(await left()).toMatchObject([{ runs: 0 }]);
   });
 });

@@ -1,32 +1,27 @@
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { sql } from 'kysely';
 import PostalMime from 'postal-mime';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import sendInvoiceReminders from '../../jobs/send-invoice-reminders.js';
-import { Dead } from '../../src/index.js';
-import {
-  type HandlerOverrides,
-  type HandlerResult,
-  type JobHarness,
-  openJobHarness,
-} from '../support/job-harness.js';
+import type { RunRecord } from '../../src/index.js';
+import type { ChangeContext, TestTock } from '../../src/testing.js';
 import { watchConnections } from './connections.js';
 import { type Inbox, openInbox } from './inbox.js';
+import { openJobKit } from './job-kit.js';
 
-let harness: JobHarness;
+let kit: TestTock;
 let inbox: Inbox;
 let folder: string;
 let ddl: string;
 
 beforeAll(async () => {
-  harness = await openJobHarness();
   ddl = await ddlFromTheMend();
-  await sql.raw(ddl).execute(harness.db);
 });
 beforeEach(async () => {
-  await sql`truncate invoices, ledger restart identity`.execute(harness.db);
+  kit = await openJobKit({ jobs: [sendInvoiceReminders], now: '2026-03-10T07:00:00Z', drain: '10ms' });
+  await kit.sql(ddl);
   inbox = await openInbox();
   folder = await mkdtemp(path.join(tmpdir(), 'tock-jobs-'));
   vi.stubEnv('SMTP_URL', inbox.url);
@@ -36,17 +31,19 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.unstubAllEnvs();
   await inbox.close();
+  await kit.close();
   await rm(folder, { recursive: true });
 });
-afterAll(() => harness.close());
 
 const MARCH_10 = new Date('2026-03-10T08:00:00Z');
 
 /** What the job says when the table is missing: the DDL is the part after the empty line. */
 async function ddlFromTheMend(): Promise<string> {
-  const error: unknown = await harness.runHandler(sendInvoiceReminders).catch((error: unknown) => error);
-  expect(error).toBeInstanceOf(Dead);
-  return (error as Dead).message.split('\n\n').slice(1).join('\n\n');
+  const without = await openJobKit({ jobs: [sendInvoiceReminders] });
+  const run = await without.runOnce(sendInvoiceReminders);
+  await without.close();
+  expect(run.status).toBe('dead');
+  return (run.errors[0]?.message ?? '').split('\n\n').slice(1).join('\n\n');
 }
 
 async function addInvoice(
@@ -62,7 +59,7 @@ async function addInvoice(
     due_on: dueOn,
     ...columns,
   };
-  await harness.db.insertInto('invoices').values(invoice).execute();
+  await kit.db.insertInto('invoices').values(invoice).execute();
 }
 
 /** Five invoices that are one day overdue on 10 March: A1 to A5. */
@@ -70,8 +67,52 @@ async function addFive(): Promise<void> {
   for (const number of ['A1', 'A2', 'A3', 'A4', 'A5']) await addInvoice(number, '2026-03-09');
 }
 
-function remind(overrides: HandlerOverrides = {}, payload?: object): Promise<HandlerResult> {
-  return harness.runHandler(sendInvoiceReminders, payload, { scheduledFor: MARCH_10, ...overrides });
+/** The morning's run: its first attempt. */
+async function remind(): Promise<RunRecord> {
+  const ended = await kit.untilNext(sendInvoiceReminders);
+  const [live] = await kit.tock.runs.list({ status: 'failed' });
+  const run = ended[0] ?? live;
+  if (!run) throw new Error('no run came');
+  return run;
+}
+
+/** Its next attempt, when that is due. */
+async function remindAgain(): Promise<RunRecord> {
+  const [live] = await kit.tock.runs.list({ status: 'failed' });
+  // Stored to the microsecond.
+  await kit.clock.set(new Date((live?.runAt.getTime() ?? Number.NaN) + 1));
+  const [ended] = await kit.drain();
+  const run = ended ?? (await kit.tock.runs.get(live?.id ?? ''));
+  if (!run) throw new Error('the run is gone');
+  return run;
+}
+
+/** Keeps the engine's promises, and has the process die at a moment of each first attempt: nothing of it is written any more. */
+function dyingAt(moment: 'before the commit' | 'after the commit', nth: number): ChangeContext {
+  let commits = 0;
+  const die = async (runId: string): Promise<never> => {
+    await kit.loseLease(runId);
+    throw new Error('killed');
+  };
+  return ctx => ({
+    once: async (key, work) => {
+      const isLast = ctx.attempt === 1 && ++commits === nth;
+      const result = await ctx.once(key, async trx => {
+        const done = await work(trx);
+        if (isLast && moment === 'before the commit') await die(ctx.runId);
+        return done;
+      });
+      if (isLast) await die(ctx.runId);
+      return result;
+    },
+  });
+}
+
+const messageOf = (run: RunRecord) => run.errors.at(-1)?.message;
+
+async function ledger(): Promise<string[]> {
+  const rows = await kit.sql<{ key: string }>('select key from tock.job_effects order by key collate "C"');
+  return rows.map(row => row.key.replace(/^once:/, ''));
 }
 
 function recipients(): string[] {
@@ -92,20 +133,28 @@ describe('send-invoice-reminders', () => {
     await addInvoice('SEVEN', '2026-03-03');
     await addInvoice('EIGHT', '2026-03-02');
     await addInvoice('LONG', '2025-12-24');
+    const stages: [number, string | undefined][] = [];
+    kit.changeContext(sendInvoiceReminders, ctx => ({
+      progress: (fraction, stage) => {
+        stages.push([fraction, stage]);
+        ctx.progress(fraction, stage);
+      },
+    }));
     const { output, progress } = await remind();
     expect(output).toEqual({ sent: ['LONG', 'EIGHT', 'SEVEN', 'ONE'], skipped: [], refused: [] });
-    expect(await harness.ledger()).toEqual([
+    expect(await ledger()).toEqual([
       'invoice-reminder:3:1',
       'invoice-reminder:4:1',
       'invoice-reminder:5:8',
       'invoice-reminder:6:15',
     ]);
-    expect(progress).toEqual([
-      { fraction: 0.25, stage: 'LONG' },
-      { fraction: 0.5, stage: 'EIGHT' },
-      { fraction: 0.75, stage: 'SEVEN' },
-      { fraction: 1, stage: 'ONE' },
+    expect(stages).toEqual([
+      [0.25, 'LONG'],
+      [0.5, 'EIGHT'],
+      [0.75, 'SEVEN'],
+      [1, 'ONE'],
     ]);
+    expect(progress).toEqual({ fraction: 1, stage: 'ONE' });
     expect(inbox.mails.at(-1)?.text?.replaceAll('\r', '')).toContain(
       'invoice ONE of €1,234.50 was due on 2026-03-09, yesterday.',
     );
@@ -113,11 +162,11 @@ describe('send-invoice-reminders', () => {
 
   it('sends each stage once, whatever run comes by', async () => {
     await addInvoice('A1', '2026-03-09');
-    const runs = ['2026-03-10', '2026-03-11', '2026-03-17', '2026-03-18'];
     const outputs: unknown[] = [];
-    for (const [index, day] of runs.entries()) {
-      const { output } = await remind({ runId: String(index), scheduledFor: new Date(`${day}T08:00:00Z`) });
-      outputs.push(output);
+    for (const day of ['2026-03-10', '2026-03-11', '2026-03-17', '2026-03-18']) {
+      await kit.clock.set(`${day}T07:59:00Z`);
+      await kit.drain();
+      outputs.push((await remind()).output);
     }
     const [sent, skipped] = [
       { sent: ['A1'], skipped: [], refused: [] },
@@ -125,68 +174,91 @@ describe('send-invoice-reminders', () => {
     ];
     expect(outputs).toEqual([sent, skipped, sent, skipped]);
     expect(inbox.mails).toHaveLength(2);
-    const { rows } = await sql`select reminder_count from invoices`.execute(harness.db);
-    expect(rows).toEqual([{ reminder_count: 2 }]);
+    expect(await kit.sql('select reminder_count from invoices')).toEqual([{ reminder_count: 2 }]);
   });
 
   it('takes the date in the payload’s zone, and from the scheduler when no schedule planned it', async () => {
     await addInvoice('A1', '2026-03-09');
-    const at = new Date('2026-03-09T23:30:00Z');
-    const status = () => Promise.resolve({ at } as never);
-    const inUtc = await remind({ scheduledFor: null, scheduler: { status } }, { timezone: 'UTC' });
+    await kit.clock.set('2026-03-09T23:30:00Z');
+    const inUtc = await kit.runOnce(sendInvoiceReminders, { timezone: 'UTC' });
     expect(inUtc.output).toEqual({ sent: [], skipped: [], refused: [] });
-    const inBerlin = await remind(
-      { scheduledFor: null, scheduler: { status } },
-      { timezone: 'Europe/Berlin' },
-    );
+    const inBerlin = await kit.runOnce(sendInvoiceReminders, { timezone: 'Europe/Berlin' });
     expect(inBerlin.output).toEqual({ sent: ['A1'], skipped: [], refused: [] });
-    await expect(remind({}, { timezone: 'Mars/Olympus' })).rejects.toThrow('is not an IANA time zone');
+    await expect(kit.runOnce(sendInvoiceReminders, { timezone: 'Mars/Olympus' })).rejects.toThrow(
+      'is not an IANA time zone',
+    );
   });
 
   it.each([1, 2, 3, 4, 5])(
     'sends every mail exactly once when it is killed after the commit of mail %i',
     async nth => {
       await addFive();
-      let commits = 0;
-      const afterCommit = (): void => {
-        if (++commits === nth) throw new Error('killed');
-      };
-      await expect(remind({ afterCommit })).rejects.toThrow('killed');
+      kit.changeContext(sendInvoiceReminders, dyingAt('after the commit', nth));
+      expect(await remind()).toMatchObject({ status: 'failed', attempts: 1, output: null });
       expect(recipients()).toEqual(FIVE.slice(0, nth));
-      const { output } = await remind({ attempt: 2 });
+      const { attempts, output } = await remindAgain();
       expect(recipients()).toEqual(FIVE);
       // One run sent them all, in two attempts.
+      expect(attempts).toBe(2);
       expect(output).toEqual({ sent: ['A1', 'A2', 'A3', 'A4', 'A5'], skipped: [], refused: [] });
     },
   );
 
-  it('stops between mails when its signal aborts, and goes on with the rest in the next attempt', async () => {
+  it('stops between mails when its worker drains, and goes on with the rest in the next attempt', async () => {
     await addFive();
-    const controller = new AbortController();
-    const afterCommit = (key: string): void => {
-      if (key === 'invoice-reminder:2:1') controller.abort(new Error('draining'));
-    };
-    await expect(remind({ afterCommit, signal: controller.signal })).rejects.toThrow('draining');
+    const stop = new AbortController();
+    kit.changeContext(sendInvoiceReminders, ctx => ({
+      once: async (key, work) => {
+        const result = await ctx.once(key, work);
+        if (key === 'invoice-reminder:2:1' && !stop.signal.aborted) {
+          stop.abort();
+          await once(ctx.signal, 'abort');
+        }
+        return result;
+      },
+    }));
+    await kit.tock.enqueue(sendInvoiceReminders);
+    const { executed } = await kit.tock.tick({ signal: stop.signal });
+    expect(executed).toMatchObject({ claimed: 1, released: 1 });
     expect(recipients()).toEqual(FIVE.slice(0, 2));
-    await remind({ attempt: 2 });
+    // Its attempt was given back.
+    expect(await kit.drain()).toMatchObject([{ status: 'succeeded', attempts: 1, releases: 1 }]);
     expect(recipients()).toEqual(FIVE);
   });
 
   it('repeats a mail under the same Message-ID when it is killed between the mail and the commit', async () => {
     await addInvoice('A1', '2026-03-09');
-    const beforeCommit = (): void => {
-      throw new Error('killed');
-    };
-    await expect(remind({ beforeCommit })).rejects.toThrow('killed');
-    await remind({ attempt: 2 });
+    kit.changeContext(sendInvoiceReminders, dyingAt('before the commit', 1));
+    expect((await remind()).status).toBe('failed');
+    expect(await ledger()).toEqual([]);
+    expect((await remindAgain()).output).toEqual({ sent: ['A1'], skipped: [], refused: [] });
     expect(inbox.mails).toHaveLength(2);
     expect(new Set(inbox.mails.map(mail => mail.messageId)).size).toBe(1);
     expect(inbox.mails[0]?.messageId).toMatch(/^<[0-9a-f]{32}@example\.com>$/);
   });
 
+  it('sends nothing under a lease that it has lost, but for the mail it is at', async () => {
+    await addFive();
+    // The worker is only frozen: its handler goes on, and does not know.
+    kit.changeContext(sendInvoiceReminders, ctx => ({
+      once: async (key, work) => {
+        if (ctx.attempt === 1 && key === 'invoice-reminder:3:1') await kit.loseLease(ctx.runId);
+        return await ctx.once(key, work);
+      },
+    }));
+    await remind();
+    expect(recipients()).toEqual(FIVE.slice(0, 3));
+    expect(await ledger()).toHaveLength(2);
+    await remindAgain();
+    expect(recipients().toSorted()).toEqual([...FIVE, 'a3@example.com'].sort());
+    const counts = await kit.sql('select distinct reminder_count from invoices');
+    expect(counts).toEqual([{ reminder_count: 1 }]);
+  });
+
   it('lets two runs at once send each mail once', async () => {
     await addFive();
-    await Promise.all([remind({ runId: '1' }), remind({ runId: '2' })]);
+    await kit.tock.enqueueMany([{ job: sendInvoiceReminders }, { job: sendInvoiceReminders }]);
+    expect(await kit.drain()).toHaveLength(2);
     expect(recipients().sort()).toEqual(FIVE);
   });
 
@@ -195,13 +267,10 @@ describe('send-invoice-reminders', () => {
     inbox.answer('a2@example.com', 550);
     const first = await remind();
     expect(first.output).toEqual({ sent: ['A1', 'A3', 'A4', 'A5'], skipped: [], refused: ['A2'] });
-    expect(first.logged.map(line => [line.level, line.fields['event'], line.fields['invoice']])).toEqual([
-      ['warn', 'reminder.refused', 'A2'],
-    ]);
-    await sql`update invoices set customer_email = 'right@example.com' where number = 'A2'`.execute(
-      harness.db,
-    );
-    const second = await remind({ runId: '2' });
+    const warnings = kit.logs.filter(line => line.level === 'warn');
+    expect(warnings.map(line => [line.event, line.fields['invoice']])).toEqual([['reminder.refused', 'A2']]);
+    await kit.sql(`update invoices set customer_email = 'right@example.com' where number = 'A2'`);
+    const second = await kit.runOnce(sendInvoiceReminders);
     expect(second.output).toEqual({ sent: ['A2'], skipped: ['A1', 'A3', 'A4', 'A5'], refused: [] });
   });
 
@@ -214,42 +283,45 @@ describe('send-invoice-reminders', () => {
   it('fails the attempt for an address that is put off, after all the others', async () => {
     await addFive();
     inbox.answer('a1@example.com', 451);
-    await expect(remind()).rejects.toThrow('put off A1');
+    const first = await remind();
+    expect([first.status, messageOf(first)]).toEqual(['failed', 'the mail server put off A1']);
     expect(recipients()).toEqual(FIVE.slice(1));
     inbox.answer('a1@example.com', 0);
-    await remind({ attempt: 2 });
+    expect((await remindAgain()).status).toBe('succeeded');
     expect(recipients().sort()).toEqual(FIVE);
   });
 
   it('fails the attempt at once when the sender is refused, whoever the customer is', async () => {
     await addFive();
     inbox.answerSender(553);
-    await expect(remind()).rejects.toMatchObject({ command: 'MAIL FROM' });
+    const run = await remind();
+    expect([run.status, messageOf(run)]).toEqual(['failed', expect.stringContaining('553')]);
     expect(inbox.asked).toEqual([]);
-    expect(await harness.ledger()).toEqual([]);
+    expect(await ledger()).toEqual([]);
   });
 
   it('fails the attempt when there is no server', async () => {
     await addFive();
     await inbox.close();
-    await expect(remind()).rejects.toMatchObject({ code: 'ESOCKET' });
-    expect(await harness.ledger()).toEqual([]);
+    expect(await remind()).toMatchObject({ status: 'failed', errors: [{ code: 'ESOCKET' }] });
+    expect(await ledger()).toEqual([]);
     inbox = await openInbox();
     vi.stubEnv('SMTP_URL', inbox.url);
-    await remind({ attempt: 2 });
+    await remindAgain();
     expect(recipients()).toEqual(FIVE);
   });
 
   it('does not remind of what was paid after the list was read', async () => {
     await addFive();
-    const pay = sql`update invoices set paid_at = now() where number = 'A2'`;
-    let paying: Promise<unknown> | undefined;
-    const once: HandlerOverrides['once'] = async (_key, work) => {
-      paying ??= pay.execute(harness.db);
-      await paying;
-      return harness.db.transaction().execute(async trx => work(trx));
-    };
-    const { output } = await remind({ once });
+    let hasPaid = false;
+    kit.changeContext(sendInvoiceReminders, ctx => ({
+      once: async (key, work) => {
+        if (!hasPaid) await kit.sql(`update invoices set paid_at = now() where number = 'A2'`);
+        hasPaid = true;
+        return await ctx.once(key, work);
+      },
+    }));
+    const { output } = await remind();
     expect(output).toEqual({ sent: ['A1', 'A3', 'A4', 'A5'], skipped: ['A2'], refused: [] });
     expect(recipients()).not.toContain('a2@example.com');
   });
@@ -264,10 +336,10 @@ describe('send-invoice-reminders', () => {
   it('writes whole .eml files, one per key, when no server is set', async () => {
     vi.stubEnv('SMTP_URL', '');
     await addFive();
-    const connections = watchConnections();
+    const connections = watchConnections(kit.connectionString);
     await remind();
-    await sql`truncate ledger`.execute(harness.db);
-    await remind({ attempt: 2 });
+    await kit.sql('truncate tock.job_effects');
+    expect((await kit.runOnce(sendInvoiceReminders)).output).toMatchObject({ skipped: [] });
     connections.stop();
     expect(connections.addresses).toEqual([]);
     const outbox = path.join(folder, 'outbox');
@@ -282,7 +354,7 @@ describe('send-invoice-reminders', () => {
 
   it('talks to the server it was given and to nobody else', async () => {
     await addInvoice('A1', '2026-03-09');
-    const connections = watchConnections();
+    const connections = watchConnections(kit.connectionString);
     await remind();
     connections.stop();
     expect(connections.addresses).toEqual(['127.0.0.1']);

@@ -293,7 +293,7 @@ describe('--migrate', () => {
     expect(await tick({ DATABASE_URL: fresh.url }).ended).toMatchObject({ code: 1 });
     expect(await tick({ DATABASE_URL: fresh.url }, ['--migrate']).ended).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/2 registered/),
+      stdout: expect.stringMatching(/3 registered/),
     });
   });
 });

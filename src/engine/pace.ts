@@ -1,0 +1,49 @@
+// Room: engine. How many runs a worker claims ahead of its free capacity: as many as it begins within a moment.
+// In: how many have ended, and when. Out: a number. Quick handlers make it large, slow ones nothing at all, so that no
+// run waits in one process while another is idle.
+
+/** What is claimed ahead is begun within about this long. */
+const AHEAD_MS = 50;
+/** Bounds what one process holds, whatever the backlog. */
+export const MOST_AHEAD = 1000;
+const WINDOW_MS = 25;
+
+export interface Pace {
+  /** A run has ended. @param now milliseconds of any steady clock */
+  note(now: number): void;
+  /** How many runs to have in hand besides those that are executed. */
+  ahead(now: number): number;
+  /** What was claimed ahead could not be begun: none for now. */
+  halt(now: number): void;
+}
+
+/** A pace that knows nothing yet: nothing is claimed ahead. */
+export function createPace(): Pace {
+  let perMs = 0;
+  let count = 0;
+  let since = 0;
+  const settle = (now: number) => {
+    const elapsed = now - since;
+    if (elapsed < WINDOW_MS) return;
+    // The new window weighs as much as all before it; a long silence leaves next to nothing.
+    perMs = elapsed > 10 * WINDOW_MS ? count / elapsed : (perMs + count / elapsed) / 2;
+    count = 0;
+    since = now;
+  };
+  return {
+    note(now) {
+      settle(now);
+      count++;
+    },
+    ahead(now) {
+      settle(now);
+      const ahead = Math.floor(perMs * AHEAD_MS);
+      return Math.min(MOST_AHEAD, ahead);
+    },
+    halt(now) {
+      perMs = 0;
+      count = 0;
+      since = now;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+// Room: testing. Executes what is due, until nothing is.
+// In: a Tock, and the lines it logs. Out: the runs that ended meanwhile.
+import { TockError } from '../model/errors.js';
+import type { Database } from '../store/database.js';
+import type { RunRecord } from '../store/reads.js';
+import type { Tock } from '../tock.js';
+import type { LogLine } from './captured-logs.js';
+
+export interface DrainOptions {
+  /** Most attempts that one drain executes; more are taken for jobs that call each other without end. Default 1000. */
+  readonly limit?: number;
+  /** Most runs at once. Default 10. */
+  readonly concurrency?: number;
+  readonly queues?: readonly string[];
+}
+
+export interface Drained {
+  readonly tock: Tock;
+  readonly database: Database;
+  /** Calls the listener with each line that is logged, until the answer is called. */
+  readonly listen: (listener: (line: LogLine) => void) => () => void;
+}
+
+const DEFAULT_LIMIT = 1000;
+
+/** Where the runs that have ended are noted, so that each drain can tell which are new. */
+export const ENDED_RUNS =
+  'create table tock.test_ended (run_id bigint, generation integer, primary key (run_id, generation))';
+const NOTE_ENDED = `
+insert into tock.test_ended select id, generation from tock.job_runs_finished on conflict do nothing
+returning run_id::text as id`;
+
+/**
+ * Ticks until a tick finds nothing to do, by the clock as it stands. Returns the runs that have ended meanwhile, in
+ * the order in which they ended.
+ *
+ * @throws TockError TOCK_BAD_STATE when more than `limit` attempts were executed; it names the job
+ */
+export async function drain(
+  { tock, database, listen }: Drained,
+  { limit = DEFAULT_LIMIT, ...rest }: DrainOptions = {},
+): Promise<RunRecord[]> {
+  await database.run(NOTE_ENDED);
+  const controller = new AbortController();
+  const claims = new Map<string, number>();
+  let total = 0;
+  const unlisten = listen(({ event, fields }) => {
+    if (event !== 'run.claimed') return;
+    const job = String(fields['job']);
+    claims.set(job, (claims.get(job) ?? 0) + 1);
+    if (++total > limit) controller.abort();
+  });
+  try {
+    for (let ticks = 1; ; ticks++) {
+      const summary = await tock.tick({ budget: '1h', ...rest, signal: controller.signal });
+      if (total > limit || ticks > limit) throw withoutEnd(limit, claims);
+      const { executed, materialized, reaped } = summary;
+      const taken = reaped.failed + reaped.dead + reaped.cancelled;
+      if (executed.claimed + materialized.definitions + taken === 0) break;
+    }
+  } finally {
+    unlisten();
+  }
+  const ended = await database.run<{ id: string }>(NOTE_ENDED);
+  const runs: RunRecord[] = [];
+  for (const { id } of ended) {
+    const run = await tock.runs.get(id);
+    if (run) runs.push(run);
+  }
+  return runs.sort(byEnd);
+}
+
+function byEnd(a: RunRecord, b: RunRecord): number {
+  const apart = (a.finishedAt?.getTime() ?? 0) - (b.finishedAt?.getTime() ?? 0);
+  return apart === 0 ? Number(BigInt(a.id) - BigInt(b.id)) : apart;
+}
+
+function withoutEnd(limit: number, claims: ReadonlyMap<string, number>): TockError {
+  const [most] = [...claims].sort(([, a], [, b]) => b - a);
+  const what = most ? `, ${most[1]} of them of job ${most[0]}` : '';
+  return new TockError(
+    'TOCK_BAD_STATE',
+    `the drain has executed over ${limit} attempts${what}, and there is more to do: if that is no loop, raise its limit`,
+  );
+}

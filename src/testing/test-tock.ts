@@ -1,0 +1,210 @@
+// Room: testing. A Tock for one test.
+// In: jobs and options. Out: the Tock in a place of its own, the hands of its clock, and ways to execute and to fail.
+import type { Kysely } from 'kysely';
+import { type Engine, readSettings } from '../engine/engine.js';
+import { reap } from '../engine/reap.js';
+import { openWorker } from '../engine/worker.js';
+import { TockError } from '../model/errors.js';
+import type { AnyDatabase, AnyJob, EnqueueOptions, PayloadAndOptions } from '../model/job.js';
+import { createRegistry } from '../model/registry.js';
+import { isFinished } from '../model/states.js';
+import { openDatabase } from '../store/database.js';
+import type { RunRecord } from '../store/reads.js';
+import { createTock, type Tock, type TockOptions } from '../tock.js';
+import { advanceTo, untilNext } from './advance.js';
+import { capturingLogger, type LogLine } from './captured-logs.js';
+import { type DrainOptions, drain, ENDED_RUNS } from './drain.js';
+import { type ChangeContext, instrumentJobs } from './instrumented-jobs.js';
+import { installClock, type TestClock } from './test-clock.js';
+import { createTestPlace } from './test-database.js';
+import { sharedServer } from './test-server.js';
+
+export interface TestTockOptions extends Omit<TockOptions, 'pool' | 'jobsModule'> {
+  /**
+   * A server for tests, whose role may create databases, or at least schemas. Default: TOCK_TEST_DATABASE_URL, else
+   * an embedded server that all tests of a run share. DATABASE_URL is never used.
+   */
+  readonly connectionString?: string;
+  /** Where the clock stands from the start. Default: it runs, at real time. */
+  readonly now?: Date | string;
+}
+
+export interface RunOnceOptions extends EnqueueOptions {
+  /** What the handler finds changed in its context, in all attempts of this run. */
+  readonly context?: ChangeContext;
+}
+
+export interface TestTock extends AsyncDisposable {
+  /** What an app has: enqueue, schedules, runs, tick, start … */
+  readonly tock: Tock;
+  readonly clock: TestClock;
+  /** What Tock and the handlers have logged, at every level. Yours to empty: `logs.length = 0`. */
+  readonly logs: LogLine[];
+  /** The test's own database, for the app's code under test. */
+  readonly connectionString: string;
+  /** Tock's schema in it. */
+  readonly schema: string;
+  /** Kysely on it: what handlers have as `ctx.db`. */
+  readonly db: Kysely<AnyDatabase>;
+  /** Runs SQL, and returns the rows of a single statement. `tock.` stands for the schema. Several go without values. */
+  readonly sql: <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
+  /** Executes what is due, follow-ups included, until nothing is. Returns the runs that ended, in that order. */
+  readonly drain: (options?: DrainOptions) => Promise<RunRecord[]>;
+  /**
+   * Enqueues one run, executes one attempt of it, and returns it: succeeded, failed (a retry is to come), dead …
+   * A handler that throws is no error here. A run that has ended, by its `key`, is returned as it is.
+   *
+   * @throws TockError for a payload or option that `enqueue` refuses; TOCK_BAD_STATE when the run may not start now
+   */
+  readonly runOnce: <J extends string | AnyJob>(
+    job: J,
+    ...rest: PayloadAndOptions<J, RunOnceOptions>
+  ) => Promise<RunRecord>;
+  /** Moves the clock to a definition's next occurrence, and drains. */
+  readonly untilNext: (
+    definition: string | { readonly name: string },
+    options?: DrainOptions,
+  ) => Promise<RunRecord[]>;
+  /** Moves the clock on to an instant, and drains whenever something is due on the way. */
+  readonly advanceTo: (instant: Date | string, options?: DrainOptions) => Promise<RunRecord[]>;
+  /** Lets the next attempt of a job fail with an error, before its handler is called. */
+  readonly failOnce: (job: string | { readonly name: string }, error?: unknown) => void;
+  /** Changes what the handler of a job finds in its context, until it is called with null. */
+  readonly changeContext: (job: string | { readonly name: string }, change: ChangeContext | null) => void;
+  /**
+   * Takes the lease of a running run (default: of all) away, as if its process had died: the run is failed, to be
+   * tried again, and whatever its handler still writes is refused. To be called while a handler works.
+   */
+  readonly loseLease: (runId?: string) => Promise<void>;
+  /** Another Tock on the same database: a second host, or other code. Closed with this one. */
+  readonly another: (options?: Omit<TockOptions, 'pool' | 'connectionString' | 'schema'>) => Tock;
+  /** Closes everything and drops the database. */
+  readonly close: () => Promise<void>;
+}
+
+const EXPIRE = `
+update tock.job_runs_live set locked_until = tock.now() - interval '1 millisecond'
+where status = 'running' and ($1::bigint is null or id = $1) returning id`;
+
+/**
+ * Opens a Tock for a test: migrated, in a database of its own, its jobs registered with the first drain.
+ *
+ * @throws TockError for a bad job or setting; TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
+ */
+export async function openTestTock(options: TestTockOptions = {}): Promise<TestTock> {
+  const { connectionString: given, now, logger: next, schema = 'tock', connections, ...rest } = options;
+  const logs: LogLine[] = [];
+  const listeners = new Set<(line: LogLine) => void>();
+  const keep = (line: LogLine) => {
+    logs.push(line);
+    for (const listener of listeners) listener(line);
+  };
+  const logger = capturingLogger(keep, next || null);
+  const { jobs, ...hands } = instrumentJobs(rest.jobs ?? []);
+  const registry = createRegistry(jobs);
+  const settings = readSettings(rest);
+
+  const server = given ?? (process.env['TOCK_TEST_DATABASE_URL'] || (await sharedServer()));
+  const place = await createTestPlace(server, schema);
+  const reach = { connectionString: place.connectionString, schema: place.schema };
+  const database = openDatabase({ ...reach, ...(connections === undefined ? {} : { connections }) });
+  const tock = createTock({ ...rest, jobs, logger, pool: database.pool, schema: place.schema });
+  const opened = [tock];
+  let closed: Promise<void> | undefined;
+  const close = async () => {
+    await Promise.all(opened.map(each => each.close()));
+    await database.close();
+    await place.drop();
+  };
+
+  let clock: TestClock;
+  try {
+    await tock.migrate();
+    clock = await installClock(database);
+    if (now !== undefined) await clock.set(now);
+    await database.run(ENDED_RUNS);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const engine: Engine = { database, registry, logger, settings, isolation: null, hooks: rest.hooks ?? {} };
+  const listen = (listener: (line: LogLine) => void) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  const kit = { tock, database, clock, listen };
+
+  const test: Omit<TestTock, typeof Symbol.asyncDispose> = {
+    tock,
+    clock,
+    logs,
+    ...reach,
+    db: database.kysely,
+    sql: async <Row>(text: string, values: readonly unknown[] = []) =>
+      // Of several statements the driver gives no rows.
+      ((await database.run<Row>(text, values)) as Row[] | undefined) ?? [],
+    drain: async drainOptions => await drain(kit, drainOptions),
+    runOnce: async (job, ...[payload, { context, ...enqueueOptions } = {}]) => {
+      const name = nameOf(job);
+      const id = await tock.enqueue<string>(name, payload, enqueueOptions);
+      if (context) hands.changeContextOf(id, context);
+      return await executeOnce(engine, tock, id);
+    },
+    untilNext: async (definition, drainOptions) => await untilNext(kit, nameOf(definition), drainOptions),
+    advanceTo: async (instant, drainOptions) => await advanceTo(kit, instant, drainOptions),
+    failOnce: (job, error = new Error('injected by failOnce')) => hands.failOnce(nameOf(job), error),
+    changeContext: (job, change) => hands.changeContext(nameOf(job), change),
+    loseLease: async runId => {
+      const lost = await database.run(EXPIRE, [runId ?? null]);
+      if (lost.length === 0) {
+        throw new TockError(
+          'TOCK_NOT_FOUND',
+          `${runId === undefined ? 'no run is' : `run ${runId} is not`} running: there is no lease to lose`,
+        );
+      }
+      await reap(engine);
+    },
+    another: ({ jobs: others, logger: otherLogger, ...more } = {}) => {
+      const other = createTock({
+        ...rest,
+        ...more,
+        ...reach,
+        jobs: others ?? jobs,
+        logger: otherLogger === undefined ? logger : otherLogger,
+      });
+      opened.push(other);
+      return other;
+    },
+    close: async () => await (closed ??= close()),
+  };
+  return disposable(test);
+}
+
+/** One attempt, wherever it leads. */
+async function executeOnce(engine: Engine, tock: Tock, id: string): Promise<RunRecord> {
+  const before = await tock.runs.get(id);
+  if (before && isFinished(before.status)) return before;
+  const worker = openWorker(engine, { kind: 'manual', concurrency: 1 });
+  let isClaimed = false;
+  try {
+    isClaimed = await worker.claimOne(id);
+    await worker.idle();
+  } finally {
+    await worker.stop();
+  }
+  const run = await tock.runs.get(id);
+  if (isClaimed && run) return run;
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    `run ${id} is ${run?.status ?? 'gone'} and could not be started: it is due ${run?.runAt.toISOString() ?? 'never'}, in queue ${run?.queue ?? ''}; move the clock, or see whether the queue is paused or a limit reached`,
+  );
+}
+
+const nameOf = (named: string | { readonly name: string }) =>
+  typeof named === 'string' ? named : named.name;
+
+/** `await using` calls this at the end of the block. Older runtimes lack the symbol, and then so does the object. */
+function disposable(test: Omit<TestTock, typeof Symbol.asyncDispose>): TestTock {
+  const symbol: symbol | undefined = Symbol.asyncDispose;
+  return (symbol === undefined ? test : { ...test, [symbol]: test.close }) as TestTock;
+}

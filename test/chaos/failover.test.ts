@@ -1,0 +1,189 @@
+// Chaos: the server is killed, restarted, replaced by its standby, or gone for minutes.
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTock } from '../../src/index.js';
+import { bundleJobs, CLI, type Running, startProcess, TICK } from '../support/processes.js';
+import { until } from '../support/test-tock.js';
+import {
+  hasDebianPostgres,
+  type OwnServer,
+  openOwnServer,
+  openReplicated,
+  type Replicated,
+} from './servers.js';
+import { openProxy, type TcpProxy } from './tcp-proxy.js';
+
+const running: Running[] = [];
+const clients = new Map<string, pg.Pool>();
+afterEach(async () => {
+  for (const each of running.splice(0)) each.child.kill('SIGKILL');
+  for (const pool of clients.values()) await pool.end();
+  clients.clear();
+});
+
+const sqlAt = async <Row = Record<string, unknown>>(url: string, text: string): Promise<Row[]> => {
+  let pool = clients.get(url);
+  if (!pool) {
+    pool = new pg.Pool({ connectionString: url, max: 2 });
+    pool.on('error', () => undefined);
+    clients.set(url, pool);
+  }
+  return (await pool.query(text)).rows as Row[];
+};
+const migrated = async (url: string) => {
+  const tock = createTock({ connectionString: url, logger: false });
+  await tock.migrate();
+  await tock.close();
+};
+const environment = async (url: string) => ({
+  DATABASE_URL: url,
+  TOCK_JOBS: await bundleJobs('test/chaos/failover-jobs.ts'),
+  TOCK_LEASE: '3s',
+  TOCK_HEARTBEAT: '500ms',
+  TOCK_LOG_LEVEL: 'info',
+});
+const startDaemon = async (url: string) => {
+  const daemon = startProcess(CLI, await environment(url), ['start']);
+  running.push(daemon);
+  await until(async () => daemon.output().includes('Ctrl-C stops'), 'the daemon to run');
+  return daemon;
+};
+/** How often a process has logged an event. */
+const said = (daemon: Running, event: string) => daemon.output().split(`"event":"${event}"`).length - 1;
+const succeeded = async (url: string, job: string) =>
+  Number(
+    (
+      await sqlAt<{ count: string }>(
+        url,
+        `select count(*) from tock.job_runs where job = '${job}' and status = 'succeeded'`,
+      )
+    )[0]?.count,
+  );
+/** Every second of the schedule has one run, and every run one success. */
+const expectUnbroken = async (url: string) => {
+  await until(
+    async () => (await sqlAt(url, `select from tock.job_runs_live where run_at <= tock.now()`)).length === 0,
+    'all that is due to have run',
+  );
+  const [row] = await sqlAt<{ runs: number; span: number; least: string }>(
+    url,
+    `select count(*)::int as runs, count(distinct scheduled_for)::int as different,
+       extract(epoch from max(scheduled_for) - min(scheduled_for))::int as span, min(status) as least
+     from tock.job_runs where job = 'secondly' and status not in ('queued', 'running')`,
+  );
+  expect(row).toMatchObject({ runs: (row?.span ?? 0) + 1, different: row?.runs, least: 'succeeded' });
+};
+
+describe('16: the server is killed and restarted under a daemon', () => {
+  let server: OwnServer;
+  beforeEach(async () => {
+    server = await openOwnServer();
+    await migrated(server.url);
+  });
+  afterEach(() => server.remove());
+
+  it('the daemon says so once, comes back, and every second has had its run', async () => {
+    const daemon = await startDaemon(server.url);
+    await until(async () => (await succeeded(server.url, 'secondly')) >= 2, 'the first runs');
+    for (let round = 1; round <= 2; round++) {
+      await server.kill();
+      await until(async () => said(daemon, 'database.away') === round, 'the daemon to notice');
+      await server.start();
+      await until(async () => said(daemon, 'database.back') === round, 'the daemon to be back');
+      const before = await succeeded(server.url, 'secondly');
+      await until(async () => (await succeeded(server.url, 'secondly')) >= before + 2, 'two more runs');
+    }
+    expect([said(daemon, 'database.away'), said(daemon, 'database.back')]).toEqual([2, 2]);
+    daemon.child.kill('SIGTERM');
+    expect(await daemon.ended).toMatchObject({ code: 0 });
+    await expectUnbroken(server.url);
+  });
+
+  it('15: after minutes without a server every minute has its run, and none has two', async () => {
+    await sqlAt(server.url, `create table tock.test_shift as select interval '0' as by`);
+    await sqlAt(
+      server.url,
+      `create or replace function tock.now() returns timestamptz language sql stable
+        as $$ select statement_timestamp() + (select by from tock.test_shift) $$`,
+    );
+    const env = await environment(server.url);
+    const tick = () => {
+      const started = startProcess(TICK, env, ['--json']);
+      running.push(started);
+      return started.ended;
+    };
+    expect((await tick()).code).toBe(0);
+    await sqlAt(server.url, `update tock.job_definitions set paused_at = tock.now() where name = 'secondly'`);
+    await server.kill();
+    // Cron goes on all the while; each tick says what is wrong, and ends.
+    const without = await Promise.all([tick(), tick()]);
+    expect(without.map(each => [each.code, each.stdout])).toEqual([
+      [3, ''],
+      [3, ''],
+    ]);
+    await server.start();
+    await sqlAt(server.url, `update tock.test_shift set by = interval '7 minutes'`);
+    const after = await Promise.all([tick(), tick(), tick()]);
+    expect(after.map(each => each.code)).toEqual([0, 0, 0]);
+    const [row] = await sqlAt<{ runs: number; span: number; distinct: number }>(
+      server.url,
+      `select count(*)::int as runs, count(distinct scheduled_for)::int as different,
+        extract(epoch from max(scheduled_for) - min(scheduled_for))::int / 60 as span from tock.job_runs
+        where job = 'minutely' and status = 'succeeded'`,
+    );
+    expect(row).toMatchObject({ span: (row?.runs ?? 0) - 1, different: row?.runs });
+    expect(row?.runs).toBeGreaterThanOrEqual(7);
+    const [latest] = await sqlAt(
+      server.url,
+      `select count(*)::int as runs, sum(occurrence_count)::int as stands_for from tock.job_runs where job = 'latest' and status = 'succeeded'`,
+    );
+    expect(latest).toEqual({ runs: 1, stands_for: row?.runs });
+  });
+});
+
+describe.skipIf(!hasDebianPostgres)(
+  '16: the primary dies, its standby is promoted (needs Debian’s PostgreSQL 15)',
+  () => {
+    let servers: Replicated;
+    let proxy: TcpProxy;
+    beforeEach(async () => {
+      servers = await openReplicated();
+      await migrated(servers.primary);
+      proxy = await openProxy(servers.primary);
+    });
+    afterEach(async () => {
+      await proxy.close();
+      await servers.remove();
+    });
+
+    it('the daemon meets a read-only server, waits, says so once, and loses and doubles nothing', async () => {
+      const daemon = await startDaemon(proxy.url);
+      await until(async () => (await succeeded(servers.primary, 'secondly')) >= 2, 'the first runs');
+      const confirmed = await sqlAt<{ id: string }>(
+        servers.primary,
+        `select tock.enqueue('confirmed') as id from generate_series(1, 50)`,
+      );
+      await servers.killPrimary();
+      proxy.leadTo(servers.standby);
+      const opened = proxy.opened();
+      await until(async () => said(daemon, 'database.away') === 1, 'the daemon to notice');
+      await until(async () => proxy.opened() > opened, 'the daemon to meet the standby');
+      expect(await sqlAt(servers.standby, 'select pg_is_in_recovery() as is_standby')).toEqual([
+        { is_standby: true },
+      ]);
+      await servers.promote();
+      await until(async () => said(daemon, 'database.back') === 1, 'the daemon to be back');
+      await until(
+        async () => (await succeeded(servers.standby, 'confirmed')) === confirmed.length,
+        'all that was confirmed to run',
+      );
+      const before = await succeeded(servers.standby, 'secondly');
+      await until(async () => (await succeeded(servers.standby, 'secondly')) >= before + 2, 'two more runs');
+      expect([said(daemon, 'database.away'), said(daemon, 'database.back')]).toEqual([1, 1]);
+      daemon.child.kill('SIGTERM');
+      expect(await daemon.ended).toMatchObject({ code: 0 });
+      await expectUnbroken(servers.standby);
+      expect(await sqlAt(servers.standby, `select from tock.job_runs where status = 'dead'`)).toEqual([]);
+    });
+  },
+);

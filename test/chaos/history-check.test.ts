@@ -1,0 +1,204 @@
+// Chaos: the checker of histories, on histories written by hand. Each invariant can fail, and names itself.
+import { describe, expect, it } from 'vitest';
+import type { ClientCall, FinalState, HistoryEvent, HistoryPlace, HistoryRow } from './history.js';
+import { checkFinal, type Expectations } from './history-check.js';
+
+const AT = (second: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString();
+const EXPECTED: Expectations = {
+  periods: { minutely: 60_000 },
+  backoffs: { job: () => [9000, 11_000] },
+  transactional: ['moves-money'],
+};
+
+type Step = readonly [HistoryPlace, HistoryRow | null, HistoryRow | null, string?];
+const history = (steps: readonly Step[]): HistoryEvent[] =>
+  steps.map(([place, old, row, app = 'a'], index) => ({
+    seq: index + 1,
+    place,
+    move: old === null ? 'insert' : row === null ? 'delete' : 'update',
+    app,
+    old,
+    new: row,
+  }));
+
+const queued: HistoryRow = {
+  id: 1,
+  job: 'job',
+  status: 'queued',
+  attempts: 0,
+  max_attempts: 2,
+  fence: 0,
+  releases: 0,
+  generation: 1,
+  run_at: AT(0),
+  trigger: 'api',
+  idempotency_key: 'key',
+  errors: [],
+};
+const running: HistoryRow = {
+  ...queued,
+  status: 'running',
+  attempts: 1,
+  fence: 1,
+  started_at: AT(1),
+  locked_by: 'A',
+  locked_until: AT(61),
+};
+const failure = (code: string | null, second: number) => [{ at: AT(second), attempt: 1, code }];
+const failed: HistoryRow = {
+  ...running,
+  status: 'failed',
+  locked_by: null,
+  run_at: AT(12),
+  errors: failure(null, 2),
+};
+const reaped: HistoryRow = { ...failed, errors: failure('TOCK_LEASE_LOST', 62), run_at: AT(72) };
+const again: HistoryRow = {
+  ...reaped,
+  status: 'running',
+  attempts: 2,
+  fence: 2,
+  started_at: AT(73),
+  locked_by: 'B',
+  locked_until: AT(133),
+};
+const done: HistoryRow = { ...running, status: 'succeeded' };
+const doneAgain: HistoryRow = { ...again, status: 'succeeded' };
+const definition = (second: number): HistoryRow => ({ id: 9, name: 'minutely', cursor: AT(second) });
+const occurrence = (second: number, more: HistoryRow = {}): HistoryRow => ({
+  ...queued,
+  id: 100 + second,
+  job: 'minutely',
+  trigger: 'cron',
+  definition_id: 9,
+  scheduled_for: AT(second),
+  idempotency_key: `cron:9:${second}`,
+  ...more,
+});
+
+const planned: readonly Step[] = [
+  ['definition', null, definition(0)],
+  ['live', null, occurrence(60)],
+  ['definition', definition(0), definition(60)],
+];
+const whole: readonly Step[] = [
+  ...planned,
+  ['live', null, queued, 'client'],
+  ['live', queued, running],
+  ['live', running, reaped, 'b'],
+  ['live', reaped, again, 'b'],
+  ['effect', null, { key: 'once:e', run_id: 1 }, 'b'],
+  ['live', again, null, 'b'],
+  ['finished', null, doneAgain, 'b'],
+];
+const calls: readonly ClientCall[] = [{ key: 'key', told: 'ok', runId: '1' }];
+const final: FinalState = {
+  live: ['160'],
+  finished: ['1'],
+  onceEffects: [{ key: 'e', count: 1 }],
+  transactionEffects: [],
+};
+const check = (steps: readonly Step[], told = calls, state = final) =>
+  checkFinal(history(steps), told, state, EXPECTED);
+/** The invariants that are named, each once. */
+const named = (wrong: readonly string[]) => [...new Set(wrong.map(line => line.split(' ')[0]))];
+/** The whole history with one step in the place of another. */
+const withStep = (index: number, ...steps: readonly Step[]) =>
+  whole.toSpliced(planned.length + index, 1, ...steps);
+
+describe('checkFinal', () => {
+  it('finds nothing wrong with a run that was lost, taken back and executed again', () => {
+    expect(check(whole)).toEqual([]);
+  });
+
+  it.each<[string, readonly Step[]]>([
+    ['I1', withStep(3, ['live', reaped, { ...again, fence: 1 }, 'b'])],
+    [
+      'I2',
+      withStep(2, [
+        'live',
+        running,
+        { ...reaped, errors: failure('TOCK_LEASE_LOST', 60), run_at: AT(72) },
+        'b',
+      ]),
+    ],
+    ['I2', withStep(3, ['live', running, again, 'b'])],
+    [
+      'I3',
+      withStep(3, ['live', reaped, again, 'b'], ['live', again, { ...again, locked_until: AT(200) }, 'a']),
+    ],
+    ['I3', withStep(5, ['live', again, null, 'a'])],
+    ['I4', [...whole, ['finished', null, doneAgain, 'b']]],
+    ['I5', withStep(1, ['live', queued, { ...running, attempts: 0 }])],
+    ['I5', withStep(3, ['live', reaped, { ...again, max_attempts: 1 }, 'b'])],
+    ['I6', [...whole, ['live', null, occurrence(60)]]],
+    ['I7', whole.toSpliced(1, 1)],
+    ['I7', whole.toSpliced(1, 0, ['live', null, occurrence(30)])],
+    [
+      'I8',
+      [
+        ...whole,
+        ['definition', definition(60), definition(59)],
+        ['definition', definition(59), definition(60)],
+      ],
+    ],
+    ['I9', [...whole, ['effect', null, { key: 'once:e', run_id: 1 }]]],
+    ['I9', [...whole, ['effect', { key: 'once:e' }, null]]],
+    ['I11', withStep(1, ['live', { ...queued, run_at: AT(2) }, running])],
+    [
+      'I11',
+      withStep(
+        2,
+        ['live', running, { ...failed, run_at: AT(20) }],
+        ['live', failed, { ...again, started_at: AT(21) }],
+      ),
+    ],
+    ['I14', withStep(6)],
+  ])('%s', (invariant, steps) => {
+    expect(named(check(steps))).toContain(invariant);
+  });
+
+  it.each<[string, Partial<FinalState>]>([
+    ['I9', { onceEffects: [{ key: 'e', count: 2 }] }],
+    ['I9', { onceEffects: [] }],
+    ['I9', { onceEffects: [...final.onceEffects, { key: 'unrecorded', count: 1 }] }],
+    ['I14', { finished: [] }],
+    ['I14', { live: ['160', '161'] }],
+  ])('%s, by what is left: %o', (invariant, state) => {
+    expect(named(check(whole, calls, { ...final, ...state }))).toContain(invariant);
+  });
+
+  it('I9: a transaction is committed for a success, and for nothing else', () => {
+    const moved = (status: string) =>
+      withStep(6, ['finished', null, { ...doneAgain, job: 'moves-money', status }, 'b']);
+    const paid = { ...final, transactionEffects: [{ runId: '1', count: 1 }] };
+    expect(check(moved('succeeded'), calls, paid)).toEqual([]);
+    expect(named(check(moved('succeeded')))).toEqual(['I9']);
+    expect(named(check(moved('dead'), calls, paid))).toEqual(['I9']);
+  });
+
+  it('I10: what a client was told is so', () => {
+    const told = (told: ClientCall['told'], runId: string | null) =>
+      check(whole, [{ key: 'key', told, runId }]);
+    expect(told('unknown', null)).toEqual([]);
+    expect(named(told('ok', '2'))).toEqual(['I10']);
+    expect(named(told('fail', null))).toEqual(['I10']);
+    expect(named(check(whole, [{ key: 'other', told: 'ok', runId: '1' }]))).toEqual(['I10']);
+    expect(named(check([...whole, ['live', null, { ...queued, id: 2 }]], calls))).toContain('I10');
+  });
+
+  it('takes a run for lost that ended without its claim’s process', () => {
+    expect(
+      named(
+        check([
+          ...planned,
+          ['live', null, queued],
+          ['live', queued, running],
+          ['live', running, null, 'b'],
+          ['finished', null, done, 'b'],
+          ['effect', null, { key: 'once:e' }],
+        ]),
+      ),
+    ).toEqual(['I3']);
+  });
+});

@@ -1,0 +1,278 @@
+// Room: test support of the faults. An experiment: processes of one database, and a driver that ends, freezes and cuts
+// them by lot, moves the clock, and enqueues.
+// In: a build, a seed, how many steps. Out: the invariants that did not hold.
+import pg from 'pg';
+import { bundleJobs, type Running, startProcess } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
+import {
+  type ClientCall,
+  type FinalState,
+  type HistoryEvent,
+  readHistory,
+  recordHistory,
+} from './history.js';
+import { checkFinal, type Expectations } from './history-check.js';
+import type { Build } from './mutant-build.js';
+
+export interface ExperimentOptions {
+  readonly build: Build;
+  /** So many blows by lot; or a story. */
+  readonly faults:
+    | { readonly seed: number; readonly steps: number }
+    | { readonly story: (hands: Hands) => Promise<void> };
+}
+
+/** What a story can do. */
+export interface Hands {
+  /** Starts a daemon. */
+  readonly start: () => Running;
+  readonly enqueue: (job: string) => Promise<void>;
+  /** Moves the database's clock on. */
+  readonly jump: (seconds: number) => Promise<unknown>;
+  /** Resolves when the query gives a row. */
+  readonly see: (query: string) => Promise<unknown>;
+}
+
+/** Quiet must come within so long; otherwise I13 does not hold. */
+const QUIET_WITHIN_MS = 120_000;
+
+const EXPECTED: Expectations = {
+  periods: { minutely: 60_000, latest: 120_000, sevenths: 7000 },
+  backoffs: Object.fromEntries(
+    ['minutely', 'latest', 'sevenths', 'once', 'transaction'].map(job => [job, () => [400, 600] as const]),
+  ),
+  transactional: ['transaction'],
+};
+const SLOTS = 3;
+
+/** Mulberry32: small, and the same everywhere. */
+function lots(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** What happened in an experiment, so that one in which nothing did is not taken for a proof. */
+export interface Experiment {
+  /** The invariants that did not hold, a line each. */
+  readonly wrong: readonly string[];
+  readonly processes: number;
+  readonly claims: number;
+  readonly reaped: number;
+  readonly ended: number;
+}
+
+/** Runs one experiment. */
+export async function runExperiment(options: ExperimentOptions): Promise<Experiment> {
+  const { faults } = options;
+  const lot = lots('seed' in faults ? faults.seed : 0);
+  const pick = (count: number) => Math.floor(lot() * count);
+  const test = await openTestTock();
+  const driver = new URL(test.url);
+  driver.searchParams.set('application_name', 'driver');
+  const pool = new pg.Pool({ connectionString: driver.href, max: 2 });
+  pool.on('error', () => undefined);
+  const sql = async <Row>(text: string, values: unknown[] = []) =>
+    (await pool.query(text, values)).rows as Row[];
+  const jobs = await bundleJobs('test/chaos/history-jobs.ts');
+  const slots: { running: Running; isFrozen: boolean }[] = [];
+  const calls: ClientCall[] = [];
+  let born = 0;
+
+  const start = (script: 'daemon' | 'tick') => {
+    const url = new URL(test.url);
+    url.searchParams.set('application_name', `${script}-${++born}`);
+    const env = {
+      DATABASE_URL: url.href,
+      TOCK_JOBS: jobs,
+      TOCK_LEASE: '2s',
+      TOCK_HEARTBEAT: '400ms',
+      TOCK_GRACE: '300ms',
+      TOCK_DRAIN: '1s',
+      TOCK_CONNECTIONS: '25',
+      TOCK_LOG_LEVEL: 'silent',
+    };
+    const isDaemon = script === 'daemon';
+    const args = isDaemon ? ['start', '--no-listen', '--json'] : ['--budget', '2s'];
+    const slot = {
+      running: startProcess(isDaemon ? options.build.cli : options.build.tick, env, args),
+      isFrozen: false,
+    };
+    slots.push(slot);
+    return slot.running;
+  };
+  const isAlive = ({ running }: { running: Running }) =>
+    running.child.exitCode === null && running.child.signalCode === null;
+  const fill = () => {
+    slots.splice(0, slots.length, ...slots.filter(isAlive));
+    while (slots.filter(each => !each.isFrozen).length < SLOTS) start(lot() < 0.75 ? 'daemon' : 'tick');
+  };
+  const jump = (seconds: number) =>
+    sql(`update tock.test_shift set by = by + $1 * interval '1 second'`, [seconds]);
+  const terminate = (share: number) =>
+    sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+      and pid <> pg_backend_pid() and application_name ~ '^(daemon|tick|client)' and random() < $1`,
+      [share],
+    );
+
+  /** A client of its own connection, which may be cut under it. */
+  const enqueue = async (key: string, job: string) => {
+    const url = new URL(test.url);
+    url.searchParams.set('application_name', 'client');
+    const client = new pg.Client({ connectionString: url.href });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      // The attempts are named: it may come before the first process has registered the job.
+      const statement = 'select tock.enqueue($1, $2, $3, max_attempts => $4) as id';
+      const attempts = job === 'suicide' ? 2 : 5;
+      const { rows } = await client.query<{ id: string }>(statement, [job, '{}', key, attempts]);
+      calls.push({ key, told: 'ok', runId: rows[0]?.id ?? null });
+    } catch (error) {
+      const isRefused = (error as { code?: string }).code === '22023';
+      calls.push({ key, told: isRefused ? 'fail' : 'unknown', runId: null });
+    }
+    await client.end().catch(() => undefined);
+  };
+
+  const kill = async () => slots[pick(slots.length)]?.running.child.kill('SIGKILL');
+  const freeze = async () => {
+    const slot = slots[pick(slots.length)];
+    if (slot && slots.filter(each => each.isFrozen).length < SLOTS)
+      slot.isFrozen = slot.running.child.kill('SIGSTOP');
+  };
+  const thaw = async () => {
+    const slot = slots.find(each => each.isFrozen);
+    if (slot) slot.isFrozen = !slot.running.child.kill('SIGCONT');
+  };
+  const nothing = async () => undefined;
+  const steps: readonly (() => Promise<unknown>)[] = [
+    kill,
+    kill,
+    freeze,
+    freeze,
+    thaw,
+    thaw,
+    nothing,
+    nothing,
+    nothing,
+    () => terminate(1),
+    () => terminate(0.3),
+    () => terminate(0.3),
+    () => jump(1),
+    () => jump(3),
+    () => jump(30 + pick(90)),
+  ];
+
+  const pickJob = (round: number) => {
+    const one = pick(12);
+    // A few: each takes its process and all that runs there along, and that takes its time to be found out.
+    if (round % 20 === 7) return 'suicide';
+    return one === 1 ? 'not a job' : one % 2 === 0 ? 'once' : 'transaction';
+  };
+  const drive = async (rounds: number) => {
+    for (let round = 0; round < rounds; round++) {
+      fill();
+      const enqueued = [1, 2].map(each => enqueue(`key:${round}:${each}`, pickJob(round)));
+      await steps[pick(steps.length)]?.();
+      await Promise.all(enqueued);
+      // Not to wait for anything: so that some work is done between two blows.
+      await new Promise(resolve => setTimeout(resolve, 50 + pick(250)));
+    }
+  };
+  const hands: Hands = {
+    start: () => start('daemon'),
+    enqueue: job => enqueue(`key:story:${calls.length}`, job),
+    jump,
+    see: query => until(async () => (await sql(query)).length > 0, query),
+  };
+
+  const becomeQuiet = async (): Promise<string[]> => {
+    for (const slot of slots) slot.running.child.kill('SIGCONT');
+    for (const slot of slots) slot.isFrozen = false;
+    // Whatever the lots were: each schedule comes due once more, and then no more.
+    await jump(150);
+    let looks = 0;
+    const nothingDue = async () => {
+      fill();
+      // A mutant may wait for the next minute.
+      if (++looks % 150 === 0) await jump(20);
+      const due = `select 1 from tock.job_definitions where next_at <= tock.now() or next_at = '-infinity'`;
+      return (await sql(due)).length === 0 && (await sql('select 1 from tock.job_definitions')).length > 0;
+    };
+    const isQuiet = async () => {
+      fill();
+      const [left] = await sql<{ live: number; waiting: number }>(`select count(*)::int as live,
+        (count(*) filter (where status = 'failed' and run_at > tock.now()))::int as waiting from tock.job_runs_live`);
+      // Nothing is left but backoffs: no need to sit through them.
+      if (left && left.live > 0 && left.live === left.waiting) await jump(10);
+      return left?.live === 0;
+    };
+    try {
+      await until(nothingDue, 'all that is due to be materialized', QUIET_WITHIN_MS);
+      await sql(`update tock.job_definitions set paused_at = tock.now()`);
+      await until(isQuiet, 'quiet', QUIET_WITHIN_MS);
+    } catch {
+      const left = await sql<{ text: string }>(
+        `select id || ' of ' || job || ' is ' || status as text from tock.job_runs_live limit 5`,
+      );
+      return [`I13 not quiet: ${left.map(row => row.text).join(', ')}`];
+    }
+    await Promise.all(
+      slots.map(async ({ running }) => {
+        running.child.kill('SIGTERM');
+        await running.ended;
+      }),
+    );
+    return checkFinal(await readHistory(sql), calls, await readFinal(), EXPECTED);
+  };
+
+  const readFinal = async (): Promise<FinalState> => {
+    const ids = async (table: string) =>
+      (await sql<{ id: string }>(`select id::text from tock.${table}`)).map(row => row.id);
+    return {
+      live: await ids('job_runs_live'),
+      finished: await ids('job_runs_finished'),
+      onceEffects: await sql(`select key, count(*)::int as count from public.once_effects group by key`),
+      transactionEffects: await sql(
+        `select run_id::text as "runId", count(*)::int as count from public.transaction_effects group by run_id`,
+      ),
+    };
+  };
+
+  try {
+    await sql('create table public.once_effects (key text)');
+    await sql('create table public.transaction_effects (run_id bigint)');
+    // The database's clock is hours away from the host's, and leaps forward when the driver says so.
+    await sql(`create table tock.test_shift as select interval '-3 hours' as by`);
+    await sql(`create or replace function tock.now() returns timestamptz language sql stable
+      as $$ select statement_timestamp() + (select by from tock.test_shift) $$`);
+    await recordHistory(sql);
+    await ('story' in faults ? faults.story(hands) : drive(faults.steps));
+    const wrong = await becomeQuiet();
+    const history = await readHistory(sql);
+    const count = (test: (event: HistoryEvent) => boolean) => history.filter(test).length;
+    return {
+      wrong,
+      processes: born,
+      claims: count(({ old, new: row }) => row?.status === 'running' && row.fence !== old?.fence),
+      reaped: count(
+        ({ old, new: row }) =>
+          row?.status === 'failed' &&
+          row.errors?.at(-1)?.code === 'TOCK_LEASE_LOST' &&
+          old?.status === 'running',
+      ),
+      ended: count(({ place, move }) => place === 'finished' && move === 'insert'),
+    };
+  } finally {
+    for (const { running } of slots) running.child.kill('SIGKILL');
+    await Promise.all(slots.map(each => each.running.ended));
+    await pool.end();
+    await test.close();
+  }
+}

@@ -1,0 +1,92 @@
+// The job module of the experiments with a history. Bundled by esbuild, and named in TOCK_JOBS.
+// What a handler does depends on its run and attempt alone, so that a seed tells the whole story.
+import { type AnyJob, defineJob, type JobContext } from '../../src/index.js';
+
+/** A number in [0, 1) that belongs to the run's attempt. */
+function lot({ runId, attempt }: JobContext, salt: number): number {
+  let hash = Number(runId) * 2_654_435_761 + attempt * 40_503 + salt * 97;
+  hash = Math.imul(hash ^ (hash >>> 15), 2_246_822_519);
+  hash = Math.imul(hash ^ (hash >>> 13), 3_266_489_917);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}
+
+const pause = (ctx: JobContext) =>
+  new Promise(resolve => setTimeout(resolve, lot(ctx, 1) < 0.1 ? 1500 : lot(ctx, 2) * 60));
+
+async function mayFail(ctx: JobContext): Promise<void> {
+  await pause(ctx);
+  if (lot(ctx, 3) < 0.25) throw new Error(`attempt ${ctx.attempt} fails by lot`);
+}
+
+const retry = { maxAttempts: 5, backoff: 'fixed', base: '500ms', jitter: 0.2 } as const;
+
+const minutely = defineJob({
+  name: 'minutely',
+  schedule: { cron: '* * * * *', catchup: 'all', overlap: 'allow_all' },
+  retry,
+  run: mayFail,
+});
+const latest = defineJob({
+  name: 'latest',
+  schedule: { cron: '*/2 * * * *', catchup: 'latest' },
+  retry,
+  run: mayFail,
+});
+const sevenths = defineJob({
+  name: 'sevenths',
+  schedule: { every: '7s', catchup: 'all', overlap: 'allow_all' },
+  retry,
+  run: mayFail,
+});
+/** One effect, through the ledger; before and after it the attempt may fail. */
+const once = defineJob({
+  name: 'once',
+  retry,
+  async run(ctx) {
+    await pause(ctx);
+    await ctx.once(`effect:${ctx.runId}`, async trx => {
+      await trx
+        .insertInto('once_effects')
+        .values({ key: `effect:${ctx.runId}` })
+        .execute();
+      if (lot(ctx, 4) < 0.3) throw new Error('within the work');
+    });
+    await mayFail(ctx);
+  },
+});
+/** Its effect and its success are one transaction. */
+const transaction = defineJob({
+  name: 'transaction',
+  retry,
+  async run(ctx) {
+    await pause(ctx);
+    return ctx.transaction(async trx => {
+      await trx.insertInto('transaction_effects').values({ run_id: ctx.runId }).execute();
+      if (lot(ctx, 5) < 0.3) throw new Error('within the transaction');
+      await pause(ctx);
+      return ctx.attempt;
+    });
+  },
+});
+/** Kills its own process. */
+const suicide = defineJob({
+  name: 'suicide',
+  retry: { ...retry, maxAttempts: 2 },
+  run: () => {
+    process.kill(process.pid, 'SIGKILL');
+    return new Promise(() => undefined);
+  },
+});
+
+/** Takes longer than a lease. */
+const slow = defineJob({
+  name: 'slow',
+  retry,
+  run: ctx =>
+    new Promise((resolve, reject) => {
+      setTimeout(resolve, 3000);
+      ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason));
+    }),
+});
+
+export const jobs: AnyJob[] = [minutely, latest, sevenths, once, transaction, suicide, slow];

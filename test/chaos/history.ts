@@ -1,0 +1,101 @@
+// Room: test support of the faults. The history of a scheduler, and the recorder that writes it down.
+// In: a migrated database. Out: every change of runs, effects and definitions, in the order in which each row changed.
+// Triggers write the events in the transaction of the change, so that the record has exactly what was committed. They
+// exist in tests only.
+
+/** A row of job_runs, job_effects or job_definitions, as jsonb gives it. Times as ISO text. */
+export interface HistoryRow {
+  readonly id?: number;
+  readonly status?: string;
+  readonly job?: string;
+  readonly attempts?: number;
+  readonly max_attempts?: number;
+  readonly fence?: number;
+  readonly releases?: number;
+  readonly generation?: number;
+  readonly occurrence_count?: number;
+  readonly definition_id?: number | null;
+  readonly scheduled_for?: string | null;
+  readonly interval_start?: string | null;
+  readonly run_at?: string;
+  readonly started_at?: string | null;
+  readonly locked_by?: string | null;
+  readonly locked_until?: string | null;
+  readonly idempotency_key?: string | null;
+  readonly trigger?: string;
+  readonly skip_reason?: string | null;
+  readonly errors?: readonly {
+    readonly at: string;
+    readonly attempt: number;
+    readonly code: string | null;
+  }[];
+  readonly name?: string;
+  readonly cursor?: string;
+  readonly key?: string;
+  readonly run_id?: number;
+}
+
+export type HistoryPlace = 'live' | 'finished' | 'effect' | 'definition';
+
+export interface HistoryEvent {
+  readonly seq: number;
+  readonly place: HistoryPlace;
+  readonly move: 'insert' | 'update' | 'delete';
+  /** Which process wrote it: the application_name in its URL. */
+  readonly app: string;
+  readonly old: HistoryRow | null;
+  readonly new: HistoryRow | null;
+}
+
+/** What a client did and was told. `unknown`: the connection was lost, it may or may not be there. */
+export interface ClientCall {
+  readonly key: string;
+  readonly told: 'ok' | 'fail' | 'unknown';
+  readonly runId: string | null;
+}
+
+/** What is in the tables when all is quiet. */
+export interface FinalState {
+  readonly live: readonly string[];
+  readonly finished: readonly string[];
+  /** Rows of the handlers' own tables, by how they were written, with the run that wrote them. */
+  readonly onceEffects: readonly { readonly key: string; readonly count: number }[];
+  readonly transactionEffects: readonly { readonly runId: string; readonly count: number }[];
+}
+
+type Query = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
+
+const PLACES: Readonly<Record<HistoryPlace, string>> = {
+  live: 'job_runs_live',
+  finished: 'job_runs_finished',
+  effect: 'job_effects',
+  definition: 'job_definitions',
+};
+
+/** Puts the triggers up. From then on everything is on record. */
+export async function recordHistory(query: Query): Promise<void> {
+  await query(
+    `create table public.history (seq bigserial primary key, place text, move text, app text, old jsonb, new jsonb)`,
+  );
+  await query(`create function public.remember() returns trigger language plpgsql as $$
+    declare
+      left_out text[] := '{payload,output,progress}';
+    begin
+      insert into public.history (place, move, app, old, new)
+      values (tg_argv[0], lower(tg_op), current_setting('application_name'),
+        case when tg_op <> 'INSERT' then to_jsonb(old) - left_out end,
+        case when tg_op <> 'DELETE' then to_jsonb(new) - left_out end);
+      return null;
+    end $$`);
+  for (const [place, table] of Object.entries(PLACES)) {
+    await query(`create trigger remember after insert or update or delete on tock.${table}
+      for each row execute function public.remember('${place}')`);
+  }
+}
+
+/** Reads the events up to now. */
+export async function readHistory(query: Query): Promise<HistoryEvent[]> {
+  return await query<HistoryEvent>(
+    `select seq::int, place, move, app, old, new from public.history order by seq`,
+  );
+}

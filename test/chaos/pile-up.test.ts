@@ -1,0 +1,56 @@
+// Chaos: a slow database, under ticks that keep coming.
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Running, startProcess, TICK, writeJobs } from '../support/processes.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+let test: TestTock;
+let holder: pg.Client;
+const running: Running[] = [];
+beforeEach(async () => {
+  test = await openTestTock();
+  holder = new pg.Client({ connectionString: test.url });
+  await holder.connect();
+});
+afterEach(async () => {
+  for (const each of running.splice(0)) each.child.kill('SIGKILL');
+  await holder.end();
+  await test.close();
+});
+
+const WAITING = `select from pg_stat_activity where datname = current_database() and application_name = 'tock' and wait_event_type = 'Lock'`;
+
+describe('14: ticks pile up on a slow database', () => {
+  it.each(['job_runs_live', 'job_definitions', 'registrations'])(
+    '20 ticks against a long lock on %s give up, leave no waiting backend behind, and double nothing after',
+    async table => {
+      const jobs = await writeJobs(`export const jobs = [{ kind: 'tock.job', name: 'minutely',
+        schedule: { cron: '* * * * *' }, run: ctx => ctx.occurrenceCount }];`);
+      const tick = () => {
+        const started = startProcess(TICK, {
+          DATABASE_URL: test.url,
+          TOCK_JOBS: jobs,
+          TOCK_STATEMENT_TIMEOUT: '1500ms',
+        });
+        running.push(started);
+        return started.ended;
+      };
+      expect((await tick()).code).toBe(0);
+      await test.sql(`update tock.job_definitions set cursor = tock.now() - interval '90 seconds',
+        next_at = tock.now() - interval '60 seconds'`);
+      await holder.query(`begin; lock table tock.${table} in access exclusive mode`);
+      const ticks = Array.from({ length: 20 }, tick);
+      const ended = await Promise.all(ticks);
+      expect(new Set(ended.map(each => each.code))).toEqual(new Set([3]));
+      expect(ended[0]?.stderr).toMatch(/did not answer a statement within 1\.5s.*somebody holds a lock/);
+      await until(async () => (await test.sql(WAITING)).length === 0, 'the backends to be gone');
+      await holder.query('rollback');
+      const after = await Promise.all([tick(), tick()]);
+      expect(after.map(each => each.code)).toEqual([0, 0]);
+      const [row] = await test.sql(
+        `select count(*)::int as runs, max(attempts) as attempts from tock.job_runs where status = 'succeeded'`,
+      );
+      expect(row).toEqual({ runs: 1, attempts: 1 });
+    },
+  );
+});
