@@ -46,7 +46,7 @@ function loops(boss, { handler, loops: count, batch }) {
 
 export const boss = {
   name: 'pg-boss',
-  settings: { loops: 2, batch: 500 },
+  settings: { loops: 3, batch: 500 },
   /** For latency and quiet: its own worker, woken by NOTIFY, or polling as often as it may. */
   plain: { work: true, notify: true },
   polling: { work: true, notify: false },

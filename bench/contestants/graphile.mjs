@@ -8,7 +8,9 @@ const preset = url => ({ worker: { connectionString: url, logger } });
 export const graphile = {
   name: 'graphile-worker',
   // https://worker.graphile.org/docs/performance
-  settings: { concurrency: 24, localQueue: 500, batchDelay: 0 },
+  documented: { concurrency: 24, localQueue: 500, batchDelay: 0 },
+  // Faster than the documented one, where it was tried.
+  settings: { concurrency: 24, localQueue: 2000, batchDelay: 0 },
   /** For latency and quiet: as it comes, a local queue only delays what comes singly. */
   plain: { concurrency: 24, localQueue: -1, batchDelay: 0 },
   install: async url => {

@@ -64,20 +64,29 @@ export async function connect(url) {
 
 let made = 0;
 
-/** Makes a database, and drops it after `work`. */
-export async function withDatabase(serverUrl, work) {
+/** Makes a database; `drop` it at the end. */
+export async function createDatabase(serverUrl) {
   const admin = await connect(serverUrl);
   const name = `bench_${process.pid}_${++made}`;
   await admin.rows(`create database ${name}`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   const sql = await connect(url.href);
-  try {
-    return await work({ url: url.href, name, sql, admin });
-  } finally {
+  const drop = async () => {
     await sql.close();
     await admin.rows(`drop database ${name} with (force)`);
     await admin.close();
+  };
+  return { url: url.href, name, sql, admin, drop };
+}
+
+/** Makes a database, and drops it after `work`. */
+export async function withDatabase(serverUrl, work) {
+  const database = await createDatabase(serverUrl);
+  try {
+    return await work(database);
+  } finally {
+    await database.drop();
   }
 }
 

@@ -18,11 +18,11 @@ export function createVoice(isJson) {
 }
 
 /** One line per variant: median, lowest and highest of the rounds, and how many times ours it is. */
-export function resultTable({ rows, unit, digits = 0, notes = [] }) {
+export function resultTable({ rows, unit, digits = 0, notes = [], ratioTitle = 'beside ours' }) {
   const hasRatio = rows.some(row => row.ratio !== undefined);
   const extra = [...new Set(rows.flatMap(row => Object.keys(row.extra ?? {})))];
   const text = table(
-    ['', unit, 'lowest – highest', ...(hasRatio ? ['beside ours'] : []), ...extra],
+    ['', unit, 'lowest – highest', ...(hasRatio ? [ratioTitle] : []), ...extra],
     rows.map(row => [
       row.label,
       figure(row.median, row.digits ?? digits),

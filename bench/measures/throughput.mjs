@@ -11,14 +11,13 @@ export const throughput = {
   better: 'higher',
   defaults: { rounds: 3, runs: 100_000 },
   async run({ url: server, rounds, runs, say, nodeFlags, concurrency = [24, 100, 500], only }) {
-    const theirs = await Promise.all(['graphile', 'boss'].map(contestant));
+    const { settings: graphile, documented } = await contestant('graphile');
+    const { settings: boss } = await contestant('boss');
     const variants = [
       ...concurrency.map(each => ({ who: 'tock', label: `pg-tock, concurrency ${each}`, config: { concurrency: each } })),
-      ...theirs.map((each, index) => ({
-        who: ['graphile', 'boss'][index],
-        label: each.name,
-        config: each.settings,
-      })),
+      { who: 'graphile', label: `graphile-worker, local queue ${documented.localQueue}`, config: documented },
+      { who: 'graphile', label: `graphile-worker, local queue ${graphile.localQueue}`, config: graphile },
+      { who: 'boss', label: `pg-boss, ${boss.loops} loops of ${boss.batch}`, config: boss },
     ].filter(({ who }) => only === undefined || only.includes(who));
     const measure = async ({ who, config }) =>
       await withDatabase(server, async ({ url, sql }) => {
