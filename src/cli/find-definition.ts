@@ -1,5 +1,6 @@
 // Shell: cli. Finds what a name stands for: a job in code, or a definition in the database.
 // In: a name. Out: its schedule, and what should be said of it.
+import type { Chain } from '../model/chain.js';
 import { formatDuration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job.js';
@@ -7,13 +8,15 @@ import { quote } from '../model/names.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
 import type { DefinitionRecord } from '../store/reads.js';
 import { didYouMean } from './nearest.js';
-import { scheduleOfRecord } from './schedule-words.js';
+import { chainOfJob, scheduleOfRecord } from './schedule-words.js';
 import { type Shell, withTock } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
 
 export interface Found {
-  /** Null: it has no schedule. */
+  /** Null: it has no schedule of its own. */
   readonly spec: ScheduleSpec | null;
+  /** What it runs after; null: nothing. */
+  readonly after: Chain | null;
   readonly remarks: readonly string[];
 }
 
@@ -46,7 +49,12 @@ async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
 function ofJob(job: AnyJob): Found {
   const jitter = job.schedule?.jitter === undefined ? 0 : parseDuration(job.schedule.jitter);
   const remark = `each starts up to ${formatDuration(jitter)} later (jitter)`;
-  return { spec: job.schedule ?? null, remarks: jitter > 0 ? [paint('dim', remark)] : [] };
+  const after = chainOfJob(job);
+  return {
+    spec: after ? null : (job.schedule ?? null),
+    after,
+    remarks: jitter > 0 ? [paint('dim', remark)] : [],
+  };
 }
 
 function ofRecord(record: DefinitionRecord): Found {
@@ -60,6 +68,7 @@ function ofRecord(record: DefinitionRecord): Found {
   ];
   return {
     spec: scheduleOfRecord(record),
+    after: record.after,
     remarks: remarks.filter(each => each !== null).map(each => paint('yellow', cleanLine(each))),
   };
 }

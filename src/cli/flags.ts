@@ -27,6 +27,32 @@ export function duration(text: string): string {
   }
 }
 
+/** Takes back what was there. Not null, which commander hands on as empty text; nor the word, which is a policy. */
+export const NONE: unique symbol = Symbol('none');
+
+/** A parser that also takes the word `none`. */
+export function orNone<T>(parse: (text: string) => T): (text: string) => T | typeof NONE {
+  return text => {
+    if (text.trim().toLowerCase() === 'none') return NONE;
+    try {
+      return parse(text);
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      throw new InvalidArgumentError(`${error.message}, or none`);
+    }
+  };
+}
+
+/** Names of definitions, separated by commas or by repeating the flag. */
+export function names(text: string, before: readonly string[] = []): string[] {
+  try {
+    const words = text.split(',').map(each => each.trim());
+    return [...before, ...words.map(each => checkName(each, 'definition', 'TOCK_BAD_OPTION'))];
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}
+
 /** Names of queues, separated by commas. */
 export function queues(text: string): string[] {
   const names = text.split(',').map(each => each.trim());

@@ -1,6 +1,6 @@
 // Shell: cli. A job in code and its definition in the database, and where the two disagree.
 // In: both, or one of them. Out: what a person should know of it.
-import { describeDefinition } from '../model/definition.js';
+import { describeDefinition, fingerprintOf } from '../model/definition.js';
 import type { AnyJob } from '../model/job.js';
 import type { DefinitionRecord } from '../store/reads.js';
 
@@ -36,6 +36,10 @@ function differs(job: AnyJob, record: DefinitionRecord): boolean {
     columns.dst !== record.dst ||
     columns.overlap !== record.overlap ||
     columns.catchup !== record.catchup ||
+    fingerprintOf(columns.after) !== fingerprintOf(record.after) ||
+    columns.active_window !== record.window ||
+    columns.outside_window !== record.outsideWindow ||
+    columns.pause_on_failure_count !== record.pauseOnFailure ||
     columns.queue !== record.queue ||
     columns.priority !== record.priority
   );

@@ -19,7 +19,7 @@ export function findProblems(status: SchedulerStatus): string[] {
       : null,
     status.oldestWaitMs > LONG_WAIT_MS ? longWait(status, paused.length > 0) : null,
     paused.length > 0
-      ? `the paused ${paused.length === 1 ? 'queue' : 'queues'} ${paused.map(each => each.queue).join(', ')} holds back runs that are due`
+      ? `the paused ${paused.length === 1 ? 'queue' : 'queues'} ${paused.map(each => each.queue).join(', ')} ${paused.length === 1 ? 'holds' : 'hold'} back runs that are due: tock queue resume ${paused[0]?.queue ?? ''}`
       : null,
     lastDay.dead > 0
       ? `${lastDay.dead} ${lastDay.dead === 1 ? 'run' : 'runs'} died in the last 24 hours: see tock runs --status dead, and tock retry`

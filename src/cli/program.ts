@@ -11,6 +11,7 @@ import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
 import { addPause, addResume } from './commands/pause.js';
+import { addQueue } from './commands/queue.js';
 import { addRun } from './commands/run.js';
 import { addRuns } from './commands/runs.js';
 import { addSchedule } from './commands/schedule.js';
@@ -27,7 +28,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ['Run the scheduler:', [addTick, addStart, addMigrate]],
   ['Look:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
-  ['Plan:', [addSchedule, addPause, addResume]],
+  ['Plan:', [addSchedule, addPause, addResume, addQueue]],
 ];
 
 /** Runs the command line and resolves to its exit code. */

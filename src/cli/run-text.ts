@@ -1,6 +1,7 @@
 // Shell: cli. A run in words: its name, how long it took, what went wrong, what comes next.
 // In: a RunRecord. Out: text, on one line each; cleaned where it comes from the database.
-import { SKIP_REASONS } from '../model/states.js';
+import { placeWords } from '../model/explain-place.js';
+import { isFinished, SKIP_REASONS } from '../model/states.js';
 import type { RunRecord } from '../store/reads.js';
 import { cleanLine, cut, paint } from './terminal.js';
 import { relative, span } from './time-text.js';
@@ -42,6 +43,8 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
   switch (run.status) {
     case 'queued':
     case 'failed':
+      if (run.blockedOn !== null)
+        return `${attempt(run.attempts + 1)} is due and waits for ${cleanLine(placeWords(run.blockedOn, run))} (tock runs --status running)`;
       if (due > 0) return `${attempt(run.attempts + 1)} is due in ${span(due)}`;
       if (-due < JUST_MS) return `${attempt(run.attempts + 1)} is due now`;
       return `${attempt(run.attempts + 1)} has been due for ${span(-due)} and waits for a worker (tock status)`;
@@ -67,15 +70,29 @@ function runningStep(run: RunRecord, now: number): string {
   return `${attempt} goes on; should its worker vanish, the lease ends in ${span(left)}`;
 }
 
-/** `██████░░░░ 60% stage`; plain characters in a pipe. */
-export function progressBar(
-  { fraction, stage }: { readonly fraction: number; readonly stage: string | null },
-  isTerminal: boolean,
-): string {
+export interface Bar {
+  readonly fraction: number;
+  readonly stage: string | null;
+  /** How often there was news; left out where that says nothing. */
+  readonly events?: number;
+}
+
+/** `██████░░░░ 60% stage, 3 events`; plain characters in a pipe. */
+export function progressBar({ fraction, stage, events = 0 }: Bar, isTerminal: boolean): string {
   const width = 20;
   const full = Math.round(Math.min(Math.max(fraction, 0), 1) * width);
   const bar = isTerminal
     ? paint('cyan', '█'.repeat(full)) + paint('grey', '░'.repeat(width - full))
     : `[${'#'.repeat(full)}${'-'.repeat(width - full)}]`;
-  return `${bar} ${Math.floor(fraction * 100)}%${stage === null ? '' : ` ${cut(cleanLine(stage), 40)}`}`;
+  const counted = events === 0 ? '' : `, ${events} ${events === 1 ? 'event' : 'events'}`;
+  return `${bar} ${Math.floor(fraction * 100)}%${stage === null ? '' : ` ${cut(cleanLine(stage), 40)}`}${counted}`;
+}
+
+/** The places that a run holds, or needs; and the one that it waits for. Empty where it needs none. */
+export function placesText(run: RunRecord): string {
+  const { concurrencyKeys, blockedOn, status } = run;
+  if (concurrencyKeys === null || isFinished(status)) return '';
+  const words = concurrencyKeys.map(key => placeWords(key, run)).join(' and ');
+  const waits = blockedOn === null ? '' : `; waits for ${placeWords(blockedOn, run)}`;
+  return cleanLine(`${status === 'running' ? 'holds' : 'needs'} ${words}${waits}`);
 }

@@ -34,7 +34,8 @@ export function action(work: Work): (...received: unknown[]) => Promise<void> {
   return async (...received) => {
     const command = received.at(-1) as Command;
     const flags = received.at(-2) as CommonOptions;
-    const json = flags.json === true;
+    // `tock queue --json list`: the flag may stand before the command's own command.
+    const json = command.optsWithGlobals<CommonOptions>().json === true;
     let schema = 'tock';
     try {
       if (json) keepStandardOutputClean();

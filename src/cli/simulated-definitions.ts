@@ -1,14 +1,16 @@
 // Shell: cli. What `tock simulate` simulates: the definitions in code and in the database.
 // In: names, or none for all. Out: schedules with their jitter; and what makes no runs, with the reason.
 import { existsSync } from 'node:fs';
+import { type Chain, chainWords } from '../model/chain.js';
 import { describeDefinition } from '../model/definition.js';
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import type { AnyJob } from '../model/job.js';
 import { quote } from '../model/names.js';
 import type { SimulatedDefinition } from '../model/simulate.js';
+import type { OutsideWindow } from '../model/window.js';
 import type { DefinitionRecord } from '../store/reads.js';
 import { didYouMean } from './nearest.js';
-import { scheduleOfRecord } from './schedule-words.js';
+import { chainOfJob, scheduleOfRecord } from './schedule-words.js';
 import { type Shell, withTock } from './shell.js';
 
 export interface Simulated {
@@ -43,12 +45,13 @@ export async function findSimulated(shell: Shell, names: readonly string[]): Pro
   const leftOut: { name: string; reason: string }[] = [];
   for (const name of [...known].filter(wanted).sort()) {
     const [record, job] = [byName.get(name), inCode.get(name)];
-    const reason = record === undefined ? null : stops(record, job !== undefined);
-    const definition =
-      job === undefined || record?.origin === 'runtime' ? ofRecord(record) : ofJob(job, record);
-    if (definition === null) continue;
-    if (reason === null) definitions.push(definition);
-    else leftOut.push({ name, reason });
+    const isStored = job === undefined || record?.origin === 'runtime';
+    const chain = isStored ? (record?.after ?? null) : chainOfJob(job);
+    const reason = (record === undefined ? null : stops(record, job !== undefined)) ?? chained(chain);
+    const definition = isStored ? ofRecord(record) : ofJob(job, record);
+    if (definition === null && chain === null) continue;
+    if (reason === null && definition !== null) definitions.push(definition);
+    else leftOut.push({ name, reason: reason ?? '' });
   }
   return { definitions, leftOut };
 }
@@ -82,16 +85,22 @@ function stops(
   return remaining === 0 ? 'remaining is 0' : null;
 }
 
+/** When a chained run starts depends on how long others take: that is not simulated. */
+function chained(chain: Chain | null): string | null {
+  return chain === null ? null : `it runs ${chainWords(chain)}; chains are left aside`;
+}
+
 function ofRecord(record: DefinitionRecord | undefined): SimulatedDefinition | null {
   const spec = record === undefined ? null : scheduleOfRecord(record);
   if (record === undefined || spec === null) return null;
-  const { name, jitterMs, remaining } = record;
-  return { name, spec, jitterMs, remaining };
+  const { name, jitterMs, remaining, window } = record;
+  return { name, spec, jitterMs, remaining, window, outsideWindow: record.outsideWindow as OutsideWindow };
 }
 
 function ofJob(job: AnyJob, record: DefinitionRecord | undefined): SimulatedDefinition | null {
-  if (job.schedule === undefined) return null;
+  if (job.schedule === undefined || job.schedule.after !== undefined) return null;
   const { columns } = describeDefinition(job);
   const remaining = record?.remaining ?? columns.remaining_count;
-  return { name: job.name, spec: job.schedule, jitterMs: columns.jitter_ms, remaining };
+  const { jitter_ms: jitterMs, active_window: window, outside_window: outsideWindow } = columns;
+  return { name: job.name, spec: job.schedule, jitterMs, remaining, window, outsideWindow };
 }

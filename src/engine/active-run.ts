@@ -2,6 +2,13 @@
 import type { ClaimedRun } from '../store/claim-runs.js';
 import { createInterrupt, type Interrupt } from './interrupt.js';
 
+/** How far a handler is, as it told last; `events`: how often it has told. */
+export interface Progress {
+  readonly fraction: number;
+  readonly stage: string | null;
+  readonly events: number;
+}
+
 export interface ActiveRun {
   readonly run: ClaimedRun;
   readonly interrupt: Interrupt;
@@ -17,7 +24,9 @@ export interface ActiveRun {
   /** The handler's own transaction has committed the success. */
   isSettled: boolean;
   /** Progress that is not yet written. */
-  progress: { readonly fraction: number; readonly stage: string | null } | null;
+  progress: Progress | null;
+  /** How often the handler has told of progress. */
+  progressEvents: number;
 }
 
 export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
@@ -31,5 +40,6 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     isFinalizing: false,
     isSettled: false,
     progress: null,
+    progressEvents: 0,
   };
 }

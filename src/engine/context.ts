@@ -47,6 +47,7 @@ export function createContext(engine: Engine, active: ActiveRun, workerId: strin
       active.progress = {
         fraction: Math.min(1, Math.max(0, fraction)),
         stage: stage?.slice(0, 200).replaceAll('\0', '').toWellFormed() ?? null,
+        events: ++active.progressEvents,
       };
     },
     step: (name, work) => own().step(name, work),

@@ -94,7 +94,7 @@ function leaseLeft({ settings }: Engine, active: ActiveRun): number {
 function hear(engine: Engine, active: ActiveRun, message: Exclude<FromChild, Answer>): void {
   if (message.kind === 'log') engine.logger[message.level](message.fields, message.message);
   else if (message.kind === 'settled') active.isSettled = true;
-  else active.progress = { fraction: message.fraction, stage: message.stage };
+  else active.progress = { fraction: message.fraction, stage: message.stage, events: message.events };
 }
 
 /** Abort, SIGTERM, SIGKILL; and in the end not to wait for a process that not even that has ended. */

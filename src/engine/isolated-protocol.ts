@@ -35,7 +35,12 @@ export type FromChild =
       readonly fields: Readonly<Record<string, unknown>>;
       readonly message: string | undefined;
     }
-  | { readonly kind: 'progress'; readonly fraction: number; readonly stage: string | null }
+  | {
+      readonly kind: 'progress';
+      readonly fraction: number;
+      readonly stage: string | null;
+      readonly events: number;
+    }
   /** The handler's own transaction has committed the success. */
   | { readonly kind: 'settled' }
   | Answer;

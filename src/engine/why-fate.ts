@@ -2,11 +2,13 @@
 // In: an instant and the rows around it. Out: a verdict, sentences, and the run. Reads only.
 import type { Timetable } from '../model/explain-instant.js';
 import { instantText } from '../model/local-clock.js';
+import { DISPLACED } from '../store/displace-runs.js';
 import { getRun, type RunRecord } from '../store/reads.js';
-import { readBlocker, readKey, type WhyDefinition, type WhyRow } from '../store/why-rows.js';
+import { readBlockers, readKey, type WhyDefinition, type WhyRow } from '../store/why-rows.js';
 import type { Engine } from './engine.js';
 import { occurrenceKey } from './occurrence-rows.js';
-import { type Fate, skipWords, tellNothing, tellRun, tellSpan } from './why-words.js';
+import { tellWaits } from './why-waits.js';
+import { type Fate, overlapWords, skipWords, tellNothing, tellRun, tellSpan } from './why-words.js';
 
 /** What is known when an occurrence is looked up. */
 export interface Asked {
@@ -46,7 +48,11 @@ export async function fateOfRow(asked: Asked, row: WhyRow, said: readonly string
   if (!run)
     return { verdict: 'pruned', sentences: [...said, `run ${row.id} was pruned just now`], run: null };
   const { verdict, sentences } = tellRun(run, table.zone);
-  const more = isSpan(row) ? [...tellSpan(run, table.zone), ...(await causeOf(asked, row, run))] : [];
+  const more = [
+    ...(isSpan(row) ? tellSpan(run, table.zone) : []),
+    ...(await causeOf(asked, row, run)),
+    ...(await tellWaits(engine, definition, table.zone, run)),
+  ];
   return {
     verdict,
     sentences: [...said, ...sentences, ...more, ...editedSince(definition, row, table)],
@@ -58,24 +64,53 @@ function earlier({ id, skip_reason: reason }: WhyRow): string {
   return `it was first left out (run ${id}: ${skipWords(reason)})`;
 }
 
-/** Which run stands for what catch-up left out, or was in the way. */
-async function causeOf(
-  { engine, definition, rows, table }: Asked,
-  row: WhyRow,
-  run: RunRecord,
-): Promise<string[]> {
-  if (row.skip_reason === 'catchup') {
-    const heir = rows.find(each => each.scheduled_for > row.scheduled_for);
-    const stands = heir && heir.status !== 'skipped' && heir.occurrence_count === row.occurrence_count + 1;
-    if (!stands) return [`the definition's catch-up policy is ${definition.catchup}`];
-    return [
-      `run ${heir.id}, of ${instantText(heir.scheduled_for.getTime(), table.zone)}, stands for it and is ${heir.status}`,
-    ];
+/** Why it was skipped or cancelled: which run stands for it, was in the way, or took its place. */
+async function causeOf(asked: Asked, row: WhyRow, run: RunRecord): Promise<string[]> {
+  const { definition } = asked;
+  if (run.skipReason === DISPLACED) return heirOf(asked, row);
+  if (run.status !== 'skipped') return [];
+  switch (run.skipReason) {
+    case 'catchup':
+      return standIn(asked, row);
+    case 'overlap':
+      return await inTheWay(asked, row, run);
+    case 'window':
+      return definition.active_window === null
+        ? []
+        : [
+            `the definition's window is ${definition.active_window} (${definition.timezone}), and what is outside it is skipped`,
+          ];
+    default:
+      return [];
   }
-  if (row.skip_reason !== 'overlap') return [];
+}
+
+function standIn({ definition, rows, table }: Asked, row: WhyRow): string[] {
+  const heir = rows.find(each => each.scheduled_for > row.scheduled_for);
+  const stands = heir && heir.status !== 'skipped' && heir.occurrence_count === row.occurrence_count + 1;
+  if (!stands) return [`the definition's catch-up policy is ${definition.catchup}`];
+  return [
+    `run ${heir.id}, of ${instantText(heir.scheduled_for.getTime(), table.zone)}, stands for it and is ${heir.status}`,
+  ];
+}
+
+async function inTheWay({ engine, definition }: Asked, row: WhyRow, run: RunRecord): Promise<string[]> {
   const first = row.interval_start ?? row.scheduled_for;
-  const blocker = await readBlocker(engine.database, definition.id, first, run.finishedAt ?? first);
-  return blocker === null ? [] : [`the run that was live then: ${blocker} (tock show ${blocker})`];
+  // A follower's row says in interval_start where the data begins, not which occurrence was skipped first.
+  const since = row.trigger === 'chain' ? row.scheduled_for : first;
+  const most = definition.overlap === 'buffer_one' ? 2 : 1;
+  const ids = await readBlockers(engine.database, definition.id, since, run.finishedAt ?? first, most);
+  const what = ids.length === 1 ? 'the run that was live then' : 'the runs that were live then';
+  const said = ids.length === 0 ? [] : [`${what}: ${ids.join(' and ')} (tock show ${ids[0] ?? ''})`];
+  return [...overlapWords(definition.overlap), ...said];
+}
+
+function heirOf({ definition, rows, table }: Asked, row: WhyRow): string[] {
+  const heir = rows.find(each => each.scheduled_for > row.scheduled_for && each.status !== 'skipped');
+  const who = heir
+    ? `run ${heir.id}, of ${instantText(heir.scheduled_for.getTime(), table.zone)}, took its place`
+    : 'a later one takes the place of one that is live';
+  return [`the definition's overlap policy is ${definition.overlap}: ${who}`];
 }
 
 function editedSince(
@@ -96,9 +131,12 @@ function coversSpan(row: WhyRow, at: number): boolean {
 
 /**
  * Whether a row stands for all occurrences from interval_start to scheduled_for. In that of a run that was
- * withdrawn or came too late, interval_start is the occurrence before it.
+ * withdrawn, came too late or fell out of its window, interval_start is the occurrence before it; so it is where
+ * it follows from others.
  */
-function isSpan({ status, skip_reason: reason, has_key: hasKey }: WhyRow): boolean {
-  if (status !== 'skipped') return false;
+function isSpan(row: WhyRow): boolean {
+  const { status, trigger, skip_reason: reason, has_key: hasKey, was_claimed: wasClaimed } = row;
+  if (status !== 'skipped' || trigger === 'chain') return false;
+  if (reason === 'window') return !wasClaimed;
   return reason === 'catchup' || reason === 'overlap' || reason === 'paused' || !hasKey;
 }

@@ -2,6 +2,7 @@
 // In: the definition, and the run on record or none. Out: a verdict and sentences. Pure; the rows come from why.ts.
 import { formatDuration } from '../model/duration.js';
 import { instantText } from '../model/local-clock.js';
+import { MOST_BUFFERED, type OverlapPolicy } from '../model/policies.js';
 import type { Zone } from '../model/schedule/zone.js';
 import { type RunStatus, SKIP_REASONS } from '../model/states.js';
 import type { RunRecord } from '../store/reads.js';
@@ -11,6 +12,7 @@ import type { WhyDefinition } from '../store/why-rows.js';
 export type Fate =
   | RunStatus
   | 'upcoming'
+  | 'waiting'
   | 'due'
   | 'paused'
   | 'broken'
@@ -79,6 +81,21 @@ function holder({ worker, lockedBy }: RunRecord): string {
 export function skipWords(skipReason: string | null): string {
   const words: Readonly<Record<string, string>> = SKIP_REASONS;
   return skipReason === null ? 'the reason is not on record' : (words[skipReason] ?? skipReason);
+}
+
+/** What an overlap policy has no room for; nothing where the reason says it all. */
+export function overlapWords(policy: OverlapPolicy): string[] {
+  switch (policy) {
+    case 'buffer_one':
+      return ['the overlap policy is buffer_one: one run may wait for the one that is live, and one did'];
+    case 'buffer_all':
+      return [`the overlap policy is buffer_all: at most ${MOST_BUFFERED} runs are live at once`];
+    case 'cancel_other':
+    case 'terminate_other':
+      return [`the overlap policy is ${policy}: of several that come due at once only the last runs`];
+    default:
+      return [];
+  }
 }
 
 function lateness({ scheduledFor, createdAt, trigger, status }: RunRecord): string[] {
@@ -168,7 +185,8 @@ function tellOpen(definition: WhyDefinition, at: number, text: (date: Date) => s
   };
 }
 
-function blockedBy(
+/** Why a definition makes no runs at all; null where it does. */
+export function blockedBy(
   {
     paused_at: pausedAt,
     pause_reason: note,

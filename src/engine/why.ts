@@ -11,41 +11,22 @@ import {
   explainInstant,
   neighbours,
   openTimetable,
-  type ScheduleVerdict,
   type Timetable,
 } from '../model/explain-instant.js';
 import { instantText } from '../model/local-clock.js';
 import { quote } from '../model/names.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
-import type { RunRecord } from '../store/reads.js';
 import { readWhyDefinition, readWhyRows, type WhyDefinition, type WhyRow } from '../store/why-rows.js';
 import type { Engine } from './engine.js';
+import { answer, answerDay, MOST_OF_A_DAY, type Why } from './why-answer.js';
+import { whyChain } from './why-chain.js';
 import { type Asked, fate, fateOfRow } from './why-fate.js';
-import type { Fate } from './why-words.js';
 
-/** What became of an occurrence, what the schedule says where there is none, or `several`: see `occurrences`. */
-export type WhyVerdict = Fate | Exclude<ScheduleVerdict, 'occurrence'> | 'no-schedule' | 'several';
-
-export interface Why {
-  readonly definition: string;
-  readonly timezone: string;
-  /** The instant that is told of; null for a local time that the clocks skip, and for several. */
-  readonly instant: Date | null;
-  /** The local time or day that was asked about: `2026-03-08 02:30`, in the definition's zone. */
-  readonly local: string;
-  readonly verdict: WhyVerdict;
-  /** In plain words: first what the schedule says, then what was done. */
-  readonly sentences: readonly string[];
-  /** The run that the occurrence has, or the skipped row that stands for it. */
-  readonly run: RunRecord | null;
-  /** One answer each, where a day or a repeated local time has several occurrences; else empty. */
-  readonly occurrences: readonly Why[];
-}
+export type { Why, WhyVerdict } from './why-answer.js';
 
 /** Stands in where there is none, so that the time is checked all the same. */
 const NO_SCHEDULE: ScheduleSpec = { at: new Date(0) };
-/** A whole day is told in no more answers than this. */
-const MOST_OF_A_DAY = 100;
+
 /**
  * Tells why a definition ran, or did not, at a time.
  *
@@ -54,15 +35,34 @@ const MOST_OF_A_DAY = 100;
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_TIME
  */
 export async function why(engine: Engine, name: string, time: Date | string): Promise<Why> {
+  return await whyOf(engine, name, time, new Map());
+}
+
+/** `told`: what was answered before of an instant, by name; chains may meet again in one definition. */
+async function whyOf(
+  engine: Engine,
+  name: string,
+  time: Date | string,
+  told: Map<string, Promise<Why>>,
+): Promise<Why> {
   const definition = await readWhyDefinition(engine.database, name);
   if (!definition) throw unknown(engine, name);
   const spec = scheduleOfColumns(definition);
-  const table = timetableOf(definition, spec ?? NO_SCHEDULE);
+  const table = timetableOf(definition, spec ?? { ...NO_SCHEDULE, timezone: definition.timezone });
   if (typeof table === 'string') {
     const sentences = [`its schedule cannot be read, so it makes no runs: ${table}`];
     return answer(definition, { local: String(time), verdict: 'broken', sentences });
   }
   const asked = readAskedTime(time, table.zone, definition.now.getTime());
+  if (definition.after) {
+    const ask = async (parent: string, at: Date) => {
+      const key = `${parent} ${at.getTime()}`;
+      const known = told.get(key) ?? whyOf(engine, parent, at, told);
+      told.set(key, known);
+      return await known;
+    };
+    return await whyChain({ engine, definition, chain: definition.after, table, ask }, asked);
+  }
   if (spec === null) {
     const sentences = [
       `the definition has no schedule: it runs when it is enqueued (tock runs --job ${definition.job})`,
@@ -105,25 +105,12 @@ async function whyDay(
   const occurrences: Why[] = [];
   for (const each of explained) occurrences.push(await whyTime(asked, each));
   const local = dayText(day);
-  const [only] = occurrences;
-  if (only === undefined) {
+  if (occurrences.length === 0) {
     const start = explainCivil(table, day * 86_400).instant ?? day * 86_400_000;
     const sentences = [`there is no occurrence on ${local} in ${table.zone.name}`, neighbours(table, start)];
     return answer(definition, { local, verdict: 'no-occurrence', sentences });
   }
-  if (occurrences.length === 1) return only;
-  const more = isCut ? `; only the first ${MOST_OF_A_DAY} are told of` : '';
-  const sentences = [
-    `${occurrences.length} times on ${local} in ${table.zone.name}: ${tally(occurrences)}${more}`,
-  ];
-  return answer(definition, { local, verdict: 'several', sentences, occurrences });
-}
-
-/** `3 succeeded, 1 skipped`. */
-function tally(answers: readonly Why[]): string {
-  const counts = new Map<string, number>();
-  for (const { verdict } of answers) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
-  return [...counts].map(([verdict, count]) => `${count} ${verdict}`).join(', ');
+  return answerDay(definition, local, table.zone.name, occurrences, isCut);
 }
 
 async function whyTime(asked: Asked, explained: Explained): Promise<Why> {
@@ -179,11 +166,4 @@ async function rowsFor(
   ]);
   if (instants.length === 0) return [];
   return await readWhyRows(database, id, new Date(Math.min(...instants)), new Date(Math.max(...instants)));
-}
-
-function answer(
-  { name, timezone }: WhyDefinition,
-  found: Pick<Why, 'local' | 'verdict' | 'sentences'> & Partial<Why>,
-): Why {
-  return { definition: name, timezone, instant: null, run: null, occurrences: [], ...found };
 }

@@ -27,7 +27,7 @@ export function questionsOfDay(
 }
 
 /** The first instant at or after the moment at which a zone's clocks show a civil time. */
-function firstInstant(zone: Zone, civil: number): number {
+export function firstInstant(zone: Zone, civil: number): number {
   const { instants, gap } = placeOfCivil(zone, civil);
   return instants[0] ?? gap?.start ?? civil;
 }

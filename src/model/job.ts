@@ -62,7 +62,7 @@ export interface JobContext {
   readonly db: Kysely<AnyDatabase>;
   /** What the scheduler itself can tell and do: figures, reports, retention. */
   readonly scheduler: SchedulerView;
-  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. */
+  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was told is kept too. */
   progress(fraction: number, stage?: string): void;
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is

@@ -1,10 +1,11 @@
 // Room: model. What definitions would do in a window: how many runs would start in each minute, and what jitter does.
 // In: schedules with their jitter, and a window. Out: counts by local hour, the busiest minutes, the peaks. Pure.
 import { TockError } from './errors.js';
-import { type CompiledSchedule, compileSchedule } from './schedule/compile.js';
+import { compileSchedule } from './schedule/compile.js';
 import { jitterMs } from './schedule/jitter.js';
 import type { ScheduleSpec } from './schedule/spec.js';
 import { findZone, type Zone } from './schedule/zone.js';
+import { type OutsideWindow, type Window, windowIn } from './window.js';
 
 export interface SimulatedDefinition {
   readonly name: string;
@@ -13,6 +14,9 @@ export interface SimulatedDefinition {
   readonly jitterMs?: number;
   /** How many runs it makes at most; default: no limit. */
   readonly remaining?: number | null;
+  /** Local hours in which its runs may start, in the zone of its schedule. Default: all. */
+  readonly window?: string | null;
+  readonly outsideWindow?: OutsideWindow;
 }
 
 export interface SimulationWindow {
@@ -43,8 +47,12 @@ export interface Simulation {
   readonly to: Date;
   readonly timezone: string;
   readonly definitions: number;
-  /** Runs that would start in the window: occurrences plus jitter. */
+  /** Runs that would start in the window: occurrences plus jitter, put off to the opening of their own window. */
   readonly starts: number;
+  /** Of the starts: how many wait for the opening of their definition's window. */
+  readonly deferred: number;
+  /** Occurrences that give no run, since they are outside their definition's window. */
+  readonly skipped: number;
   /** Each local hour of the window, the first and the last perhaps in part. A repeated hour is there twice. */
   readonly hours: readonly { readonly start: Date; readonly count: number }[];
   /** The five busiest minutes with the definitions' own jitter. */
@@ -58,10 +66,13 @@ export const MOST_SIMULATED = 5_000_000;
 const MINUTE_MS = 60_000;
 const YEAR_MS = 366 * 86_400_000;
 const BUSIEST = 5;
+/** A window opens once a day, on the day of a change of the clocks perhaps an hour or two later. */
+const LONGEST_WAIT_MS = 27 * 3_600_000;
 
 /**
- * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up, overlap and
- * pauses are left aside. An occurrence just before the window counts when its jitter carries it in.
+ * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up, overlap,
+ * pauses and what runs after others are left aside. An occurrence just before the window counts when its jitter, or
+ * the window of its definition, carries it in.
  *
  * @throws TockError TOCK_BAD_TIME for a window that is empty or longer than 366 days, and for over 5 million
  * occurrences; TOCK_BAD_SCHEDULE
@@ -72,19 +83,24 @@ export function simulate(definitions: readonly SimulatedDefinition[], window: Si
   const zone = findZone(timezone);
   const counts = { plain: counterOf(window), own: counterOf(window), all: counterOf(window) };
   let left = MOST_SIMULATED;
+  let [deferred, skipped] = [0, 0];
+  const isInside = (at: number) => at >= from.getTime() && at < to.getTime();
   for (const definition of definitions) {
-    const own = definition.jitterMs ?? 0;
-    left -= walk(
-      definition,
-      from.getTime() - Math.max(own, JITTER_FOR_ALL_MS),
-      to.getTime(),
-      left,
-      (at, gap) => {
-        counts.plain.add(at);
-        counts.own.add(at + jitterMs(definition.name, own, gap));
-        counts.all.add(at + jitterMs(definition.name, JITTER_FOR_ALL_MS, gap));
-      },
-    );
+    const { name, jitterMs: own = 0 } = definition;
+    const hours = hoursOf(definition);
+    const reach = Math.max(own, JITTER_FOR_ALL_MS) + (hours === null ? 0 : LONGEST_WAIT_MS);
+    left -= walk(definition, window, reach, left, (at, gap) => {
+      if (hours && definition.outsideWindow === 'skip' && !hours.isOpen(at)) {
+        if (isInside(at)) skipped++;
+        return;
+      }
+      const jittered = at + jitterMs(name, own, gap);
+      const start = startIn(hours, jittered);
+      if (start !== jittered && isInside(start)) deferred++;
+      counts.plain.add(startIn(hours, at));
+      counts.own.add(start);
+      counts.all.add(startIn(hours, at + jitterMs(name, JITTER_FOR_ALL_MS, gap)));
+    });
   }
   const busiest = counts.own.busiest(BUSIEST);
   return {
@@ -93,6 +109,8 @@ export function simulate(definitions: readonly SimulatedDefinition[], window: Si
     timezone,
     definitions: definitions.length,
     starts: counts.own.total(),
+    deferred,
+    skipped,
     hours: counts.own.byHour(zone),
     busiest: busiest.map(({ minute, count }) => ({
       minute,
@@ -124,18 +142,30 @@ function checkWindow(from: Date, to: Date): void {
   }
 }
 
-/** Visits the occurrences in [first, end) with the gap to the next one; returns how many there were. */
+function hoursOf({ window = null, spec }: SimulatedDefinition): Window | null {
+  return window === null ? null : windowIn(window, spec.timezone ?? 'UTC');
+}
+
+function startIn(hours: Window | null, at: number): number {
+  return hours === null ? at : hours.opening(at);
+}
+
+/**
+ * Visits the occurrences from `reach` before the window to its end, with the gap to the next one; returns how many
+ * there were. What was before the window does not count towards `remaining`.
+ */
 function walk(
   { name, spec, remaining = null }: SimulatedDefinition,
-  first: number,
-  end: number,
+  { from, to }: SimulationWindow,
+  reach: number,
   most: number,
   visit: (at: number, gap: number) => void,
 ): number {
   const schedule = compileSchedule(spec, name);
-  let count = 0;
-  let at = schedule.next(first - 1);
-  while (at !== null && at < end && (remaining === null || count < remaining)) {
+  const [begin, end] = [from.getTime(), to.getTime()];
+  let [count, made] = [0, 0];
+  let at = schedule.next(begin - reach - 1);
+  while (at !== null && at < end && (remaining === null || made < remaining)) {
     if (++count > most) {
       throw new TockError(
         'TOCK_BAD_TIME',
@@ -144,6 +174,7 @@ function walk(
     }
     const next = schedule.next(at);
     visit(at, next === null ? Number.POSITIVE_INFINITY : next - at);
+    if (at >= begin) made++;
     at = next;
   }
   return count;
@@ -199,22 +230,27 @@ function startsIn(
   definitions: readonly SimulatedDefinition[],
   minute: Date,
 ): { readonly name: string; readonly count: number }[] {
-  const [begin, end] = [minute.getTime(), minute.getTime() + MINUTE_MS];
-  const found = definitions.map(({ name, spec, jitterMs: own = 0 }) => ({
-    name,
-    count: countIn(compileSchedule(spec, name), name, own, begin, end),
+  const begin = minute.getTime();
+  const found = definitions.map(each => ({
+    name: each.name,
+    count: countIn(each, begin, begin + MINUTE_MS),
   }));
   return found
     .filter(({ count }) => count > 0)
     .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
 }
 
-function countIn(schedule: CompiledSchedule, name: string, own: number, begin: number, end: number): number {
+function countIn(definition: SimulatedDefinition, begin: number, end: number): number {
+  const { name, spec, jitterMs: own = 0, outsideWindow } = definition;
+  const schedule = compileSchedule(spec, name);
+  const hours = hoursOf(definition);
   let count = 0;
-  for (let at = schedule.next(begin - own - 1); at !== null && at < end; ) {
+  for (let at = schedule.next(begin - own - (hours ? LONGEST_WAIT_MS : 0) - 1); at !== null && at < end; ) {
     const next = schedule.next(at);
-    const start = at + jitterMs(name, own, next === null ? Number.POSITIVE_INFINITY : next - at);
-    if (start >= begin && start < end) count++;
+    const jittered = at + jitterMs(name, own, next === null ? Number.POSITIVE_INFINITY : next - at);
+    const isSkipped = hours !== null && outsideWindow === 'skip' && !hours.isOpen(at);
+    const start = startIn(hours, jittered);
+    if (!isSkipped && start >= begin && start < end) count++;
     at = next;
   }
   return count;

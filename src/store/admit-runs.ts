@@ -8,7 +8,7 @@
 // blocker commits first and looks for free places then, and who gives a place back looks for blocked runs after his
 // commit: one of the two sees the other. The reaper looks too, for the case that either died in between.
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../model/limits.js';
-import { CLAIMED, type ClaimedRun, QUEUE_IS_OPEN, START_LEASE } from './claim-runs.js';
+import { type ClaimedRun, claimingSet, QUEUE_IS_OPEN, START_LEASE } from './claim-runs.js';
 import type { Database, Session } from './database.js';
 import { statuses } from './transition.js';
 
@@ -72,10 +72,8 @@ with placed as (
   update tock.job_queues q set rate_next_at = to_timestamp(p.next_ms / 1000)
   from unnest($9::text[], $10::float8[]) as p(name, next_ms) where q.name = p.name
   returning q.name
-)
-update tock.job_runs_live r set ${START_LEASE}
-where r.id = any($1::bigint[]) and (select count(*) from placed) = coalesce(array_length($6, 1), 0)
-returning ${CLAIMED}`;
+), ${claimingSet(`update tock.job_runs_live r set ${START_LEASE}
+  where r.id = any($1::bigint[]) and (select count(*) from placed) = coalesce(array_length($6, 1), 0)`)}`;
 
 // The rest of a flood, so that the next claim does not have to look at it a handful at a time.
 const PUT_ASIDE = `

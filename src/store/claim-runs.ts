@@ -39,13 +39,18 @@ const EPOCH_MS = (column: string) => `(extract(epoch from ${column}) * 1000)::fl
 export const START_LEASE = `status = '${TRANSITIONS.claim.to}', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now()`;
 
-export const CLAIMED = `r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload, r.occurrence_count,
+const CLAIMED = `r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload, r.occurrence_count,
   r.idempotency_key, r.trigger, r.slot_keys, ${EPOCH_MS('r.scheduled_for')} as scheduled_for,
   ${EPOCH_MS('r.interval_start')} as interval_start, coalesce(r.fence = 1 and r.start_by < tock.now(), false) as is_late,
-  case when r.definition_id is not null then (select d.name from tock.job_definitions d where d.id = r.definition_id) end as definition,
-  case when r.definition_id is not null then (
-    select jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${EPOCH_MS('tock.now()')}))
-    from tock.job_definitions d where d.id = r.definition_id and d.active_window is not null) end as window`;
+  r.definition_id`;
+
+/** What the definition adds to a claimed run, over `d`, which may be null. */
+const OF_DEFINITION = `d.name as definition, case when d.active_window is not null then jsonb_build_object(
+    'hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${EPOCH_MS('tock.now()')})) end as "window"`;
+
+/** The end of a statement whose last set is an update that claims: it returns the runs in full. */
+export const claimingSet = (update: string) => `claimed as (${update} returning ${CLAIMED})
+select c.*, ${OF_DEFINITION} from claimed c left join tock.job_definitions d on d.id = c.definition_id`;
 
 // The distinct queues and priorities by a loose index scan: there are few of them, whatever the number of runs.
 // Source: the PostgreSQL wiki, "Loose indexscan".
@@ -79,14 +84,13 @@ export const OPEN_LANES = (limit: string, queues: string) => `open as materializ
       and r.run_at <= tock.now() and r.status in (${statuses('claim')}))
 )`;
 
-/** The same for queues and priorities that an earlier claim has found, which go on where it left off: `known`. */
+/**
+ * The same for queues and priorities that an earlier claim has found, and that have no limit: they go on where it left
+ * off. Whether a queue was paused since is not asked, for so long as a claim may go on (see engine/scan.ts).
+ */
 const KNOWN_LANES = `open as materialized (
-  select l.queue, l.priority, l.after_at, l.after_id, coalesce(${QUEUE_IS_LIMITED}, false) as is_limited,
-    least($1::integer, ${QUEUE_ROOM}) as room, count(*) over (partition by l.priority) as siblings
+  select l.*, false as is_limited, $1::integer as room, count(*) over (partition by l.priority) as siblings
   from unnest($4::text[], $5::integer[], $6::timestamptz[], $7::bigint[]) as l(queue, priority, after_at, after_id)
-  left join tock.job_queues q on q.name = l.queue
-  where ${QUEUE_IS_OPEN} and (q.concurrency is null or ${QUEUE_ROOM} > 0)
-    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now())
 )`;
 
 // Down the priorities; in each, every queue gives its share, so that a flood in one does not starve the others. Where
@@ -98,6 +102,8 @@ const KNOWN_LANES = `open as materialized (
 // `after` is where an earlier claim left off: what lies before has been claimed, and mostly ended since. Its index
 // entries are dead, and as long as anybody holds an old snapshot no vacuum takes them away: to walk over them with
 // each claim made a claim slower with each run that had ended.
+const TAKEN = `c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.occurrence_count, c.idempotency_key, c.trigger, c.slot_keys,
+  c.scheduled_for, c.interval_start, c.is_late`;
 const claimFrom = (lanes: string, after: string) => `
 with ${lanes}, shares as materialized (
   select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share from open o order by o.priority, o.queue
@@ -122,14 +128,13 @@ with ${lanes}, shares as materialized (
   from due where r.id = due.id and not due.is_limited
   returning ${CLAIMED}
 )
-select due.is_limited, due.id, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.occurrence_count, c.idempotency_key,
-  c.trigger, c.slot_keys, c.scheduled_for, c.interval_start, c.is_late, c.definition, c."window",
+select due.is_limited, due.id, ${TAKEN}, ${OF_DEFINITION},
   case when due.place = 1 then (
-    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text, 'hasMore', coalesce(m.has_more, false)))
+    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text, 'hasMore', coalesce(m.has_more, false), 'isLimited', o.is_limited))
     from shares o left join lefts m on m.queue = o.queue and m.priority = o.priority
     left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
       order by d.run_at desc, d.id desc limit 1) l on true) end as lanes
-from due left join claimed c on c.id = due.id`;
+from due left join claimed c on c.id = due.id left join tock.job_definitions d on d.id = c.definition_id`;
 
 const CLAIM = claimFrom(`${LANES}, ${OPEN_LANES('$1', '$4')}`, '');
 const CLAIM_ON = claimFrom(KNOWN_LANES, 'and (r.run_at, r.id) > (o.after_at, o.after_id)');
@@ -142,6 +147,8 @@ export interface Lane {
   readonly id: string | null;
   /** It gave all that it was asked for. */
   readonly hasMore: boolean;
+  /** Its queue has a limit: it is looked at anew with each claim. */
+  readonly isLimited: boolean;
 }
 
 export interface ClaimOptions {
@@ -210,9 +217,8 @@ with due as materialized (
   update tock.job_runs_live r set ${START_LEASE} from due where r.id = due.id and not due.is_limited
   returning ${CLAIMED}
 )
-select due.is_limited, due.id, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.occurrence_count, c.idempotency_key,
-  c.trigger, c.slot_keys, c.scheduled_for, c.interval_start, c.is_late, c.definition, c."window", null as lanes
-from due left join claimed c on c.id = due.id`;
+select due.is_limited, due.id, ${TAKEN}, ${OF_DEFINITION}, null as lanes
+from due left join claimed c on c.id = due.id left join tock.job_definitions d on d.id = c.definition_id`;
 
 /** Claims one named run, if it is due, nobody else has it and its queue is open. */
 export async function claimFreeRun(

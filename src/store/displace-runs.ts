@@ -5,7 +5,7 @@ import type { Session } from './database.js';
 import { FREED, KEPT, statuses, TOLD } from './transition.js';
 
 /** On record with a run that made way. */
-const REASON = 'a later occurrence took its place';
+export const DISPLACED = 'a later occurrence took its place';
 
 // Runs that wait end at once. Of those that are running, `terminate` takes the lease away: the holder's next write, or
 // its next heartbeat, finds that it is lost. `cancel` asks the holder to stop; the new run waits for its place.
@@ -15,7 +15,7 @@ with target as materialized (
   where r.definition_id = any($1::bigint[]) and r.trigger in ('cron', 'chain')
   order by r.id for update
 ), asked as (
-  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(r.skip_reason, '${REASON}')
+  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(r.skip_reason, '${DISPLACED}')
   from target t where r.id = t.id and t.status = 'running' and not $2
   returning r.id
 ), gone as (
@@ -24,7 +24,7 @@ with target as materialized (
   returning r.*
 ), ended as (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
-  select id, ${KEPT.replace(/\bfence\b/, `fence + (status = 'running')::integer`)}, '${TRANSITIONS.terminate.to}', tock.now(), errors, '${REASON}' from gone
+  select id, ${KEPT.replace(/\bfence\b/, `fence + (status = 'running')::integer`)}, '${TRANSITIONS.terminate.to}', tock.now(), errors, '${DISPLACED}' from gone
   returning id
 ), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.terminate.to}'`)}, heard as (
   select pg_notify('tock', 'cancel:' || id) from (select id from asked union all select id from gone where status = 'running') r

@@ -61,7 +61,7 @@ with outcome as materialized (
   delete from tock.job_runs_live r using held where r.id = held.id returning r.*
 ), ended as (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, output, errors, skip_reason)
-  select id, ${KEPT}, o.status, tock.now(), o.output, ${APPENDED_ERRORS('gone.errors', DATED('o.error'))},
+  select id, ${KEPT}, o.status, tock.now(), o.output, case when o.error is null then gone.errors else ${APPENDED_ERRORS('gone.errors', DATED('o.error'))} end,
     case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, definition_id, scheduled_for, job, status

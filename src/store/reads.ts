@@ -32,13 +32,22 @@ export interface RunRecord {
   readonly cancelRequestedAt: Date | null;
   readonly idempotencyKey: string | null;
   readonly payload: unknown;
-  readonly progress: { readonly fraction: number; readonly stage: string | null } | null;
+  /** `events`: how often its handler told of progress in this attempt. */
+  readonly progress: {
+    readonly fraction: number;
+    readonly stage: string | null;
+    readonly events: number;
+  } | null;
   readonly output: unknown;
   readonly errors: readonly (ErrorEntry & { readonly at: string })[];
   readonly skipReason: string | null;
   readonly fence: number;
   readonly generation: number;
   readonly releases: number;
+  /** The limits under which it needs a place to run; null: none. While it is running it holds them. */
+  readonly concurrencyKeys: readonly string[] | null;
+  /** The one of them that has no place for it now. */
+  readonly blockedOn: string | null;
 }
 
 export interface RunFilter {
@@ -56,8 +65,9 @@ const SELECTION = sql`
   r.scheduled_for as "scheduledFor", r.interval_start as "intervalStart", r.occurrence_count as "occurrenceCount",
   r.run_at as "runAt", r.created_at as "createdAt", r.started_at as "startedAt", r.finished_at as "finishedAt",
   r.locked_until as "lockedUntil", r.locked_by as "lockedBy", w.host || ' pid ' || w.pid as worker,
-  r.cancel_requested_at as "cancelRequestedAt", r.idempotency_key as "idempotencyKey", r.payload, r.progress, r.output,
-  r.errors, r.skip_reason as "skipReason", r.fence, r.generation, r.releases`;
+  r.cancel_requested_at as "cancelRequestedAt", r.idempotency_key as "idempotencyKey", r.payload, r.output,
+  case when r.progress is not null then '{"events": 0}'::jsonb || r.progress end as progress,
+  r.errors, r.skip_reason as "skipReason", r.fence, r.generation, r.releases, r.slot_keys as "concurrencyKeys", r.blocked_on as "blockedOn"`;
 
 /** Lists runs, the newest first. Walks the ids downward, so that a page costs the same at any depth. */
 export async function listRuns(database: Database, filter: RunFilter = {}): Promise<RunRecord[]> {

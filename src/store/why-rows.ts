@@ -44,13 +44,15 @@ export interface WhyRow {
   readonly skip_reason: string | null;
   readonly occurrence_count: number;
   readonly has_key: boolean;
+  /** A worker had claimed it before it was skipped. */
+  readonly was_claimed: boolean;
 }
 
 /** A row for a span of occurrences lies at the span's end, and is followed by the run that stands for it. */
 const MOST_AFTER = 50;
 
 const WHY_ROW = `r.id::text, r.scheduled_for, r.interval_start, r.status, r.trigger, r.skip_reason, r.occurrence_count,
-  r.idempotency_key is not null as has_key`;
+  r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed`;
 const ROWS = `
 (select ${WHY_ROW} from tock.job_runs r where r.definition_id = $1 and r.scheduled_for >= $2 and r.scheduled_for <= $3)
 union all
@@ -80,18 +82,33 @@ export async function readKey(
   return row ?? null;
 }
 
-const BLOCKER = `
+const BLOCKERS = `
 select r.id::text from tock.job_runs r
 where r.definition_id = $1 and r.scheduled_for < $2 and r.status <> 'skipped' and (r.finished_at is null or r.finished_at >= $3)
-order by r.scheduled_for desc limit 1`;
+order by r.scheduled_for desc limit $4`;
 
-/** The run that was live when an occurrence was skipped for overlap; null where it is no longer known. */
-export async function readBlocker(
+/** The runs that were live when an occurrence was skipped for overlap, the last ones first, as far as they are known. */
+export async function readBlockers(
   session: Session,
   definitionId: string,
   firstSkipped: Date,
   skippedAt: Date,
-): Promise<string | null> {
-  const [row] = await session.run<{ id: string }>(BLOCKER, [definitionId, firstSkipped, skippedAt]);
-  return row?.id ?? null;
+  limit: number,
+): Promise<string[]> {
+  const rows = await session.run<{ id: string }>(BLOCKERS, [definitionId, firstSkipped, skippedAt, limit]);
+  return rows.map(row => row.id);
+}
+
+const HOLDERS = `
+select array(select s.run_id::text from tock.job_slots s where s.concurrency_key = $1 order by s.slot limit $2) as ids,
+  (select count(*) from tock.job_slots s where s.concurrency_key = $1)::integer as count`;
+const MOST_HOLDERS = 5;
+
+/** Who holds the places under a concurrency key: the first five, and how many there are. */
+export async function readHolders(
+  session: Session,
+  key: string,
+): Promise<{ readonly ids: readonly string[]; readonly count: number }> {
+  const [row] = await session.run<{ ids: string[]; count: number }>(HOLDERS, [key, MOST_HOLDERS]);
+  return row ?? { ids: [], count: 0 };
 }

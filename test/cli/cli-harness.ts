@@ -37,6 +37,7 @@ export interface CliHarness {
   /** Runs the command and reads its document; fails when standard output is anything else. */
   json<T>(args: readonly string[], options?: CallOptions): Promise<T>;
   begin(args: readonly string[], options?: CallOptions): Going;
+  beginInTerminal(args: readonly string[], options?: CallOptions): Pick<Going, 'printed' | 'ended'>;
   close(): Promise<void>;
 }
 
@@ -66,14 +67,17 @@ export async function tock(args: readonly string[], options?: CallOptions): Prom
   return await begin(args, options).ended;
 }
 
-/** Compiles the fixture's jobs and makes a database for them, migrated unless told otherwise. */
-export async function openCliHarness({ migrated = true } = {}): Promise<CliHarness> {
+/** Compiles a fixture's jobs and makes a database for them, migrated unless told otherwise. */
+export async function openCliHarness({
+  migrated = true,
+  fixture = 'test/cli/fixture-jobs.ts',
+} = {}): Promise<CliHarness> {
   const [database, folder] = await Promise.all([
     createTestDatabase(),
     mkdtemp(path.join(tmpdir(), 'tock-cli-')),
   ]);
   const jobs = path.join(folder, 'jobs.mjs');
-  await compile('test/cli/fixture-jobs.ts', jobs);
+  await compile(fixture, jobs);
   const base = { DATABASE_URL: database.url, TOCK_JOBS: jobs };
   const withBase = (options: CallOptions = {}) => ({ ...options, env: { ...base, ...options.env } });
   const call = (args: readonly string[], options?: CallOptions) => tock(args, withBase(options));
@@ -88,6 +92,7 @@ export async function openCliHarness({ migrated = true } = {}): Promise<CliHarne
       return JSON.parse(stdout) as T;
     },
     begin: (args, options) => begin(args, withBase(options)),
+    beginInTerminal: (args, options) => beginInTerminal(args, withBase(options)),
     async close() {
       await database.drop();
       await rm(folder, { recursive: true, force: true });
@@ -108,6 +113,29 @@ async function compile(source: string, outfile: string): Promise<void> {
     },
     logLevel: 'silent',
   });
+}
+
+/** A command in a terminal, by script(1): its input is typed, and all that it shows is on standard output. */
+export function beginInTerminal(
+  args: readonly string[],
+  { env = {}, input = '' }: CallOptions = {},
+): Pick<Going, 'printed' | 'ended'> {
+  const quoted = [process.execPath, CLI, ...args].map(each => `'${each.replaceAll("'", "'\\''")}'`);
+  const child = spawn('script', ['-qefc', quoted.join(' '), '/dev/null'], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC', TERM: 'xterm', ...env },
+  });
+  const printed = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed.stdout += text.replaceAll('\r\n', '\n');
+    // Typed once it is asked for; before that the terminal may not listen yet.
+    if (input !== '' && printed.stdout.includes('[y/N]')) child.stdin.end(input);
+  });
+  child.stdin.on('error', () => undefined);
+  const ended = new Promise<Result>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', code => resolve({ code, ...printed }));
+  });
+  return { printed, ended };
 }
 
 /** Looks again and again until it is so; fails after a bound. */

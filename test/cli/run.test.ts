@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until as untilTrue } from '../support/test-tock.js';
 import { type CliHarness, openCliHarness, untilFile } from './cli-harness.js';
 
 interface RunDocument {
@@ -105,9 +106,10 @@ describe('tock run', () => {
     const payload = JSON.stringify({ started, until });
     const { printed, ended } = harness.begin(['run', 'patient', '--payload', payload, '--wait']);
     await untilFile(started);
+    const seen = /run \d+ of patient: (running, attempt 1 of 10|\[#+-+\] 25% waiting, 1 event)\n/;
+    await untilTrue(async () => seen.test(printed.stderr), 'progress on standard error');
     await writeFile(until, '');
     expect((await ended).code).toBe(0);
-    expect(printed.stderr).toMatch(/run \d+ of patient: (running, attempt 1 of 10|\[#+-+\] 25% waiting)\n/);
     expect(printed.stdout).toMatch(/succeeded.*\n"seen"\n$/);
   });
 

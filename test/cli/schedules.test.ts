@@ -26,6 +26,12 @@ describe('help', () => {
     [['schedule', 'remove'], 'tock schedule remove '],
     [['pause'], 'tock pause '],
     [['resume'], 'tock resume '],
+    [['queue'], 'tock queue '],
+    [['queue', 'list'], 'tock queue list '],
+    [['queue', 'set'], 'tock queue set '],
+    [['queue', 'pause'], 'tock queue pause '],
+    [['queue', 'resume'], 'tock queue resume '],
+    [['queue', 'remove'], 'tock queue remove '],
     [['backfill'], 'tock backfill '],
   ])('teaches %j with a sentence and examples', async (command, usage) => {
     const { code, stdout } = await tock([...command, '--help']);
@@ -132,7 +138,7 @@ describe('tock schedule add', () => {
     expect(inCode.code).toBe(1);
     const usage: [string[], RegExp][] = [
       [['add', 'a', '--every', '1h'], /required option.*--job/],
-      [['add', 'a', '--job', 'greet'], /needs one of cron, every and at/],
+      [['add', 'a', '--job', 'greet'], /needs one of --cron, --every, --at and --after\n/],
       [['add', 'a', '--job', 'nobody', '--every', '1h'], /no job "nobody"/],
       [['add', 'a', '--job', 'greet', '--cron', '61 * * * *'], /61/],
       [['add', 'a', '--job', 'greet', '--every', '1h', '--payload', '{"name": 7}'], /name/],

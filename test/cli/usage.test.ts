@@ -11,9 +11,16 @@ const COMMANDS = [
   'next',
   'runs',
   'show',
+  'why',
+  'simulate',
   'run',
   'retry',
   'cancel',
+  'backfill',
+  'schedule',
+  'pause',
+  'resume',
+  'queue',
 ];
 const UNREACHABLE = { DATABASE_URL: 'postgres://user:geheim@127.0.0.1:1/nowhere', TOCK_JOBS: '/nowhere.js' };
 
@@ -23,7 +30,15 @@ describe('help', () => {
     expect(code).toBe(0);
     expect(stderr).toBe('');
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
-    for (const title of ['Run the scheduler:', 'Look:', 'Act:', 'Environment:', 'Exit codes:', 'Examples:']) {
+    for (const title of [
+      'Run the scheduler:',
+      'Look:',
+      'Act:',
+      'Plan:',
+      'Environment:',
+      'Exit codes:',
+      'Examples:',
+    ]) {
       expect(stdout).toContain(`\n${title}\n`);
     }
     expect(stdout).toContain('DATABASE_URL');
@@ -80,7 +95,67 @@ describe('wrong arguments', () => {
     [['show', 'abc'], /^tock show: "abc" is not the id of a run/],
     [['retry', '1', 'two'], /^tock retry: "two" is not the id of a run/],
     [['retry', '1', '--attempts', '0'], /^tock retry: --attempts 0: /],
-    [['cancel'], /^tock cancel: missing required argument 'run' /],
+    [['cancel'], /^tock cancel: name runs, or choose them with --status, --job or --definition /],
+    [['retry', '1', '--job', 'greet'], /^tock retry: give ids, or a filter .*; not both/],
+    [['retry', '1', '--yes'], /^tock retry: --limit and --yes go with a filter/],
+    [['retry', '--status', 'queued'], /^tock retry: only dead or cancelled runs can be retried, not queued/],
+    [['cancel', '--status', 'dead'], /^tock cancel: only queued, running or failed runs can be cancelled/],
+    [['retry', '--status', 'dead', '--limit', '0'], /^tock retry: --limit 0: it must be a whole number/],
+    [['queue', 'lst'], /^tock queue: "lst" is no command; did you mean list or set\?: tock queue list/],
+    [['queue', 'set'], /^tock queue: missing required argument 'queue' /],
+    [['queue', 'set', 'reports'], /^tock queue set: say what to set: --concurrency, --rate, --window or/],
+    [['queue', 'set', 'a b', '--rate', '1/1s'], /^tock queue set: "a b" cannot be the name of a queue/],
+    [
+      ['queue', 'set', 'reports', '--concurrency', '-1'],
+      /^tock queue: --concurrency -1: it must be a whole number from 0 to 1000000, or none /,
+    ],
+    [
+      ['queue', 'set', 'reports', '--rate', '100'],
+      /^tock queue: --rate 100: write it as 100\/1m: how many starts in which time, or none /,
+    ],
+    [['queue', 'set', 'reports', '--rate', '0/1m'], /^tock queue: --rate 0\/1m: it must be a whole number/],
+    [['queue', 'set', 'reports', '--rate', '5/often'], /^tock queue: --rate 5\/often: write a duration/],
+    [
+      ['schedule', 'add', 'a', '--job', 'greet', '--cron', '@daily', '--after', 'load'],
+      /^tock schedule add: --cron and --after each say when; give one of --cron, --every, --at, --after and/,
+    ],
+    [
+      ['schedule', 'add', 'a', '--job', 'greet', '--after', 'load', '--after-any', 'clean'],
+      /^tock schedule add: --after and --after-any each say when/,
+    ],
+    [
+      ['schedule', 'add', 'a', '--job', 'greet', '--after-on', 'failure'],
+      /^tock schedule add: --after-on needs --after or --after-any/,
+    ],
+    [
+      ['schedule', 'set', 'a', '--every', '1h', '--after-on', 'failure'],
+      /^tock schedule set: --after-on goes with --after or --after-any, not with --every/,
+    ],
+    [
+      ['schedule', 'add', 'a', '--job', 'greet', '--after', 'load,,clean'],
+      /^tock schedule: --after load,,clean: "" cannot be the name of a definition/,
+    ],
+    [
+      ['schedule', 'set', 'a', '--exclude', '2026-12-25', '--exclude', 'none'],
+      /^tock schedule: --exclude none: none stands alone/,
+    ],
+    [
+      ['schedule', 'set', 'a', '--pause-on-failure', '0'],
+      /^tock schedule: --pause-on-failure 0: it must be a whole number from 1 to 1000000, or none /,
+    ],
+    [['run', 'greet', '--unique', 'live'], /^tock run: --unique live needs --key: what must not be there/],
+    [['run', 'greet', '--debounce', '5s'], /^tock run: --debounce needs --key/],
+    [['run', 'greet', '--key', 'k', '--unique', 'once'], /^tock run: --unique "once" is none of ever, live/],
+    [['run', 'greet', '--key', 'k', '--replace'], /^tock run: --replace needs --unique live/],
+    [
+      ['run', 'greet', '--key', 'k', '--unique', 'ever', '--debounce', '5s'],
+      /^tock run: --debounce goes with --unique live, not with ever/,
+    ],
+    [
+      ['run', 'greet', '--delay', '5s', '--at', '2040-01-01T00:00:00Z'],
+      /^tock run: --at and --delay each say when; give one of them/,
+    ],
+    [['show', 'abc', '--follow'], /^tock show: "abc" is not the id of a run/],
     [['tick', '--budget', '5x'], /^tock tick: --budget 5x: write a duration such as 30s/],
     [['tick', '--concurrency', '1.5'], /^tock tick: --concurrency 1.5: it must be a whole number/],
     [['start', '--queues', 'a,,b'], /^tock start: --queues a,,b: "" cannot be the name of a queue/],
@@ -163,16 +238,22 @@ describe('environment', () => {
     expect(code).toBe(2);
   });
 
-  it.each([['runs'], ['status'], ['show', '1'], ['retry', '1'], ['cancel', '1'], ['migrate']])(
-    'a server that does not answer gives exit code 3 for %s, and no secret',
-    async (...args) => {
-      const { code, stdout, stderr } = await tock(args, { env: UNREACHABLE });
-      expect(stderr).toMatch(/^tock \w+: cannot reach the database: .*ECONNREFUSED.*DATABASE_URL.*\n$/);
-      expect(stderr).not.toContain('geheim');
-      expect(stdout).toBe('');
-      expect(code).toBe(3);
-    },
-  );
+  it.each([
+    ['runs'],
+    ['status'],
+    ['queue'],
+    ['retry', '--job', 'greet', '--yes'],
+    ['show', '1'],
+    ['retry', '1'],
+    ['cancel', '1'],
+    ['migrate'],
+  ])('a server that does not answer gives exit code 3 for %s, and no secret', async (...args) => {
+    const { code, stdout, stderr } = await tock(args, { env: UNREACHABLE });
+    expect(stderr).toMatch(/^tock \w+: cannot reach the database: .*ECONNREFUSED.*DATABASE_URL.*\n$/);
+    expect(stderr).not.toContain('geheim');
+    expect(stdout).toBe('');
+    expect(code).toBe(3);
+  });
 
   it('a server that does not answer is a document under --json', async () => {
     const { code, stdout, stderr } = await tock(['runs', '--json'], { env: UNREACHABLE });

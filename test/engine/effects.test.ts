@@ -200,7 +200,7 @@ describe('ctx.progress', () => {
     await ticking;
     expect(await tock.runs.get(id)).toMatchObject({
       status: 'succeeded',
-      progress: { fraction: 1, stage: 'done' },
+      progress: { fraction: 1, stage: 'done', events: 2 },
     });
   });
 });

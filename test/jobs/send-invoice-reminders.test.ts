@@ -154,7 +154,7 @@ describe('send-invoice-reminders', () => {
       [0.75, 'SEVEN'],
       [1, 'ONE'],
     ]);
-    expect(progress).toEqual({ fraction: 1, stage: 'ONE' });
+    expect(progress).toMatchObject({ fraction: 1, stage: 'ONE' });
     expect(inbox.mails.at(-1)?.text?.replaceAll('\r', '')).toContain(
       'invoice ONE of €1,234.50 was due on 2026-03-09, yesterday.',
     );

@@ -126,3 +126,34 @@ describe('simulate', () => {
     );
   });
 });
+
+describe('windows', () => {
+  const night = { window: '23:00-06:00', spec: { cron: '0 * * * *' } };
+
+  it('put starts off to their opening, those of the day before included', () => {
+    const { starts, deferred, skipped, hours, busiest } = simulate([{ name: 'night', ...night }], DAY);
+    expect({ starts, deferred, skipped }).toEqual({ starts: 24, deferred: 17, skipped: 0 });
+    expect(hours.map(({ count }) => count)).toEqual(
+      Array.from({ length: 24 }, (_, hour) => (hour < 6 ? 1 : hour === 23 ? 18 : 0)),
+    );
+    expect(busiest[0]).toEqual({
+      minute: at('23:00'),
+      count: 18,
+      definitions: [{ name: 'night', count: 18 }],
+    });
+    const morning = { from: at('23:00'), to: at('23:01') };
+    expect(simulate([{ name: 'night', ...night }], morning)).toMatchObject({ starts: 18, deferred: 17 });
+  });
+
+  it('skip what is outside them, counted once', () => {
+    const { starts, deferred, skipped } = simulate([{ name: 'night', ...night, outsideWindow: 'skip' }], DAY);
+    expect({ starts, deferred, skipped }).toEqual({ starts: 7, deferred: 0, skipped: 17 });
+  });
+
+  it('are in the zone of the schedule, and do not use up what remains', () => {
+    const spec = { cron: '0 * * * *', timezone: 'Europe/Berlin' };
+    const berlin = { name: 'night', window: '00:00-01:00', spec };
+    expect(simulate([berlin], DAY).busiest[0]?.minute).toEqual(at('23:00'));
+    expect(simulate([{ ...berlin, remaining: 2 }], DAY)).toMatchObject({ starts: 2, deferred: 2 });
+  });
+});

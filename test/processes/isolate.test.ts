@@ -70,7 +70,7 @@ describe('an isolated handler', () => {
       const found = await test.tock.runs.get(id);
       return found?.progress && found;
     }, 'progress');
-    expect(run.progress).toMatchObject({ fraction: 0.25, stage: 'computing' });
+    expect(run.progress).toMatchObject({ fraction: 0.25, stage: 'computing', events: 1 });
     expect(lines.find(each => each.fields['event'] === 'computing')).toMatchObject({
       level: 'info',
       message: 'begins',

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { BackfillProgress, BackfillResult } from '../../engine/backfill.js';
 import { nextText } from '../definition-text.js';
 import { examples, instant, withJson } from '../flags.js';
-import { progressBar } from '../run-text.js';
+import { createProgressView } from '../progress-view.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { utcText } from '../time-text.js';
@@ -42,7 +42,9 @@ async function backfill(shell: Shell, flags: BackfillFlags, name: string): Promi
   const { from, to, dryRun = false } = flags;
   return await withTock(shell, {}, async ({ tock }) => {
     const view = createProgressView(shell);
-    const options = { from, to, dryRun, onProgress: view.show };
+    const onProgress = ({ done, occurrences, made }: BackfillProgress) =>
+      view.show(done, occurrences, `${done} of ${occurrences}, ${made} made`);
+    const options = { from, to, dryRun, onProgress };
     const result = await tock.schedules.backfill(name, options).finally(view.end);
     const [definition = null] = await tock.schedules.list({ name });
     shell.document({ definition: name, from: utcText(from), to: utcText(to), dryRun, ...result });
@@ -58,36 +60,4 @@ function resultText({ occurrences, existing, made }: BackfillResult, dryRun: boo
   return dryRun
     ? `${found}, ${occurrences - existing} to be made; nothing was written`
     : `${found}, ${made} made and due now`;
-}
-
-interface ProgressView {
-  readonly show: (progress: BackfillProgress) => void;
-  readonly end: () => void;
-}
-
-const CLEAR_LINE = '\u001B[2K';
-/** How many lines a pipe gets at most: one per tenth. */
-const STEPS = 10;
-
-/** On standard error, so that the result alone is on standard output: a bar that moves, or a line per tenth. */
-function createProgressView({ json }: Shell): ProgressView {
-  if (json) return { show: () => undefined, end: () => undefined };
-  const stream = process.stderr;
-  let said = 0;
-  const show = ({ done, occurrences, made }: BackfillProgress) => {
-    const stage = `${done} of ${occurrences}, ${made} made`;
-    const bar = progressBar({ fraction: done / occurrences, stage }, stream.isTTY);
-    if (stream.isTTY) {
-      stream.write(`${CLEAR_LINE}${bar}\r`);
-      return;
-    }
-    const step = Math.floor((done / occurrences) * STEPS);
-    // What is done in one batch needs no progress.
-    if (step > said && done < occurrences) stream.write(`${bar}\n`);
-    said = step;
-  };
-  const end = () => {
-    if (stream.isTTY) stream.write(CLEAR_LINE);
-  };
-  return { show, end };
 }

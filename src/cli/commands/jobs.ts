@@ -2,12 +2,11 @@
 // In: both. Out: a table, or {"jobs":[…]}.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job.js';
-import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { DefinitionRecord } from '../../store/reads.js';
 import type { Tock } from '../../tock.js';
 import { count, examples, withJson } from '../flags.js';
 import { flagsOf, type Listed } from '../listed.js';
-import { scheduleOfRecord, scheduleWords } from '../schedule-words.js';
+import { chainOfJob, definitionWords, jobWords, scheduleOfRecord } from '../schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Cell, drawTable } from '../table.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';
@@ -80,14 +79,14 @@ const COLUMNS = [
 
 function row(listed: Listed): Cell[] {
   const { name, record, job } = listed;
-  const schedule = record ? scheduleOfRecord(record) : job?.schedule;
+  const schedule = record ? definitionWords(record) : job ? jobWords(job) : '';
   const handler = record?.job ?? name;
   const last = record?.lastRun;
   const nextAt = record && !record.pausedAt && !record.vanishedAt ? record.nextAt : null;
   const flags = flagsOf(listed);
   return [
     handler === name ? name : `${name} (${handler})`,
-    schedule ? scheduleWords(schedule) : { text: 'by hand', colour: 'dim' },
+    schedule === '' ? { text: 'by hand', colour: 'dim' } : schedule,
     nextAt ? localTime(nextAt) : '',
     nextAt ? relative(nextAt) : '',
     last ? { text: last.status, colour: STATUS_COLOURS[last.status] } : '',
@@ -102,7 +101,7 @@ function documentOf(listed: Listed) {
     name,
     job: record?.job ?? name,
     description: job?.description ?? null,
-    schedule: scheduleFields(record ? scheduleOfRecord(record) : job?.schedule),
+    schedule: scheduleFields(listed),
     queue: record?.queue ?? job?.queue ?? 'default',
     priority: record?.priority ?? job?.priority ?? 0,
     nextAt: record?.nextAt ?? null,
@@ -118,8 +117,17 @@ function documentOf(listed: Listed) {
   };
 }
 
-function scheduleFields(spec: ScheduleSpec | null | undefined) {
-  if (!spec) return null;
-  const { cron = null, every = null, at = null, timezone = 'UTC', dst = 'once' } = spec;
-  return { cron, every, at, timezone, dst };
+function scheduleFields({ record, job }: Listed) {
+  const spec = record ? scheduleOfRecord(record) : job?.schedule;
+  const after = record ? record.after : job && chainOfJob(job);
+  const { window = null, outsideWindow = 'defer' } = record ?? job?.schedule ?? {};
+  if (!spec && !after) return null;
+  const {
+    cron = null,
+    every = null,
+    at = null,
+    timezone = record?.timezone ?? 'UTC',
+    dst = 'once',
+  } = spec ?? {};
+  return { cron, every, at, after, timezone, dst, window, outsideWindow };
 }

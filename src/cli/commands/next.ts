@@ -1,6 +1,7 @@
 // Shell: cli. `tock next`: when a schedule fires.
 // In: a definition's name, or a schedule. Out: its occurrences in local time and UTC, or {"occurrences":[…]}.
 import type { Command } from 'commander';
+import { type Chain, chainWords } from '../../model/chain.js';
 import { TockError } from '../../model/errors.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
@@ -56,6 +57,14 @@ export function addNext(program: Command): Command {
 async function next(shell: Shell, flags: NextFlags, name: string | undefined): Promise<number> {
   const named = name === undefined ? readSchedule(flags) : await findNamed(shell, flags, name);
   const { spec, title } = named;
+  if (named.after) {
+    const [first = ''] = named.after.definitions;
+    shell.document({ occurrences: [], after: named.after });
+    shell.say(
+      cleanLine(`${title} runs ${chainWords(named.after)}: it has their occurrences (tock next ${first})`),
+    );
+    return 0;
+  }
   if (spec === null) {
     shell.document({ occurrences: [] });
     shell.say(`${title} has no schedule: it runs when it is enqueued (tock run ${cleanLine(name ?? '')})`);
@@ -94,6 +103,7 @@ async function next(shell: Shell, flags: NextFlags, name: string | undefined): P
 interface Named {
   readonly title: string;
   readonly spec: ScheduleSpec | null;
+  readonly after: Chain | null;
   readonly remarks: readonly string[];
 }
 
@@ -111,7 +121,7 @@ function readSchedule({ cron, every, timezone, dst }: NextFlags): Named {
     // What it may be is checked, and told, where schedules are compiled.
     ...(dst === undefined ? {} : { dst: dst as Dst }),
   };
-  return { title: 'schedule', spec, remarks: [] };
+  return { title: 'schedule', spec, after: null, remarks: [] };
 }
 
 async function findNamed(

@@ -1,13 +1,14 @@
 // Shell: cli. `tock run`: enqueues one run by hand; with --wait, sees it through.
 // In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it succeeded.
 import type { Command } from 'commander';
+import type { Enqueued } from '../../engine/enqueue.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { isFinished } from '../../model/states.js';
 import { stopSignal } from '../../shell/stop-signal.js';
 import type { RunRecord } from '../../store/reads.js';
 import type { Tock } from '../../tock.js';
-import { count, examples, instant, withJson } from '../flags.js';
+import { count, duration, examples, instant, withJson } from '../flags.js';
 import { didYouMean } from '../nearest.js';
 import { readPayload } from '../payload-source.js';
 import { errorLine, nameOf, nextStep, tookText } from '../run-text.js';
@@ -18,7 +19,11 @@ import { createWaitView, type WaitView } from '../wait-view.js';
 interface RunFlags extends CommonOptions {
   readonly payload?: string;
   readonly key?: string;
+  readonly unique?: 'ever' | 'live';
+  readonly replace?: true;
+  readonly debounce?: string;
   readonly at?: Date;
+  readonly delay?: string;
   readonly wait?: true;
   readonly queue?: string;
   readonly priority?: number;
@@ -34,7 +39,11 @@ export function addRun(program: Command): Command {
     .argument('<job>', 'name of the job')
     .option('--payload <json>', 'JSON; @file reads a file, - reads standard input (default {})')
     .option('--key <key>', 'identity of what the run stands for: at most one run, ever')
+    .option('--unique <ever|live>', 'live: the key is free again when its run has ended (default ever)')
+    .option('--replace', 'with --unique live: bring a run that waits under the key to this payload and time')
+    .option('--debounce <duration>', 'start so long after the last call with the key', duration)
     .option('--at <instant>', 'not before this, such as 2026-03-08T07:30:00Z (default now)', instant)
+    .option('--delay <duration>', 'not before this long from now, such as 5m', duration)
     .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, else 1')
     .option('--queue <queue>', 'in place of the job’s own')
     .option('--priority <n>', 'lower goes first', count(-2_147_483_648, 2_147_483_647))
@@ -48,12 +57,15 @@ export function addRun(program: Command): Command {
           'tock run deliver-webhook --payload @event.json --key event:7',
           'once, however often this is called',
         ],
+        ['tock run reindex --key shop:7 --unique live', 'unless one waits or runs already'],
+        ['tock run reindex --key shop:7 --debounce 5s', 'once it has been quiet for 5 s'],
       ),
     )
     .action(action(run));
 }
 
 async function run(shell: Shell, flags: RunFlags, name: string): Promise<number> {
+  checkFlags(flags);
   const payload = await readPayload(flags.payload);
   // Before anything is opened: a wrong name needs no database to be told.
   const { loadJobs } = await import('../../shell/job-module.js');
@@ -67,39 +79,64 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
   }
   const stop = flags.wait ? stopSignal() : null;
   return await withTock(shell, {}, async ({ tock }) => {
-    const { id, isNew } = await enqueue(tock, name, payload, flags);
-    if (stop) return await seeThrough(shell, tock, id, isNew, stop);
-    const made = await tock.runs.get(id);
-    shell.document({ id, isNew, run: made });
-    if (isNew)
-      shell.say(
-        `enqueued run ${paint('bold', id)} of ${cleanLine(name)}${made ? `: ${nextStep(made)}` : ''}`,
-      );
-    else
-      shell.say(
-        `${keyUsed(flags, id)}${made ? `, which is ${paintStatus(made.status)}` : ', which has been pruned'}`,
-      );
+    const made = await enqueue(tock, name, payload, flags);
+    if (stop) return await seeThrough(shell, tock, made, flags, stop);
+    const run = await tock.runs.get(made.id);
+    shell.document({ ...made, run });
+    shell.say(enqueuedText(made, flags, name, run));
     return 0;
   });
 }
 
-function keyUsed({ key }: RunFlags, id: string): string {
-  return `nothing was enqueued: the key ${quote(cleanLine(key ?? ''))} belongs to run ${paint('bold', id)}`;
+/** What is wrong with the flags among each other, in the words of the command line. */
+function checkFlags({ key, unique, replace, debounce, at, delay }: RunFlags): void {
+  const refuse = (message: string) => {
+    throw new TockError('TOCK_BAD_OPTION', message);
+  };
+  if (unique !== undefined && unique !== 'ever' && unique !== 'live')
+    refuse(`--unique ${quote(unique)} is none of ever, live`);
+  if (key === undefined && (unique === 'live' || debounce !== undefined))
+    refuse(
+      `${debounce === undefined ? '--unique live' : '--debounce'} needs --key: what must not be there twice`,
+    );
+  if (replace && unique !== 'live' && debounce === undefined)
+    refuse('--replace needs --unique live: a key that is used up for good keeps its run as it was');
+  if (debounce !== undefined && unique === 'ever')
+    refuse('--debounce goes with --unique live, not with ever');
+  const times = { '--debounce': debounce, '--at': at, '--delay': delay };
+  const given = Object.entries(times).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  if (given.length > 1) refuse(`${given.join(' and ')} each say when; give one of them`);
 }
 
-async function enqueue(
-  tock: Tock,
-  job: string,
-  payload: unknown,
-  flags: RunFlags,
-): Promise<{ id: string; isNew: boolean }> {
+/** Whether it is new, was replaced, or was there already. */
+function enqueuedText(
+  { id, isNew, isReplaced }: Enqueued,
+  { key = '', unique, debounce }: RunFlags,
+  name: string,
+  run: RunRecord | null,
+): string {
+  const next = run ? `: ${nextStep(run)}` : '';
+  if (isNew) return `enqueued run ${paint('bold', id)} of ${cleanLine(name)}${next}`;
+  const owner = `the key ${quote(cleanLine(key))}`;
+  if (isReplaced) return `replaced run ${paint('bold', id)}, which waited under ${owner}${next}`;
+  const isLive = unique === 'live' || debounce !== undefined;
+  if (run === null && isLive)
+    return `nothing was enqueued: the run that had ${owner} has just ended; repeat it`;
+  return `nothing was enqueued: ${owner} belongs to run ${paint('bold', id)}, which ${run ? `is ${paintStatus(run.status)}` : 'has been pruned'}`;
+}
+
+async function enqueue(tock: Tock, job: string, payload: unknown, flags: RunFlags): Promise<Enqueued> {
   const [made] = await tock.enqueueAll([
     {
       job,
       payload,
       trigger: 'manual',
       ...(flags.key === undefined ? {} : { key: flags.key }),
+      ...(flags.unique === undefined ? {} : { unique: flags.unique }),
+      ...(flags.replace === undefined ? {} : { replace: true }),
+      ...(flags.debounce === undefined ? {} : { debounce: flags.debounce }),
       ...(flags.at === undefined ? {} : { runAt: flags.at }),
+      ...(flags.delay === undefined ? {} : { delay: flags.delay }),
       ...(flags.queue === undefined ? {} : { queue: flags.queue }),
       ...(flags.priority === undefined ? {} : { priority: flags.priority }),
       ...(flags.maxAttempts === undefined ? {} : { maxAttempts: flags.maxAttempts }),
@@ -112,13 +149,15 @@ async function enqueue(
 async function seeThrough(
   shell: Shell,
   tock: Tock,
-  id: string,
-  isNew: boolean,
+  made: Enqueued,
+  flags: RunFlags,
   signal: AbortSignal,
 ): Promise<number> {
+  const { id } = made;
+  if (!made.isNew && !shell.json) shell.note(enqueuedText(made, flags, '', await tock.runs.get(id)));
   const view = createWaitView(shell);
   const run = await outcome(tock, id, view, signal).finally(view.end);
-  shell.document({ id, isNew, run });
+  shell.document({ ...made, run });
   if (isFinished(run.status)) sayOutcome(shell, run);
   else shell.note(`stopped waiting; run ${id} is ${run.status}: ${nextStep(run)}`);
   return run.status === 'succeeded' ? 0 : 1;

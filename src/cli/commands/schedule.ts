@@ -8,8 +8,14 @@ import { nextText } from '../definition-text.js';
 import { count, examples, withJson } from '../flags.js';
 import { didYouMean } from '../nearest.js';
 import { readPayload } from '../payload-source.js';
-import { changedInput, type ScheduleFlags, statedInput, withScheduleFlags } from '../schedule-flags.js';
-import { scheduleOfRecord, scheduleWords } from '../schedule-words.js';
+import {
+  changedInput,
+  checkTiming,
+  type ScheduleFlags,
+  statedInput,
+  withScheduleFlags,
+} from '../schedule-flags.js';
+import { definitionWords } from '../schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 
@@ -52,6 +58,9 @@ function addAdd(schedule: Command): Command {
       examples(
         [`tock schedule add tenant-7 --job invoices --cron '0 7 * * *' --timezone Europe/Berlin`, 'by cron'],
         [`tock schedule add probe --job deliver-webhook --every 5m --payload '{"id": 7}'`, 'with a payload'],
+        ['tock schedule add report --job invoices --after load,clean', 'when both have succeeded'],
+        ['tock schedule add alarm --job invoices --after load --after-on failure', 'when it is dead'],
+        [`tock schedule add bulk --job invoices --every 1h --window 23:00-06:00`, 'at night only'],
       ),
     )
     .action(action(addOne));
@@ -61,7 +70,7 @@ function addSet(schedule: Command): Command {
   const command = withJson(schedule.command('set'))
     .summary('change a schedule')
     .description(
-      'Changes what is given, and nothing else. The schedule begins at now; its queued runs that are not yet due are withdrawn. “none” takes back --start-at, --end-at, --remaining, --start-deadline and --catchup-window.',
+      'Changes what is given, and nothing else. The schedule begins at now; its queued runs that are not yet due are withdrawn. “none” takes back --window, --exclude, --start-at, --end-at, --remaining, --pause-on-failure, --start-deadline and --catchup-window.',
     )
     .argument('<name>', 'name of the schedule')
     .option('--job <job>', 'name of the job');
@@ -104,6 +113,7 @@ async function addOne(
   flags: ScheduleFlags & { readonly job: string },
   name: string,
 ): Promise<number> {
+  checkTiming(flags, true);
   const payload = await readPayload(flags.payload);
   return await withTock(shell, {}, async ({ tock }) => {
     const input = statedInput(name, flags, payload);
@@ -120,6 +130,7 @@ async function addOne(
 }
 
 async function setOne(shell: Shell, flags: ScheduleFlags & GuardFlags, name: string): Promise<number> {
+  checkTiming(flags, false);
   const payload = await readPayload(flags.payload);
   return await withTock(shell, {}, async ({ tock }) => {
     const [before] = await tock.schedules.list({ name });
@@ -143,7 +154,7 @@ async function removeOne(shell: Shell, { ifVersion }: GuardFlags, name: string):
 function tell(shell: Shell, definition: DefinitionRecord, change: string): number {
   shell.document({ change, definition });
   const { name, job, version } = definition;
-  const words = scheduleWords(scheduleOfRecord(definition));
+  const words = definitionWords(definition);
   shell.say(
     `${paint('bold', cleanLine(name))} ${change}, version ${version}: ${cleanLine(job)}, ${cleanLine(words)}`,
   );

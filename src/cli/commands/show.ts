@@ -2,16 +2,19 @@
 // In: its id. Out: a page, or {"run":{…}}.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
-import { STATUS_MEANINGS } from '../../model/states.js';
+import { isFinished, STATUS_MEANINGS } from '../../model/states.js';
+import { stopSignal } from '../../shell/stop-signal.js';
 import type { RunRecord } from '../../store/reads.js';
 import { checkRunId, examples, withJson } from '../flags.js';
-import { nameOf, nextStep, progressBar, skipText, tookText } from '../run-text.js';
+import { followRun } from '../follow-run.js';
+import { nameOf, nextStep, placesText, progressBar, skipText, tookText } from '../run-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanBlock, cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
 import { localTime, relative, utcText } from '../time-text.js';
 
 interface ShowFlags extends CommonOptions {
   readonly stack?: true;
+  readonly follow?: true;
 }
 
 export function addShow(program: Command): Command {
@@ -22,15 +25,21 @@ export function addShow(program: Command): Command {
     )
     .argument('<run>', 'id of the run')
     .option('--stack', 'with the stack of each error')
+    .option('--follow', 'stay until it has ended; exit code 0 if it succeeded, else 1')
     .addHelpText(
       'after',
-      examples(['tock show 812', 'a page for people'], ['tock show 812 --stack', 'with the errors’ stacks']),
+      examples(
+        ['tock show 812', 'a page for people'],
+        ['tock show 812 --stack', 'with the errors’ stacks'],
+        ['tock show 812 --follow', 'each attempt, error and progress as it happens'],
+      ),
     )
     .action(action(show));
 }
 
-async function show(shell: Shell, { stack }: ShowFlags, id: string): Promise<number> {
+async function show(shell: Shell, { stack, follow }: ShowFlags, id: string): Promise<number> {
   const checked = checkRunId(id);
+  const stop = follow ? stopSignal() : null;
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const run = await tock.runs.get(checked);
     if (run === null) {
@@ -38,6 +47,12 @@ async function show(shell: Shell, { stack }: ShowFlags, id: string): Promise<num
         'TOCK_NOT_FOUND',
         `there is no run ${checked}; it may have been pruned (tock runs lists what is there)`,
       );
+    }
+    if (stop) {
+      const ended = await followRun(shell, tock, run, stop);
+      if (isFinished(ended.status)) shell.say(page(ended, stack === true));
+      else shell.note(`stopped following; run ${ended.id} is ${ended.status}: ${nextStep(ended)}`);
+      return ended.status === 'succeeded' ? 0 : 1;
     }
     shell.document({ run });
     if (!shell.json) shell.say(page(run, stack === true));
@@ -52,6 +67,7 @@ function page(run: RunRecord, withStack: boolean): string {
     ['trigger', run.trigger],
     ['key', cleanLine(run.idempotencyKey ?? '')],
     ['queue', `${cleanLine(run.queue)}, priority ${run.priority}`],
+    ['places', placesText(run)],
     ['occurrences', run.occurrenceCount > 1 ? `stands for ${run.occurrenceCount}` : ''],
     ['scheduled for', time(run.scheduledFor)],
     [

@@ -27,7 +27,7 @@ export function addSimulate(program: Command): Command {
   return withJson(program.command('simulate'))
     .summary('the load that the definitions would make, by hour')
     .description(
-      'Draws how many runs would start in each hour, names the busiest minutes, and shows what jitter does to them. Knows the definitions in code, and those in the database where there is one. Nothing is run or written.',
+      'Draws how many runs would start in each hour, names the busiest minutes, and shows what jitter does to them. Knows the definitions in code, and those in the database where there is one. Windows of definitions count; chains, overlap and limits are left aside. Nothing is run or written.',
     )
     .option('--from <instant>', 'included (default now)', instant)
     .option('--to <instant>', 'excluded (default 24 hours after --from)', instant)
@@ -74,13 +74,18 @@ function local(date: Date, timezone: string): string {
 
 function sayHead(
   shell: Shell,
-  { from, to, timezone, definitions, starts }: Simulation,
+  { from, to, timezone, definitions, starts, deferred, skipped }: Simulation,
   { leftOut }: Simulated,
 ): void {
   const window = `from ${local(from, timezone)} to ${local(to, timezone)} (${timezone})`;
   shell.say(
     `${paint('bold', `${countText(starts)} ${starts === 1 ? 'run' : 'runs'}`)} of ${countText(definitions)} ${definitions === 1 ? 'definition' : 'definitions'} would start ${window}`,
   );
+  if (deferred > 0) shell.say(`${countText(deferred)} of them put off to the opening of their window`);
+  if (skipped > 0)
+    shell.say(
+      `${countText(skipped)} ${skipped === 1 ? 'occurrence gives' : 'occurrences give'} no run, outside their window`,
+    );
   for (const { name, reason } of leftOut) shell.say(paint('dim', `left out: ${cleanLine(name)} (${reason})`));
 }
 

@@ -6,7 +6,7 @@ import { stopSignal } from '../../shell/stop-signal.js';
 import type { DefinitionRecord } from '../../store/reads.js';
 import type { Tock } from '../../tock.js';
 import { count, examples, queues, withJson } from '../flags.js';
-import { scheduleOfRecord, scheduleWords } from '../schedule-words.js';
+import { definitionWords } from '../schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Cell, drawTable } from '../table.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
@@ -81,8 +81,10 @@ function noJobs(module: string): string {
   return `no jobs are defined in ${cleanLine(module)}. Add one: make a file with defineJob({ name, schedule, run }) in jobs/, put it into the array in jobs/index.ts, build, and start again.`;
 }
 
-function isScheduled({ nextAt, vanishedAt, pausedAt, brokenReason }: DefinitionRecord): boolean {
-  return nextAt !== null && vanishedAt === null && pausedAt === null && brokenReason === null;
+function isScheduled({ nextAt, after, vanishedAt, pausedAt, brokenReason }: DefinitionRecord): boolean {
+  return (
+    (nextAt !== null || after !== null) && vanishedAt === null && pausedAt === null && brokenReason === null
+  );
 }
 
 async function saySchedule(
@@ -106,7 +108,7 @@ async function saySchedule(
     .slice(0, MOST_ROWS)
     .map((record): Cell[] => [
       record.name,
-      scheduleWords(scheduleOfRecord(record)),
+      definitionWords(record),
       record.nextAt ? localTime(record.nextAt) : '',
       record.nextAt ? relative(record.nextAt, now) : '',
       record.lastRun

@@ -8,7 +8,7 @@ import { RUN_STATUSES } from '../../model/states.js';
 import type { Tock } from '../../tock.js';
 import { examples, withJson } from '../flags.js';
 import { didYouMean } from '../nearest.js';
-import { scheduleOfRecord, scheduleWords } from '../schedule-words.js';
+import { definitionWords } from '../schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
 
@@ -47,9 +47,7 @@ async function why(
     const answer = await tock.why(name, time.join(' '));
     shell.document(answer);
     if (shell.json) return 0;
-    shell.say(
-      `${paint('bold', cleanLine(name))}: ${cleanLine(scheduleWords(scheduleOfRecord(record)) || 'no schedule')}`,
-    );
+    shell.say(`${paint('bold', cleanLine(name))}: ${cleanLine(definitionWords(record) || 'no schedule')}`);
     sayAnswer(shell, answer);
     return 0;
   });
@@ -83,6 +81,7 @@ const WORDS: Partial<Record<WhyVerdict, string>> = {
   'used-up': 'used up',
   due: 'due, not yet materialized',
   upcoming: 'still to come',
+  waiting: 'waits for what it runs after',
 };
 
 function colourOf(verdict: WhyVerdict): Colour | null {

@@ -1,0 +1,142 @@
+// `tock retry` and `tock cancel` by filter: how many, the question, the batches.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness } from './cli-harness.js';
+
+const LATER = ['--at', '2040-01-01T00:00:00Z'];
+const SILENT = { TOCK_LOG_LEVEL: 'silent' };
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness({ fixture: 'test/cli/fixture-limits.ts' });
+});
+afterAll(async () => await harness.close());
+const enqueue = async (...args: string[]) => (await harness.json<{ id: string }>(['run', ...args])).id;
+const count = async (...args: string[]) =>
+  (await harness.json<{ runs: unknown[] }>(['runs', '--limit', '1000', ...args])).runs.length;
+
+beforeEach(async () => {
+  await harness.tock(['cancel', '--status', 'queued,failed', '--yes']);
+});
+
+describe('tock cancel by filter', () => {
+  it('cancels all that match and no others, and keeps the reason', async () => {
+    const others = await enqueue('flaky', ...LATER);
+    const mine = [
+      await enqueue('idle', ...LATER),
+      await enqueue('idle', ...LATER),
+      await enqueue('idle', ...LATER),
+    ];
+    const { code, stdout, stderr } = await harness.tock([
+      'cancel',
+      '--status',
+      'queued',
+      '--job',
+      'idle',
+      '--yes',
+      '--reason',
+      'wrong month',
+    ]);
+    expect(stdout).toBe('3 cancelled\n');
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    expect(await harness.json(['show', others])).toMatchObject({ run: { status: 'queued' } });
+    expect(await harness.json(['show', mine[0] ?? ''])).toMatchObject({
+      run: { status: 'cancelled', skipReason: 'wrong month' },
+    });
+  });
+
+  it('needs --yes where there is no terminal, and says how many it would be', async () => {
+    await enqueue('idle', ...LATER);
+    for (const more of [[], ['--json']]) {
+      const { code, stdout, stderr } = await harness.tock(['cancel', '--job', 'idle', ...more]);
+      expect(stderr).toContain('this would cancel 1 queued or failed run of job');
+      expect(stderr).toContain('repeat it with --yes');
+      expect(stdout).toBe('');
+      expect(code).toBe(2);
+    }
+    expect(await count('--status', 'queued', '--job', 'idle')).toBe(1);
+  });
+
+  it('asks in a terminal, and heeds the answer', async () => {
+    await enqueue('idle', ...LATER);
+    const no = await harness.beginInTerminal(['cancel', '--job', 'idle'], { input: 'n\n' }).ended;
+    expect(no.stdout).toContain('cancel 1 queued or failed run of job "idle"? [y/N] ');
+    expect(no.stdout).toContain('tock cancel: nothing was done');
+    expect(no.code).toBe(1);
+    expect(await count('--status', 'queued', '--job', 'idle')).toBe(1);
+    const yes = await harness.beginInTerminal(['cancel', '--job', 'idle'], { input: 'y\n' }).ended;
+    expect(yes.stdout).toContain('1 cancelled');
+    expect(yes.code).toBe(0);
+    expect(await count('--status', 'queued', '--job', 'idle')).toBe(0);
+  });
+
+  it('says so where nothing matches, and asks nothing', async () => {
+    const { code, stdout } = await harness.tock(['cancel', '--job', 'nobody']);
+    expect(stdout).toBe('no queued or failed runs of job "nobody"\n');
+    expect(code).toBe(0);
+  });
+
+  it('goes on in batches with progress, the oldest first as far as the limit', async () => {
+    const ids: string[] = [];
+    for (let number = 0; number < 4; number++) ids.push(await enqueue('idle', ...LATER));
+    const limited = await harness.json(['cancel', '--job', 'idle', '--limit', '2', '--yes']);
+    expect(limited).toEqual({ matched: 2, done: { cancelled: 2 }, passed: 0, failed: [] });
+    const { runs } = await harness.json<{ runs: { id: string }[] }>([
+      'runs',
+      '--status',
+      'queued',
+      '--job',
+      'idle',
+    ]);
+    expect(runs.map(run => run.id).toReversed()).toEqual(ids.slice(2));
+    for (let number = 0; number < 40; number++) await enqueue('idle', ...LATER);
+    const { stdout, stderr } = await harness.tock(['cancel', '--job', 'idle', '--yes']);
+    expect(stdout).toBe('42 cancelled\n');
+    expect(stderr).toMatch(/^\[#+-+\] \d+% \d+ of 42\n/);
+  }, 60_000);
+});
+
+describe('tock retry by filter', () => {
+  it('puts dead runs back into the queue', async () => {
+    await enqueue('doomed');
+    await enqueue('doomed');
+    await harness.tock(['tick'], { env: SILENT });
+    expect(await count('--status', 'dead', '--job', 'doomed')).toBe(2);
+    const one = await harness.tock(['retry', '--status', 'dead', '--job', 'doomed', '--limit', '1', '--yes']);
+    expect(one.stdout).toBe('1 queued again\n');
+    expect(one.code).toBe(0);
+    const asked = await harness.beginInTerminal(['retry', '--job', 'doomed', '--attempts', '1'], {
+      input: 'yes\n',
+    }).ended;
+    expect(asked.stdout).toContain('retry 1 dead run of job "doomed"? [y/N] ');
+    expect(asked.stdout).toContain('1 queued again');
+    const { runs } = await harness.json<{ runs: { maxAttempts: number }[] }>([
+      'runs',
+      '--status',
+      'queued',
+      '--job',
+      'doomed',
+    ]);
+    expect(runs.map(run => run.maxAttempts).sort((a, b) => a - b)).toEqual([2, 11]);
+    expect(await harness.json(['retry', '--status', 'dead', '--yes'])).toMatchObject({ matched: 0 });
+  });
+
+  it('by definition, and tells what could not be done', async () => {
+    // Its key is in use by another run, so that it cannot be live again.
+    const dead = await enqueue('doomed', '--key', 'shop:1', '--unique', 'live');
+    await harness.tock(['tick'], { env: SILENT });
+    await enqueue('doomed', '--key', 'shop:1', '--unique', 'live', ...LATER);
+    const { code, stdout, stderr } = await harness.tock([
+      'retry',
+      '--status',
+      'dead',
+      '--job',
+      'doomed',
+      '--yes',
+    ]);
+    expect(stdout).toContain('1 could not be retried');
+    expect(stderr).toContain(`run ${dead} cannot be retried now: another run with its key "shop:1" is live`);
+    expect(code).toBe(1);
+    expect(await harness.json(['retry', '--definition', 'nobody', '--yes'])).toMatchObject({ matched: 0 });
+  });
+});
