@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chart } from './lib/chart.mjs';
-import { connect, withServer } from './lib/database.mjs';
+import { withServer } from './lib/database.mjs';
 import { host } from './lib/host.mjs';
 import { useNode } from './lib/node.mjs';
 import { PROFILED, profile } from './lib/profile.mjs';
@@ -57,12 +57,13 @@ async function main() {
       const options = { ...measure.defaults, ...given };
       const began = performance.now();
       const result = await measure.run({ ...options, url, say, ...(prof ? { nodeFlags: prof.nodeFlags } : {}) });
-      const { name, title, unit, better } = measure;
+      const { name, title, unit, better, digits } = measure;
       const whole = {
         name,
         title,
         unit,
         better,
+        ...(digits === undefined ? {} : { digits }),
         ...result,
         options: { ...options, full: flags.full },
         at: new Date().toISOString(),
@@ -92,8 +93,4 @@ function readCount(name, text) {
   throw new Error(`--${name} ${text} is not a whole number from 1 to 20000000`);
 }
 
-if (!useNode(flags.node)) {
-  const sql = process.env.DATABASE_URL ? await connect(process.env.DATABASE_URL) : null;
-  await sql?.close();
-  await main();
-}
+if (!useNode(flags.node)) await main();

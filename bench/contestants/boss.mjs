@@ -12,9 +12,7 @@ async function open(url, options = {}) {
     migrate: false,
     ...options,
   });
-  boss.on('error', error => {
-    throw error;
-  });
+  boss.on('error', error => console.error(`pg-boss: ${error.message}`));
   await boss.start();
   return boss;
 }
@@ -78,9 +76,8 @@ export const boss = {
         },
       };
     }
-    await each.work(QUEUE, { pollingIntervalSeconds: notify ? 2 : 0.5 }, async jobs => {
-      for (const job of jobs) await handler(job.data);
-    });
+    const options = { batchSize: 24, burstWhenBatchFull: true, pollingIntervalSeconds: notify ? 2 : 0.5 };
+    await each.work(QUEUE, options, async jobs => void (await Promise.all(jobs.map(job => handler(job.data)))));
     return { stop: async () => await close(each) };
   },
   counts: `select count(*) filter (where state = 'completed')::int as finished,

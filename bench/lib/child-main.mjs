@@ -6,6 +6,9 @@ import { monotonicMs } from './clock.mjs';
 
 const ROLES = { drain, serve, produce };
 
+// Without its driver it has nothing to do here.
+process.on('disconnect', () => process.exit());
+
 process.once('message', async ({ role, who, ...options }) => {
   try {
     const result = await ROLES[role](await contestant(who), options);

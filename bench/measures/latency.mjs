@@ -9,7 +9,7 @@ import { figure, inTurn, withRatios } from '../lib/measure.mjs';
 import { median } from '../figures.mjs';
 
 const PACE_MS = 10;
-const WARM = 50;
+const WARM = 20;
 
 export const latency = {
   name: 'latency',
@@ -27,7 +27,7 @@ export const latency = {
       { who: 'graphile', label: 'graphile-worker, as for throughput', config: batched },
       { who: 'boss', label: 'pg-boss, NOTIFY', config: listening },
       // So slow that fewer do.
-      { who: 'boss', label: 'pg-boss, polling', config: polling, share: 0.02 },
+      { who: 'boss', label: 'pg-boss, polling', config: polling, share: 0.05 },
     ].filter(({ who }) => only === undefined || only.includes(who));
     const measure = async ({ who, config, share = 1 }) =>
       await withDatabase(server, async ({ url, sql }) => {
@@ -39,13 +39,11 @@ export const latency = {
         const producing = await producer(url);
         const count = Math.max(10, Math.round(runs * share));
         const add = async () => await producing.add({ at: monotonicMs() });
-        for (let warm = 0; warm < WARM; warm++) await add();
-        await until(() => child.latest.done >= WARM);
-        for (let each = 0; each < count; each++) {
+        for (let each = 1; each <= WARM + count; each++) {
           // At no fixed distance, so that nobody's timer falls into step.
           await sleep(PACE_MS + Math.random() * PACE_MS);
           await add();
-          if (share < 1) await until(() => child.latest.done >= WARM + each + 1);
+          if (share < 1) await until(() => child.latest.done >= each);
         }
         await until(() => child.latest.done >= WARM + count);
         child.tell('stop');

@@ -7,7 +7,8 @@ import { startChild } from '../lib/child.mjs';
 import { settle, withDatabase } from '../lib/database.mjs';
 import { figure, inTurn, withRatios } from '../lib/measure.mjs';
 
-const SETTLING_MS = 5000;
+/** For the start to be over, and told: a server's process tells what it did after ten seconds at most. */
+const SETTLING_MS = 12_000;
 
 export const quiet = {
   name: 'quiet',
@@ -25,6 +26,7 @@ export const quiet = {
       await withDatabase(server, async ({ url, name, sql, admin }) => {
         await (await contestant(who)).install(url);
         await settle(sql);
+        await sql.rows('select pg_stat_force_next_flush()');
         const child = startChild({ role: 'serve', who, settings: config, url });
         await child.next('started');
         await sleep(SETTLING_MS);
