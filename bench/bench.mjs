@@ -42,7 +42,9 @@ async function main() {
     ...(flags.rounds ? { rounds: readCount('rounds', flags.rounds) } : {}),
     ...(flags.runs ? { runs: readCount('runs', flags.runs) } : {}),
     ...(flags.seconds ? { seconds: readCount('seconds', flags.seconds) } : {}),
-    ...(flags.concurrency ? { concurrency: flags.concurrency.map(each => readCount('concurrency', each)) } : {}),
+    ...(flags.concurrency
+      ? { concurrency: flags.concurrency.map(each => readCount('concurrency', each)) }
+      : {}),
   };
   const report = [];
   const settings = flags.profile ? PROFILED : {};
@@ -56,7 +58,12 @@ async function main() {
       say.title(measure.title);
       const options = { ...measure.defaults, ...given };
       const began = performance.now();
-      const result = await measure.run({ ...options, url, say, ...(prof ? { nodeFlags: prof.nodeFlags } : {}) });
+      const result = await measure.run({
+        ...options,
+        url,
+        say,
+        ...(prof ? { nodeFlags: prof.nodeFlags } : {}),
+      });
       const { name, title, unit, better, digits } = measure;
       const whole = {
         name,

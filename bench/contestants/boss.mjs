@@ -77,7 +77,11 @@ export const boss = {
       };
     }
     const options = { batchSize: 24, burstWhenBatchFull: true, pollingIntervalSeconds: notify ? 2 : 0.5 };
-    await each.work(QUEUE, options, async jobs => void (await Promise.all(jobs.map(job => handler(job.data)))));
+    await each.work(
+      QUEUE,
+      options,
+      async jobs => void (await Promise.all(jobs.map(job => handler(job.data)))),
+    );
     return { stop: async () => await close(each) };
   },
   counts: `select count(*) filter (where state = 'completed')::int as finished,

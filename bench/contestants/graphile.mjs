@@ -52,7 +52,8 @@ export const graphile = {
     return { stop: async () => await runner.stop() };
   },
   /** A job that has succeeded is deleted: what has finished is counted by its handlers. */
-  counts: 'select null::int as finished, (select count(*) from graphile_worker._private_jobs)::int as waiting',
+  counts:
+    'select null::int as finished, (select count(*) from graphile_worker._private_jobs)::int as waiting',
   keepsHistory: false,
   canKey: true,
 };

@@ -2,12 +2,10 @@
 // In: a database's URL. Out: what every contestant gives (see contestants/index.mjs).
 import { createTock, defineJob } from '../../dist/index.js';
 
-const noop = { name: 'noop' };
-
 function open(url, run = () => null, connections = 10) {
   return createTock({
     connectionString: url,
-    jobs: [defineJob({ ...noop, run: async (_, payload) => await run(payload) })],
+    jobs: [defineJob({ name: 'noop', run: (_, payload) => run(payload) })],
     connections,
     logger: false,
   });

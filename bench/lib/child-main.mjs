@@ -9,14 +9,16 @@ const ROLES = { drain, serve, produce };
 // Without its driver it has nothing to do here.
 process.on('disconnect', () => process.exit());
 
-process.once('message', async ({ role, who, ...options }) => {
+process.once('message', message => void begin(message));
+
+async function begin({ role, who, ...options }) {
   try {
     const result = await ROLES[role](await contestant(who), options);
     process.send({ result }, () => process.disconnect());
   } catch (error) {
     process.send({ error: error.stack ?? String(error) }, () => process.exit(1));
   }
-});
+}
 
 function told(word) {
   return new Promise(resolve => {
@@ -39,7 +41,10 @@ async function drain({ worker }, { url, settings, count, handlerMs = 0, sampleMs
     if (done % step === 0) marks.push([done, performance.now() - began]);
     if (done === count) finish();
   };
-  const handler = handlerMs > 0 ? async () => void (await sleep(handlerMs), note()) : async () => note();
+  const handler = async () => {
+    if (handlerMs > 0) await sleep(handlerMs);
+    note();
+  };
   const sampler = sampleMs > 0 ? setInterval(sample, sampleMs) : undefined;
   function sample() {
     memory.push([done, process.memoryUsage.rss() / 2 ** 20]);
@@ -51,11 +56,20 @@ async function drain({ worker }, { url, settings, count, handlerMs = 0, sampleMs
   if (sampler) sample();
   clearInterval(sampler);
   await running.stop();
-  return { handled: done, seconds: (performance.now() - began) / 1000, handledSeconds: handledMs / 1000, marks, memory };
+  return {
+    handled: done,
+    seconds: (performance.now() - began) / 1000,
+    handledSeconds: handledMs / 1000,
+    marks,
+    memory,
+  };
 }
 
-/** A worker for as long as it is wanted. Tells how many it has executed, and how long each took to start. */
-async function serve({ worker }, { url, settings }) {
+/**
+ * A worker for as long as it is wanted; with `waits`, from when it is told to go. Tells how many it executed, and
+ * how long each took to start.
+ */
+async function serve({ worker }, { url, settings, waits = false }) {
   const latencies = [];
   let done = 0;
   const handler = async payload => {
@@ -64,9 +78,12 @@ async function serve({ worker }, { url, settings }) {
   };
   const stopped = told('stop');
   process.on('message', message => {
-    if (message === 'usage') process.send({ usage: { ...process.cpuUsage(), rss: process.memoryUsage.rss() } });
+    if (message === 'usage')
+      process.send({ usage: { ...process.cpuUsage(), rss: process.memoryUsage.rss() } });
   });
-  const began = performance.now();
+  const go = waits ? told('go') : undefined;
+  process.send({ ready: true });
+  await go;
   const running = await worker(url, { ...settings, handler });
   process.send({ started: true });
   let last = -1;
@@ -77,7 +94,7 @@ async function serve({ worker }, { url, settings }) {
   await stopped;
   clearInterval(teller);
   await running.stop();
-  return { handled: done, latencies, seconds: (performance.now() - began) / 1000 };
+  return { handled: done, latencies };
 }
 
 /** Adds rows in batches, one after the other over one connection. */
@@ -87,7 +104,9 @@ async function produce({ producer }, { url, count, batch, keys }) {
   await producing.addMany([{ n: -1 }], { keys });
   const began = performance.now();
   for (let from = 0; from < count; from += batch) {
-    const payloads = Array.from({ length: Math.min(batch, count - from) }, (_, index) => ({ n: from + index }));
+    const payloads = Array.from({ length: Math.min(batch, count - from) }, (_, index) => ({
+      n: from + index,
+    }));
     await producing.addMany(payloads, { keys });
   }
   const seconds = (performance.now() - began) / 1000;

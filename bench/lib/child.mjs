@@ -14,11 +14,13 @@ export function startChild({ nodeFlags = [], ...options }) {
     child.on('message', message => {
       Object.assign(latest, message);
       if ('result' in message) outcome = message.result;
-      if ('error' in message) reject(new Error(`${options.who} ${options.role}: ${message.error}`));
+      if ('error' in message) reject(new Error(`${options.who} ${options.role}: ${String(message.error)}`));
     });
     child.on('error', reject);
     child.on('exit', (code, signal) =>
-      outcome === undefined ? reject(new Error(`${options.who} ${options.role}: ended with ${code ?? signal}`)) : resolve(outcome),
+      outcome === undefined
+        ? reject(new Error(`${options.who} ${options.role}: ended with ${code ?? signal}`))
+        : resolve(outcome),
     );
   });
   // Whoever waits for `next` learns of it by `result`.

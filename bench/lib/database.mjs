@@ -21,8 +21,11 @@ export async function withServer({ settings = {} }, work) {
     await chmod(home, 0o711);
     await writeFile(path.join(home, 'package.json'), '{}');
     const running = await startEmbeddedServer({ folder: path.join(home, '.tock'), settings });
+    const interrupted = new Promise((_, reject) => {
+      for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => reject(new Error(signal)));
+    });
     try {
-      return await work(running.connectionString);
+      return await Promise.race([work(running.connectionString), interrupted]);
     } finally {
       await running.stop();
     }
@@ -59,7 +62,11 @@ export async function connect(url) {
   client.on('error', () => undefined);
   await client.connect();
   const rows = async (text, values) => (await client.query(text, values)).rows;
-  return { rows, one: async (text, values) => (await rows(text, values))[0], close: async () => await client.end() };
+  return {
+    rows,
+    one: async (text, values) => (await rows(text, values))[0],
+    close: async () => await client.end(),
+  };
 }
 
 let made = 0;

@@ -28,7 +28,10 @@ export async function host(url) {
     versions: {
       'pg-tock': versionOf('../../package.json'),
       ...Object.fromEntries(
-        ['graphile-worker', 'pg-boss', 'pg'].map(name => [name, versionOf(`../node_modules/${name}/package.json`)]),
+        ['graphile-worker', 'pg-boss', 'pg'].map(name => [
+          name,
+          versionOf(`../node_modules/${name}/package.json`),
+        ]),
       ),
     },
   };

@@ -57,7 +57,9 @@ export async function inTurn({ variants, rounds, measure, say, unit, digits = 0 
       say.progress(++done, total, `${variant.label}: ${figure(each.value, digits)} ${unit}`);
     }
   }
-  return variants.map(({ label, who, own = who === 'tock', config }) => rowOf({ label, own, config }, found.get(label)));
+  return variants.map(({ label, who, own = who === 'tock', config }) =>
+    rowOf({ label, own, config }, found.get(label)),
+  );
 }
 
 export function rowOf(row, rounds) {
@@ -74,7 +76,8 @@ export function withRatios(rows, better = 'higher') {
   return rows.map(row => ({ ...row, ratio: row.median / best }));
 }
 
-const isBetter = (value, than, better) => than === null || (better === 'higher' ? value > than : value < than);
+const isBetter = (value, than, better) =>
+  than === null || (better === 'higher' ? value > than : value < than);
 
 export function figure(value, digits = 0) {
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });

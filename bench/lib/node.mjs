@@ -16,10 +16,15 @@ export function useNode(wanted) {
     console.error(`no Node 24 for ${process.platform} ${process.arch} here; this one is ${process.version}`);
     return false;
   }
-  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, TOCK_BENCH_NODE: node } });
+  const child = spawn(node, process.argv.slice(1), {
+    stdio: 'inherit',
+    env: { ...process.env, TOCK_BENCH_NODE: node },
+  });
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? (signal ? 1 : 0);
   });
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
+  // Ctrl-C reaches the child by itself.
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
   return true;
 }

@@ -41,7 +41,15 @@ export async function profile(url, say) {
       say.line(
         table(
           ['statement', 'calls', 'ms', 'ms each', 'planning each', 'rows', 'WAL KiB'],
-          statements.map(each => [each.query, each.calls, each.ms, each.mean, each.plan, each.rows, each.wal]),
+          statements.map(each => [
+            each.query,
+            each.calls,
+            each.ms,
+            each.mean,
+            each.plan,
+            each.rows,
+            each.wal,
+          ]),
         ),
       );
       const wal = await sql.one(
@@ -70,6 +78,8 @@ function selfTimes({ nodes, samples, timeDeltas }) {
   });
   const sorted = [...times].sort((a, b) => b[1] - a[1]);
   const idle = sorted.find(([name]) => name.startsWith('(idle)'))?.[1] ?? 0;
-  const top = sorted.slice(0, MOST).map(([name, us]) => [name, (us / 1000).toFixed(0), ((us / total) * 100).toFixed(1)]);
+  const top = sorted
+    .slice(0, MOST)
+    .map(([name, us]) => [name, (us / 1000).toFixed(0), ((us / total) * 100).toFixed(1)]);
   return { total, idle, top };
 }

@@ -12,7 +12,9 @@ export function createVoice(isJson) {
     progress(done, total, text) {
       const width = 24;
       const filled = Math.round((done / total) * width);
-      line(`  ${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${String(done).padStart(3)}/${total}  ${text}`);
+      line(
+        `  ${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${String(done).padStart(3)}/${total}  ${text}`,
+      );
     },
   };
 }

@@ -31,7 +31,15 @@ export const enqueue = {
         const { install, counts } = await contestant(who);
         await install(url);
         await settle(sql);
-        const { seconds } = await runChild({ role: 'produce', who, url, count: runs, batch, keys, nodeFlags });
+        const { seconds } = await runChild({
+          role: 'produce',
+          who,
+          url,
+          count: runs,
+          batch,
+          keys,
+          nodeFlags,
+        });
         const { waiting } = await sql.one(counts);
         // And the one that opened the connection.
         if (waiting !== runs + 1) throw new Error(`${who}: ${waiting} rows in place of ${runs + 1}`);
@@ -44,7 +52,9 @@ export const enqueue = {
     return {
       rows: rated,
       ratioTitle: 'beside ours',
-      notes: ['a key is an idempotency key with us, a job key with graphile-worker; pg-boss has none without a queue policy'],
+      notes: [
+        'a key is an idempotency key with us, a job key with graphile-worker; pg-boss has none without a queue policy',
+      ],
     };
   },
 };

@@ -2,11 +2,11 @@
 // In: a server. Out: milliseconds, p50 and p99.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contestant } from '../contestants/index.mjs';
+import { median } from '../figures.mjs';
 import { startChild } from '../lib/child.mjs';
 import { monotonicMs } from '../lib/clock.mjs';
 import { settle, withDatabase } from '../lib/database.mjs';
 import { figure, inTurn, withRatios } from '../lib/measure.mjs';
-import { median } from '../figures.mjs';
 
 const PACE_MS = 10;
 const WARM = 20;

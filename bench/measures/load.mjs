@@ -60,13 +60,25 @@ export const load = {
         const { url, sql } = databases[place];
         const { finished: before, waiting } = await sql.one((await contestant('tock')).counts);
         await fill('tock', url, runs);
-        const report = await drain({ who: 'tock', settings, url, sql, count: runs, before, waiting, nodeFlags });
+        const report = await drain({
+          who: 'tock',
+          settings,
+          url,
+          sql,
+          count: runs,
+          before,
+          waiting,
+          nodeFlags,
+        });
         return { value: runs / report.seconds, seconds: report.seconds };
       };
       const placed = variants.map((each, place) => ({ ...each, place, who: 'tock', config: settings }));
       const rows = await inTurn({ variants: placed, rounds, measure, say, unit: 'runs/s' });
       const [empty] = rows;
-      return { rows: rows.map(row => ({ ...row, ratio: row.median / empty.median })), ratioTitle: 'beside empty' };
+      return {
+        rows: rows.map(row => ({ ...row, ratio: row.median / empty.median })),
+        ratioTitle: 'beside empty',
+      };
     } finally {
       for (const each of databases) await each.drop();
     }

@@ -20,17 +20,24 @@ export const processes = {
       if (only !== undefined && !only.includes(who)) continue;
       const { name, settings } = await contestant(who);
       for (const processes of [1, MANY])
-        variants.push({ who, processes, label: `${name}, ${processes === 1 ? 'one' : processes}`, config: settings });
+        variants.push({
+          who,
+          processes,
+          label: `${name}, ${processes === 1 ? 'one' : processes}`,
+          config: settings,
+        });
     }
     const measure = async ({ who, processes, config }) =>
       await withDatabase(server, async ({ url, sql }) => {
         await (await contestant(who)).install(url);
         await fill(who, url, runs);
         await settle(sql);
-        const began = performance.now();
         const children = Array.from({ length: processes }, () =>
-          startChild({ role: 'serve', who, settings: config, url, nodeFlags }),
+          startChild({ role: 'serve', who, settings: config, url, nodeFlags, waits: true }),
         );
+        await Promise.all(children.map(({ next }) => next('ready')));
+        const began = performance.now();
+        for (const child of children) child.tell('go');
         const done = () => children.reduce((sum, { latest }) => sum + (latest.done ?? 0), 0);
         const results = Promise.all(children.map(({ result }) => result));
         while (done() < runs) await Promise.race([sleep(5), results]);
@@ -38,7 +45,10 @@ export const processes = {
         const found = await results;
         const seconds = (performance.now() - began) / 1000;
         const shares = found.map(({ handled }) => handled);
-        await demandFinished(who, sql, { handled: shares.reduce((sum, each) => sum + each, 0), expected: runs });
+        await demandFinished(who, sql, {
+          handled: shares.reduce((sum, each) => sum + each, 0),
+          expected: runs,
+        });
         return { value: runs / seconds, seconds, shares };
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'runs/s' });
@@ -47,7 +57,7 @@ export const processes = {
         variants[index].processes === 1 ? row : { ...row, ratio: row.median / rows[index - 1].median },
       ),
       ratioTitle: 'beside one',
-      notes: ['from the start of the processes to the end of the last: loading the modules counts'],
+      notes: ['from when they are told to go, with their modules loaded, until the last has stopped'],
     };
   },
 };

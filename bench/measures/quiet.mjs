@@ -1,8 +1,8 @@
 // What a worker costs that has nothing to do.
 // In: a server. Out: transactions a minute, CPU seconds a minute, connections.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median } from '../figures.mjs';
 import { contestant } from '../contestants/index.mjs';
+import { median } from '../figures.mjs';
 import { startChild } from '../lib/child.mjs';
 import { settle, withDatabase } from '../lib/database.mjs';
 import { figure, inTurn, withRatios } from '../lib/measure.mjs';

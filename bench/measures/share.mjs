@@ -1,9 +1,9 @@
 // Handlers that take 10 ms, 100 at once: how much of the ideal 10,000 a second is reached.
 // In: a server. Out: percent of the ideal.
 import { contestant } from '../contestants/index.mjs';
-import { withDatabase } from '../lib/database.mjs';
-import { drain, fill, figure, inTurn, withRatios } from '../lib/measure.mjs';
 import { median } from '../figures.mjs';
+import { withDatabase } from '../lib/database.mjs';
+import { drain, figure, fill, inTurn, withRatios } from '../lib/measure.mjs';
 
 const HANDLER_MS = 10;
 const CONCURRENCY = 100;

@@ -32,7 +32,11 @@ export const snapshot = {
           const [, from] = report.marks.findLast(([done]) => done <= runs) ?? [0, 0];
           const [done, to] = report.marks.at(-1);
           const fromDone = report.marks.findLast(([each]) => each <= runs)?.[0] ?? 0;
-          return { value: ((done - fromDone) / (to - from)) * 1000, seconds: report.seconds, marks: report.marks };
+          return {
+            value: ((done - fromDone) / (to - from)) * 1000,
+            seconds: report.seconds,
+            marks: report.marks,
+          };
         } finally {
           await holder?.close();
         }

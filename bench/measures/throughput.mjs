@@ -14,7 +14,11 @@ export const throughput = {
     const { settings: graphile, documented } = await contestant('graphile');
     const { settings: boss } = await contestant('boss');
     const variants = [
-      ...concurrency.map(each => ({ who: 'tock', label: `pg-tock, concurrency ${each}`, config: { concurrency: each } })),
+      ...concurrency.map(each => ({
+        who: 'tock',
+        label: `pg-tock, concurrency ${each}`,
+        config: { concurrency: each },
+      })),
       { who: 'graphile', label: `graphile-worker, local queue ${documented.localQueue}`, config: documented },
       { who: 'graphile', label: `graphile-worker, local queue ${graphile.localQueue}`, config: graphile },
       { who: 'boss', label: `pg-boss, ${boss.loops} loops of ${boss.batch}`, config: boss },
@@ -24,7 +28,11 @@ export const throughput = {
         await (await contestant(who)).install(url);
         await fill(who, url, runs);
         const report = await drain({ who, settings: config, url, sql, count: runs, nodeFlags });
-        return { value: runs / report.seconds, seconds: report.seconds, handledSeconds: report.handledSeconds };
+        return {
+          value: runs / report.seconds,
+          seconds: report.seconds,
+          handledSeconds: report.handledSeconds,
+        };
       });
     return { rows: withRatios(await inTurn({ variants, rounds, measure, say, unit: 'runs/s' })) };
   },

@@ -29,7 +29,12 @@ export const tick = {
           const graphileCli = here('node_modules/graphile-worker/dist/cli.js');
           const variants = [
             { who: 'tock', label: 'pg-tock: tick.js, 20 definitions', args: [here('../dist/tick.js')], env },
-            { who: 'node', label: 'bare Node: pg, select 1', args: [here('fixtures/bare.mjs')], env: { DATABASE_URL: ours.url } },
+            {
+              who: 'node',
+              label: 'bare Node: pg, select 1',
+              args: [here('fixtures/bare.mjs')],
+              env: { DATABASE_URL: ours.url },
+            },
             {
               who: 'graphile',
               label: 'graphile-worker --once',
@@ -61,7 +66,11 @@ export const tick = {
 /** Runs Node with these arguments. Throws unless it ends well. */
 async function time(args, { env, cwd }) {
   const began = performance.now();
-  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...env },
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const output = [];
   child.stdout.on('data', chunk => output.push(chunk));
   child.stderr.on('data', chunk => output.push(chunk));
