@@ -65,7 +65,9 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
 
   /** Writes a batch, and does what follows from it. Returns the ids that moved. */
   const finalizeBatch = async (batch: readonly Finalization[]): Promise<Set<string>> => {
-    const { moved, freed, told } = await finalizeRuns(engine.database, batch, workerId);
+    // In the order of their ids; one with fewer digits is the smaller number.
+    const sorted = batch.toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1));
+    const { moved, freed, told } = await finalizeRuns(engine.database, sorted, workerId);
     const dead = batch.filter(each => each.outcome.transition === 'exhaust' && moved.has(each.id));
     if (freed.length > 0 || told || dead.length > 0)
       await settle(engine, { freed, told, dead: dead.map(each => each.id) });

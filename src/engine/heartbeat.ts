@@ -31,7 +31,14 @@ export function startHeartbeat(
   const beat = async () => {
     await beSeen();
     const sentAt = performance.now();
-    const held = [...active].filter(each => !each.isLost && !each.isTimedOut && !each.isSettled);
+    // What is being finalized will be gone; only if that takes long is its lease still of use.
+    const held = [...active].filter(
+      each =>
+        !each.isLost &&
+        !each.isTimedOut &&
+        !each.isSettled &&
+        !(each.isFinalizing && sentAt - each.renewedAt < leaseMs / 2),
+    );
     if (held.length === 0) return;
     const renewed = new Map(
       (

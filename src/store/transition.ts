@@ -18,11 +18,15 @@ export function statuses(name: TransitionName): string {
   return TRANSITIONS[name].from.map(status => `'${status}'`).join(', ');
 }
 
+/** Whether a row `r` is one of the batch that its holder still holds. */
+export const IS_HELD = (name: TransitionName) =>
+  `r.id = any($1::bigint[]) and (r.id || ':' || r.fence) = any($2::text[]) and r.locked_by = $3
+    and r.status in (${statuses(name)})`;
+
 /** The rows of a batch that its holder still holds, locked in the order of their ids. */
 export const HELD = (name: TransitionName) => `held as materialized (
   select r.id from tock.job_runs_live r
-  where r.id = any($1::bigint[]) and (r.id || ':' || r.fence) = any($2::text[]) and r.locked_by = $3
-    and r.status in (${statuses(name)})
+  where ${IS_HELD(name)}
   order by r.id
   for update
 )`;
