@@ -24,8 +24,11 @@ export async function withServer({ settings = {} }, work) {
     const interrupted = new Promise((_, reject) => {
       for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => reject(new Error(signal)));
     });
+    const working = work(running.connectionString);
+    // Interrupted, it fails for want of a server; who waits for it hears of the interruption.
+    working.catch(() => undefined);
     try {
-      return await Promise.race([work(running.connectionString), interrupted]);
+      return await Promise.race([working, interrupted]);
     } finally {
       await running.stop();
     }
