@@ -51,3 +51,77 @@ create table tock.job_outbox (
 
 comment on table tock.job_outbox is 'Runs that have ended and that others wait for: what follows from them is still to be made.';
 comment on column tock.job_outbox.kind is 'chain: definitions wait for this one''s occurrence; dead: its job has an onDead.';
+
+-- Waking who listens ----------------------------------------------------------------------------------
+
+-- NOTIFY takes a lock at the commit that all who notify share. Where very many transactions enqueue at once, it can be
+-- turned off for a database or a role, and polling finds the runs: alter database app set pg_tock.notify = off.
+create function tock.notify(payload text) returns void
+language plpgsql volatile
+as $$
+begin
+  if current_setting('pg_tock.notify', true) is distinct from 'off' then
+    perform pg_catalog.pg_notify('tock', payload);
+  end if;
+end $$;
+
+comment on function tock.notify(text) is 'Wakes the daemons that listen, unless pg_tock.notify is off.';
+
+-- As before, but for the last step.
+create or replace function tock.enqueue(
+  job             text,
+  payload         jsonb default '{}',
+  idempotency_key text default null,
+  run_at          timestamptz default null,
+  queue           text default null,
+  priority        integer default null,
+  max_attempts    integer default null
+) returns bigint
+language plpgsql set search_path = pg_catalog
+as $$
+declare
+  new_id bigint;
+  kept_id bigint;
+  defaults record;
+begin
+  if enqueue.job is null or enqueue.job !~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' or octet_length(enqueue.job) > 200 then
+    raise exception 'not a job name: %', left(coalesce(enqueue.job, 'null'), 100)
+      using errcode = 'invalid_parameter_value', hint = 'Letters, digits and . _ : @ - are allowed, at most 200 bytes.';
+  end if;
+  if enqueue.payload is not null and octet_length(enqueue.payload::text) > 1048576 then
+    raise exception 'payload of % bytes is over the limit of 1 MiB', octet_length(enqueue.payload::text)
+      using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
+  end if;
+  if enqueue.idempotency_key is not null and octet_length(enqueue.idempotency_key) not between 1 and 512 then
+    raise exception 'idempotency key must have between 1 and 512 bytes'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if not isfinite(enqueue.run_at) then
+    raise exception 'run_at must be finite' using errcode = 'invalid_parameter_value';
+  end if;
+  if enqueue.max_attempts < 1 then
+    raise exception 'max_attempts must be at least 1' using errcode = 'invalid_parameter_value';
+  end if;
+
+  new_id := nextval('tock.job_runs_id_seq');
+  if enqueue.idempotency_key is not null then
+    insert into tock.job_keys (idempotency_key, run_id) values (enqueue.idempotency_key, new_id)
+    on conflict do nothing;
+    if not found then
+      select k.run_id into kept_id from tock.job_keys k where k.idempotency_key = enqueue.idempotency_key;
+      return kept_id;
+    end if;
+  end if;
+
+  select d.queue, d.priority, d.max_attempts into defaults from tock.job_definitions d where d.name = enqueue.job;
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, status)
+  values (
+    new_id, enqueue.job, coalesce(enqueue.payload, '{}'), enqueue.idempotency_key, coalesce(enqueue.run_at, tock.now()),
+    coalesce(enqueue.queue, defaults.queue, 'default'), coalesce(enqueue.priority, defaults.priority, 0),
+    coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', 'queued');
+  if enqueue.run_at is null or enqueue.run_at <= tock.now() then
+    perform tock.notify('queued');
+  end if;
+  return new_id;
+end $$;
+

@@ -8,6 +8,7 @@ import { judgeError } from './shell/exit-codes.js';
 import { openTock } from './shell/open.js';
 import { stopSignal } from './shell/stop-signal.js';
 import { summaryLine } from './shell/summary-line.js';
+import { takeTickPlace } from './shell/tick-places.js';
 
 const HELP = `Usage: node dist/tick.js [options]
 
@@ -25,6 +26,9 @@ Options:
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.`;
 
+/** Ticks that wait for the database at once, unless TOCK_TICKS says otherwise. */
+const MOST_TICKS = 10;
+
 /** Runs the shell and returns its exit code. */
 async function tickMain(argv: readonly string[]): Promise<number> {
   let schema = 'tock';
@@ -37,6 +41,14 @@ async function tickMain(argv: readonly string[]): Promise<number> {
     const config = readConfig(process.env);
     schema = config.schema;
     const stop = stopSignal();
+    const most = config.ticks ?? MOST_TICKS;
+    const place = await takeTickPlace(most, `${config.databaseUrl ?? config.dataFolder} ${config.schema}`);
+    if (place === null) {
+      console.log(
+        `${new Date().toISOString()} tick: ${most} ticks of this host wait for the database already (TOCK_TICKS); this one leaves it to them`,
+      );
+      return 0;
+    }
     const { tock, jobs, close } = await openTock({ config, migrate: options.migrate === true });
     try {
       const concurrency =
@@ -46,10 +58,13 @@ async function tickMain(argv: readonly string[]): Promise<number> {
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(config.queues === undefined ? {} : { queues: config.queues }),
         signal: stop,
+        // From here on it waits for its own runs: others may plan and claim beside it.
+        onPlanned: place.give,
       });
       console.log(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
       return 0;
     } finally {
+      place.give();
       await close();
     }
   } catch (error) {

@@ -207,7 +207,7 @@ with planned as materialized (
   order by p.id
   returning id
 ), told as (
-  select pg_notify('tock', 'queued') from (select from made limit 1) any_of_them
+  select tock.notify('queued') from (select from made limit 1) any_of_them
 )
 select (select count(*) from made)::int as made, (select count(*) from told) as told`;
 

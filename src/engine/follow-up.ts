@@ -44,7 +44,7 @@ async function followBatch(session: Session, engine: Engine): Promise<number> {
     engine,
     rows.filter(row => row.kind === 'chain'),
   );
-  if (redirected + followed > 0) await session.run(`select pg_notify('tock', 'queued')`);
+  if (redirected + followed > 0) await session.run(`select tock.notify('queued')`);
   return rows.length;
 }
 

@@ -17,6 +17,8 @@ export interface TickOptions {
   /** Aborts: stop claiming, drain, release what does not end. */
   readonly signal?: AbortSignal | undefined;
   readonly kind?: 'tick' | 'library';
+  /** Called once what is due is materialized, before anything is claimed. */
+  readonly onPlanned?: (() => void) | undefined;
 }
 
 export interface TickSummary {
@@ -41,6 +43,7 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const registered = await register(engine);
   const reaped = await reap(engine);
   const materialized = await materialize(engine);
+  options.onPlanned?.();
   const { executed, stoppedEarly } = await executeDue(engine, options, startedAt + options.budgetMs);
   return {
     registered,

@@ -6,6 +6,7 @@ import { type IsolatedAttempt, openIsolatedAttempt } from '../engine/isolated-at
 import type { Answer, FromChild, Order, ToChild } from '../engine/isolated-protocol.js';
 import { packError } from '../model/error-data.js';
 import { loadJobs } from '../shell/job-module.js';
+import { endGroup } from './end-group.js';
 
 let attempt: IsolatedAttempt | null = null;
 let mustStop = false;
@@ -55,7 +56,8 @@ for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
 }
 // What a handler left unawaited is part of its attempt.
 process.on('uncaughtException', error => answer({ kind: 'threw', error: packError(error) }));
-process.on('disconnect', () => process.exit(1));
+// The worker is gone. To exit alone, before the watch has seen it too, would leave behind what the handler started.
+process.on('disconnect', endGroup);
 const watching = keepWatch();
 watching.catch((error: unknown) => answer({ kind: 'threw', error: packError(error) }));
 process.on('message', (message: ToChild) => {

@@ -4,18 +4,10 @@
 import { Socket } from 'node:net';
 import { parentPort } from 'node:worker_threads';
 import { LIFELINE_FD } from '../engine/isolated-protocol.js';
+import { endGroup } from './end-group.js';
 
 /** setTimeout counts in 32 bits. */
 const LONGEST_MS = 2 ** 31 - 1;
-
-function end(): void {
-  try {
-    // The child leads its group, in which are the processes that its handler started.
-    process.kill(-process.pid, 'SIGKILL');
-  } catch {
-    process.kill(process.pid, 'SIGKILL');
-  }
-}
 
 let timer: NodeJS.Timeout | undefined;
 let rest = '';
@@ -26,10 +18,10 @@ lifeline.on('data', chunk => {
   const last = lines.at(-1);
   if (last === undefined) return;
   clearTimeout(timer);
-  timer = setTimeout(end, Math.min(Number(last), LONGEST_MS));
+  timer = setTimeout(endGroup, Math.min(Number(last), LONGEST_MS));
 });
-lifeline.on('end', end);
-lifeline.on('error', end);
-lifeline.on('close', end);
+lifeline.on('end', endGroup);
+lifeline.on('error', endGroup);
+lifeline.on('close', endGroup);
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
 parentPort?.postMessage('on guard');

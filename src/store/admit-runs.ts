@@ -96,7 +96,7 @@ with keys as (
 ), let_in as (
   update tock.job_runs_live r set blocked_on = null from next where r.id = next.id returning r.id
 )
-select (select count(*) from let_in)::int as count, (select pg_notify('tock', 'queued') from (select from let_in limit 1) any_of_them)`;
+select (select count(*) from let_in)::int as count, (select tock.notify('queued') from (select from let_in limit 1) any_of_them)`;
 
 /** Lets blocked runs in under keys that may have free places. Returns how many. */
 export async function letBlockedIn(session: Session, keys: readonly string[]): Promise<number> {

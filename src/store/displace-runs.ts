@@ -27,7 +27,7 @@ with target as materialized (
   select id, ${KEPT.replace(/\bfence\b/, `fence + (status = 'running')::integer`)}, '${TRANSITIONS.terminate.to}', tock.now(), errors, '${DISPLACED}' from gone
   returning id
 ), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.terminate.to}'`)}, heard as (
-  select pg_notify('tock', 'cancel:' || id) from (select id from asked union all select id from gone where status = 'running') r
+  select tock.notify('cancel:' || id) from (select id from asked union all select id from gone where status = 'running') r
 )
 select id::text, (select count(*) from heard) as heard from (select id from asked union all select id from ended) r`;
 

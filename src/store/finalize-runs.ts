@@ -12,8 +12,8 @@ import {
   FREED,
   fenced,
   HELD,
-  IS_HELD,
   type Held,
+  IS_HELD,
   json,
   KEPT,
   TOLD,
@@ -176,9 +176,15 @@ async function finish(session: Session, batch: readonly Finalization[], workerId
   );
 }
 
+// An attempt that ended, but not its run, is back among the live ones, under its own fence and without a holder. So is
+// one that was reaped, which says so itself.
 const SETTLED = `
 select id from tock.job_runs_finished
-where id = any($1::bigint[]) and (id || ':' || fence) = any($2::text[]) and locked_by = $3`;
+where id = any($1::bigint[]) and (id || ':' || fence) = any($2::text[]) and locked_by = $3
+union all
+select id from tock.job_runs_live
+where id = any($1::bigint[]) and (id || ':' || fence) = any($2::text[]) and locked_by is null and status <> 'running'
+  and errors -> -1 ->> 'code' is distinct from 'TOCK_LEASE_LOST'`;
 
 /**
  * Which of these runs ended by this very attempt. For the case that a finalize was sent and its reply was lost:

@@ -93,5 +93,5 @@ export async function removeQueue(session: Session, name: string): Promise<boole
 
 /** Wakes the daemons that listen: more may be claimed now. */
 export async function tellQueued(session: Session): Promise<void> {
-  await session.run(`select pg_notify('tock', 'queued')`);
+  await session.run(`select tock.notify('queued')`);
 }

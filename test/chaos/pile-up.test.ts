@@ -31,6 +31,7 @@ describe('14: ticks pile up on a slow database', () => {
           DATABASE_URL: test.url,
           TOCK_JOBS: jobs,
           TOCK_STATEMENT_TIMEOUT: '1500ms',
+          TOCK_TICKS: '30',
         });
         running.push(started);
         return started.ended;
@@ -53,4 +54,27 @@ describe('14: ticks pile up on a slow database', () => {
       expect(row).toEqual({ runs: 1, attempts: 1 });
     },
   );
+
+  it('no more than so many of a host wait at once; the place of one that is killed is free', async () => {
+    const jobs = await writeJobs('export const jobs = [];');
+    const tick = (ticks: string) => {
+      const started = startProcess(TICK, { DATABASE_URL: test.url, TOCK_JOBS: jobs, TOCK_TICKS: ticks });
+      running.push(started);
+      return started;
+    };
+    await holder.query('begin; lock table tock.job_runs_live in access exclusive mode');
+    const waiting = [tick('3'), tick('3'), tick('3')];
+    await until(async () => (await test.sql(WAITING)).length === 3, 'three ticks to wait');
+    const turnedAway = await Promise.all([tick('3').ended, tick('3').ended]);
+    for (const ended of turnedAway) {
+      expect(ended).toMatchObject({ code: 0, stderr: '' });
+      expect(ended.stdout).toMatch(/3 ticks of this host wait for the database already \(TOCK_TICKS\)/);
+    }
+    waiting[0]?.child.kill('SIGKILL');
+    await waiting[0]?.ended;
+    const next = tick('3');
+    await until(async () => (await test.sql(WAITING)).length >= 4, 'the next one to wait in its place');
+    await holder.query('rollback');
+    for (const each of [next, ...waiting.slice(1)]) expect((await each.ended).code).toBe(0);
+  });
 });

@@ -1,4 +1,5 @@
 // The daemon: woken by NOTIFY, by the clock and by polling; drained; and back after the database was away.
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../src/index.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
@@ -44,6 +45,31 @@ const ended = (id: string) =>
   until(async () => (await test.tock.runs.get(id))?.finishedAt, `run ${id} to end`);
 
 describe('tock.start', () => {
+  it('works with NOTIFY turned off for the database: nothing is sent, and polling finds it all', async () => {
+    await test.sql(
+      `do $$ begin execute format('alter database %I set pg_tock.notify = off', current_database()); end $$`,
+    );
+    const listener = new pg.Client({ connectionString: test.url });
+    await listener.connect();
+    const heard: string[] = [];
+    listener.on('notification', notice => heard.push(notice.payload ?? ''));
+    await listener.query('listen tock');
+    const tock = test.another();
+    daemon = await tock.start({ listen: false });
+    const id = await tock.enqueue(quick);
+    const [row] = await listener
+      .query<{ id: string }>(`select tock.enqueue('quick') as id`)
+      .then(({ rows }) => rows);
+    await ended(id);
+    await ended(row?.id ?? '');
+    await listener.query('select 1');
+    expect(heard).toEqual([]);
+    await listener.query(`set pg_tock.notify = on`);
+    await listener.query(`select tock.enqueue('quick')`);
+    await until(async () => heard.length > 0, 'a notification once it is on');
+    await listener.end();
+  });
+
   it.each([true, false])('executes what is enqueued, with LISTEN or without (%s)', async listen => {
     daemon = await test.tock.start({ listen });
     const ids = await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));

@@ -1,7 +1,8 @@
 // Engine: keys that are unique only while their run is live, with replacement and debounce.
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 let test: TestTock;
 const seen: unknown[] = [];
@@ -77,6 +78,45 @@ describe("unique: 'live'", () => {
     );
     expect(new Set(ids).size).toBe(1);
     expect(await test.sql('select from tock.job_runs_live')).toHaveLength(1);
+  });
+
+  it('makes a run where the one that had the key has ended before it could be told', async () => {
+    const first = new pg.Client({ connectionString: test.url });
+    const second = new pg.Client({ connectionString: test.url });
+    await Promise.all([first.connect(), second.connect()]);
+    try {
+      // Not committed yet: the second call waits for it, and it is not in the snapshot of that call.
+      await first.query('begin');
+      const early = await test.tock.enqueue(sync, 1, { ...live, client: first });
+      let looks = 0;
+      const late = test.tock.enqueueAll([{ job: sync, payload: 2, ...live }], {
+        client: {
+          query: async (text, values) => {
+            if (!text.includes('insert into')) {
+              looks++;
+              await test.sql('delete from tock.job_runs_live where id = $1', [early]);
+            }
+            return await second.query(text, values);
+          },
+        },
+      });
+      await until(
+        async () =>
+          (
+            await test.sql(
+              `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%jsonb_to_recordset%'`,
+            )
+          ).length > 0,
+        'the second call to wait',
+      );
+      await first.query('commit');
+      const [made] = await late;
+      expect(looks).toBe(1);
+      expect(made).toMatchObject({ id: expect.stringMatching(/^\d+$/), isNew: true });
+      expect(await test.tock.runs.get(made?.id ?? '')).toMatchObject({ payload: 2, status: 'queued' });
+    } finally {
+      await Promise.all([first.end(), second.end()]);
+    }
   });
 
   it('refuses a retry while another run has the key', async () => {

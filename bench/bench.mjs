@@ -1,0 +1,103 @@
+// Tock beside graphile-worker and pg-boss: throughput, latency, memory and what idling costs. See README.md.
+// In: flags. Out: tables, bench/results/<measure>.json, docs/charts/<measure>.svg.
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { chart } from './lib/chart.mjs';
+import { withServer } from './lib/database.mjs';
+import { host } from './lib/host.mjs';
+import { useNode } from './lib/node.mjs';
+import { PROFILED, profile } from './lib/profile.mjs';
+import { createVoice, resultTable } from './lib/report.mjs';
+import { MEASURES } from './measures/index.mjs';
+
+const folder = path.dirname(fileURLToPath(import.meta.url));
+
+const { values: flags } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    who: { type: 'string', multiple: true },
+    rounds: { type: 'string' },
+    runs: { type: 'string' },
+    concurrency: { type: 'string', multiple: true },
+    seconds: { type: 'string' },
+    full: { type: 'boolean', default: false },
+    node: { type: 'string', default: '24' },
+    profile: { type: 'boolean', default: false },
+    dry: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+});
+
+async function main() {
+  const only = flags.only ?? MEASURES.map(each => each.name);
+  const unknown = only.find(name => !MEASURES.some(each => each.name === name));
+  if (unknown !== undefined)
+    throw new Error(`--only ${unknown} is none of ${MEASURES.map(each => each.name).join(', ')}`);
+  const say = createVoice(flags.json);
+  const given = {
+    full: flags.full,
+    ...(flags.who ? { only: flags.who } : {}),
+    ...(flags.rounds ? { rounds: readCount('rounds', flags.rounds) } : {}),
+    ...(flags.runs ? { runs: readCount('runs', flags.runs) } : {}),
+    ...(flags.seconds ? { seconds: readCount('seconds', flags.seconds) } : {}),
+    ...(flags.concurrency
+      ? { concurrency: flags.concurrency.map(each => readCount('concurrency', each)) }
+      : {}),
+  };
+  const report = [];
+  const settings = flags.profile ? PROFILED : {};
+  await withServer({ settings }, async url => {
+    const where = await host(url);
+    say.line(
+      `node ${where.node}, PostgreSQL ${where.postgres}, ${where.cores} cores (${where.cpu}), ${where.memory}, commit ${where.commit}, load ${where.load}`,
+    );
+    const prof = flags.profile ? await profile(url, say) : null;
+    for (const measure of MEASURES.filter(each => only.includes(each.name))) {
+      say.title(measure.title);
+      const options = { ...measure.defaults, ...given };
+      const began = performance.now();
+      const result = await measure.run({
+        ...options,
+        url,
+        say,
+        ...(prof ? { nodeFlags: prof.nodeFlags } : {}),
+      });
+      const { name, title, unit, better, digits } = measure;
+      const whole = {
+        name,
+        title,
+        unit,
+        better,
+        ...(digits === undefined ? {} : { digits }),
+        ...result,
+        options: { ...options, full: flags.full },
+        at: new Date().toISOString(),
+        tookSeconds: Math.round((performance.now() - began) / 1000),
+        host: where,
+      };
+      say.line(resultTable(whole));
+      report.push(whole);
+      if (!flags.dry) await keep(whole);
+    }
+    await prof?.report();
+  });
+  if (flags.json) console.log(JSON.stringify(report, null, 2));
+}
+
+async function keep(result) {
+  const charts = path.join(folder, '..', 'docs', 'charts');
+  const results = path.join(folder, 'results');
+  await Promise.all([charts, results].map(each => mkdir(each, { recursive: true })));
+  await writeFile(path.join(results, `${result.name}.json`), `${JSON.stringify(result, null, 2)}\n`);
+  await writeFile(path.join(charts, `${result.name}.svg`), chart(result));
+}
+
+function readCount(name, text) {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= 20_000_000) return count;
+  throw new Error(`--${name} ${text} is not a whole number from 1 to 20000000`);
+}
+
+if (!useNode(flags.node)) await main();

@@ -1,0 +1,115 @@
+// The process of a worker or a producer. It shares no event loop with who drives it.
+// In: one message with what to do. Out: messages; a result at the end.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { contestant } from '../contestants/index.mjs';
+import { monotonicMs } from './clock.mjs';
+
+const ROLES = { drain, serve, produce };
+
+// Without its driver it has nothing to do here.
+process.on('disconnect', () => process.exit());
+
+process.once('message', message => void begin(message));
+
+async function begin({ role, who, ...options }) {
+  try {
+    const result = await ROLES[role](await contestant(who), options);
+    process.send({ result }, () => process.disconnect());
+  } catch (error) {
+    process.send({ error: error.stack ?? String(error) }, () => process.exit(1));
+  }
+}
+
+function told(word) {
+  return new Promise(resolve => {
+    process.on('message', message => message === word && resolve());
+  });
+}
+
+/** From the start of a worker until all has been executed and written. With when each twentieth was reached. */
+async function drain({ worker }, { url, settings, count, handlerMs = 0, sampleMs = 0 }) {
+  const step = Math.max(1, Math.floor(count / 20));
+  const marks = [];
+  const memory = [];
+  let done = 0;
+  let finish;
+  const finished = new Promise(resolve => {
+    finish = resolve;
+  });
+  const note = () => {
+    done++;
+    if (done % step === 0) marks.push([done, performance.now() - began]);
+    if (done === count) finish();
+  };
+  const handler = async () => {
+    if (handlerMs > 0) await sleep(handlerMs);
+    note();
+  };
+  const sampler = sampleMs > 0 ? setInterval(sample, sampleMs) : undefined;
+  function sample() {
+    memory.push([done, process.memoryUsage.rss() / 2 ** 20]);
+  }
+  const began = performance.now();
+  const running = await worker(url, { ...settings, handler });
+  await finished;
+  const handledMs = performance.now() - began;
+  if (sampler) sample();
+  clearInterval(sampler);
+  await running.stop();
+  return {
+    handled: done,
+    seconds: (performance.now() - began) / 1000,
+    handledSeconds: handledMs / 1000,
+    marks,
+    memory,
+  };
+}
+
+/**
+ * A worker for as long as it is wanted; with `waits`, from when it is told to go. Tells how many it executed, and
+ * how long each took to start.
+ */
+async function serve({ worker }, { url, settings, waits = false }) {
+  const latencies = [];
+  let done = 0;
+  const handler = async payload => {
+    if (typeof payload?.at === 'number') latencies.push(monotonicMs() - payload.at);
+    done++;
+  };
+  const stopped = told('stop');
+  process.on('message', message => {
+    if (message === 'usage')
+      process.send({ usage: { ...process.cpuUsage(), rss: process.memoryUsage.rss() } });
+  });
+  const go = waits ? told('go') : undefined;
+  process.send({ ready: true });
+  await go;
+  const running = await worker(url, { ...settings, handler });
+  process.send({ started: true });
+  let last = -1;
+  const teller = setInterval(() => {
+    if (done !== last) process.send({ done });
+    last = done;
+  }, 10);
+  await stopped;
+  clearInterval(teller);
+  await running.stop();
+  return { handled: done, latencies };
+}
+
+/** Adds rows in batches, one after the other over one connection. */
+async function produce({ producer }, { url, count, batch, keys }) {
+  const producing = await producer(url);
+  // Connected, and the statement seen once.
+  await producing.addMany([{ n: -1 }], { keys });
+  const began = performance.now();
+  for (let from = 0; from < count; from += batch) {
+    const payloads = Array.from({ length: Math.min(batch, count - from) }, (_, index) => ({
+      n: from + index,
+    }));
+    await producing.addMany(payloads, { keys });
+  }
+  const seconds = (performance.now() - began) / 1000;
+  await producing.close();
+  return { handled: count, seconds };
+}

