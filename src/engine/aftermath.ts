@@ -1,7 +1,8 @@
 // Room: engine. What is left to be done once runs have moved: places are free, others wait for what has ended, a
 // definition fails too often.
 // In: what the moving statement says. Out: blocked runs let in, followers made, definitions paused.
-// Nothing of it is lost if the process dies here: the reaper of the next tick looks too.
+// Should the process die here, the reaper of the next tick lets in and follows up; a definition that fails too often is
+// paused with its next dead run.
 import { letBlockedIn } from '../store/admit-runs.js';
 import type { Session } from '../store/database.js';
 import type { Engine } from './engine.js';

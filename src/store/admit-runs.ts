@@ -91,8 +91,13 @@ with keys as (
   from unnest($1::text[]) as k(key)
 ), next as materialized (
   select n.id from keys k cross join lateral (
-    select r.id from tock.job_runs_live r where r.blocked_on = k.key
+    select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key not like 'definition:%'
     order by r.priority, r.run_at, r.id limit greatest(k.free, 0) for update skip locked) n
+  union all
+  -- Whose turn it is among the runs of a definition is a matter of their occurrences, as it is for admission.
+  select n.id from keys k cross join lateral (
+    select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key like 'definition:%'
+    order by r.scheduled_for, r.id limit greatest(k.free, 0) for update skip locked) n
 ), let_in as (
   update tock.job_runs_live r set blocked_on = null from next where r.id = next.id returning r.id
 )

@@ -133,7 +133,6 @@ function openPool(connectionString: string | undefined, connections: number, dea
 }
 
 /**
-/**
  * Runs statements by name. Through a pooler that gives each transaction another connection, a name may be unknown where
  * it is used, or taken: then nothing was executed, and from there on this process names none.
  */

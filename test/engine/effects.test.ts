@@ -149,6 +149,23 @@ describe('ctx.transaction', () => {
     expect(await mails()).toEqual([]);
   });
 
+  it('fails when the work swallowed an SQL error, since its transaction is void', async () => {
+    await test.sql('alter table public.mails add unique (who)');
+    await test.sql(`insert into public.mails values ('taken')`);
+    const acting = job(ctx =>
+      ctx.transaction(async trx => {
+        await trx
+          .insertInto('mails')
+          .values({ who: 'taken' })
+          .execute()
+          .catch(() => undefined);
+        return 'all is well';
+      }),
+    );
+    expect((await runOf(acting)).run).toMatchObject({ status: 'dead', output: null });
+    expect(await mails()).toEqual(['taken']);
+  });
+
   it('stays succeeded when the handler throws after it', async () => {
     const acting = job(async ctx => {
       await ctx.transaction(trx =>
