@@ -52,6 +52,11 @@ create table tock.job_outbox (
 comment on table tock.job_outbox is 'Runs that have ended and that others wait for: what follows from them is still to be made.';
 comment on column tock.job_outbox.kind is 'chain: definitions wait for this one''s occurrence; dead: its job has an onDead.';
 
+-- Workers ----------------------------------------------------------------------------------------------
+
+alter table tock.workers add column heartbeat_ms integer;
+comment on column tock.workers.heartbeat_ms is 'How often it says that it lives. Silent for two and a half times as long, it is taken for dead before its leases expire.';
+
 -- Waking who listens ----------------------------------------------------------------------------------
 
 -- NOTIFY takes a lock at the commit that all who notify share. Where very many transactions enqueue at once, it can be

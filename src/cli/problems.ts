@@ -6,13 +6,11 @@ import { span } from './time-text.js';
 const LONG_WAIT_MS = 5 * 60_000;
 const OLD_SNAPSHOT_MS = 15 * 60_000;
 const MANY_DEAD_ROWS = 100_000;
-/** A worker beats every 15 s by default. */
-const SILENT_MS = 5 * 60_000;
 
 export function findProblems(status: SchedulerStatus): string[] {
   const { runs, lastDay, definitions, oldestSnapshot, workers, queues, deadRows } = status;
   const paused = queues.filter(each => each.paused && each.waiting > 0);
-  const silent = workers.filter(({ seenAt }) => status.at.getTime() - seenAt.getTime() > SILENT_MS);
+  const silent = workers.filter(each => each.silent);
   return [
     runs.stuck > 0
       ? `${runs.stuck} running ${runs.stuck === 1 ? 'run has' : 'runs have'} outlived the lease: the worker was killed or lost the database. The next tick takes them back: tock tick`
@@ -31,7 +29,7 @@ export function findProblems(status: SchedulerStatus): string[] {
       ? `${definitions.broken} ${definitions.broken === 1 ? 'definition cannot' : 'definitions cannot'} be evaluated: tock jobs says why`
       : null,
     silent.length > 0
-      ? `${silent.map(each => `${each.host} pid ${each.pid}`).join(', ')} has not been heard of for ${span(SILENT_MS)}: see whether the process hangs; the next tick takes back what it held`
+      ? `${silent.map(each => `${each.host} pid ${each.pid}, last seen ${span(status.at.getTime() - each.seenAt.getTime())} ago`).join('; ')}: no heartbeat; see whether the process hangs or the host is gone. What it held is taken back once its leases have expired`
       : null,
     oldestSnapshot && oldestSnapshot.ageMs > OLD_SNAPSHOT_MS
       ? `a session holds a snapshot since ${span(oldestSnapshot.ageMs)}, so that dead rows stay and claims slow down. End it: select pg_terminate_backend(${oldestSnapshot.pid})`

@@ -3,7 +3,8 @@
 import { hostname } from 'node:os';
 import type { Engine } from './engine.js';
 
-const ANNOUNCE = 'insert into tock.workers (id, kind, host, pid, capacity) values ($1, $2, $3, $4, $5)';
+const ANNOUNCE =
+  'insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms) values ($1, $2, $3, $4, $5, $6)';
 const BE_SEEN = 'update tock.workers set seen_at = tock.now() where id = $1 returning id';
 
 export interface WorkerRow {
@@ -18,12 +19,13 @@ export interface WorkerRow {
 }
 
 export function workerRow(
-  { database, logger }: Engine,
+  { database, logger, settings }: Engine,
   id: string,
   kind: string,
   capacity: number,
 ): WorkerRow {
-  const insert = () => database.run(ANNOUNCE, [id, kind, hostname(), process.pid, capacity]);
+  const insert = () =>
+    database.run(ANNOUNCE, [id, kind, hostname(), process.pid, capacity, settings.heartbeatMs]);
   let announced: Promise<unknown> | null = null;
   let isAnnounced = false;
   return {

@@ -35,6 +35,8 @@ export interface SchedulerStatus {
     readonly host: string;
     readonly pid: number;
     readonly seenAt: Date;
+    /** It has missed two heartbeats and more: it was killed, cut off, or is too busy. Its leases have not expired yet. */
+    readonly silent: boolean;
     readonly running: number;
   }[];
   readonly queues: readonly {

@@ -22,6 +22,7 @@ with live as (
   from live l full join tock.job_queues q on q.name = l.queue
 ), holders as (
   select w.id, w.kind, w.host, w.pid, w.seen_at,
+    w.seen_at < tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
     (select count(*) from tock.job_runs_live r where r.status = 'running' and r.locked_by = w.id) as running
   from tock.workers w
 ), snapshot as (
@@ -45,7 +46,7 @@ select jsonb_build_object(
   'oldestWaitMs', coalesce((select extract(epoch from tock.now() - min(oldest)) * 1000 from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}'),
-  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', seen_at,
+  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', seen_at, 'silent', is_silent,
     'running', running) order by host, pid) from holders), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused) order by queue) from queues), '[]'),
