@@ -182,8 +182,17 @@ describe('a worker that is killed', () => {
     await gone(child);
     worker.child.kill('SIGCONT');
     await worker.ended;
-    expect((await test.tock.runs.get(id))?.errors).toMatchObject([
-      { code: 'TOCK_CHILD_EXITED', message: expect.stringMatching(/when its lease was over.*frozen/) },
-    ]);
+    // Where a heartbeat was under way when it froze, it wakes to a lost lease and writes nothing; the reaper tells it.
+    const [error, ...others] = await until(async () => {
+      await test.another({ jobs: [] }).tick({ budget: '0s' });
+      const found = (await test.tock.runs.get(id))?.errors ?? [];
+      return found.length > 0 && found;
+    }, 'the end of the attempt');
+    expect(others).toEqual([]);
+    if (error?.code !== 'TOCK_LEASE_LOST')
+      expect(error).toMatchObject({
+        code: 'TOCK_CHILD_EXITED',
+        message: expect.stringMatching(/when its lease was over.*frozen/),
+      });
   });
 });
