@@ -6,6 +6,7 @@ import type { ActiveRun } from './active-run.js';
 import { createEffects, type Effects } from './effects.js';
 import type { Engine } from './engine.js';
 import { enqueue } from './enqueue.js';
+import { signalOf } from './interrupt.js';
 import { createSchedulerView } from './scheduler-view.js';
 
 /** Builds the context of one attempt. */
@@ -32,7 +33,7 @@ export function createContext(engine: Engine, active: ActiveRun, workerId: strin
     idempotencyKey: run.idempotency_key,
     trigger: run.trigger as Trigger,
     get signal() {
-      return active.interrupt.signal;
+      return signalOf(active.interrupt);
     },
     get log() {
       log ??= engine.logger.child({ run_id: run.id, job: run.job, attempt: run.attempts });

@@ -6,13 +6,13 @@ import { type Finalization, finalizeRuns, readSettled } from '../store/finalize-
 import { settle } from './aftermath.js';
 import type { Engine } from './engine.js';
 
-const MOST_IN_A_BATCH = 500;
+const MOST_IN_A_BATCH = 1000;
 const FLUSH_AFTER_MS = 3;
 const LONGEST_PAUSE_MS = 5000;
 
 export interface Finalizer {
-  /** Takes an outcome; resolves when it is written: true, or false where the lease was lost. */
-  add(finalization: Finalization): Promise<boolean>;
+  /** Takes an outcome; calls back when it is written: with true, or with false where the lease was lost. */
+  add(finalization: Finalization, done: (isWritten: boolean) => void): void;
   /** Writes what has gathered, now. */
   flush(): void;
 }
@@ -23,7 +23,7 @@ interface Waiting {
 }
 
 /**
- * Gathers outcomes and writes them in batches: at 500, or when the batch before is written, or 3 ms after the first, or
+ * Gathers outcomes and writes them in batches: at 1,000, or when the batch before is written, or 3 ms after the first, or
  * when told that nothing else is coming.
  *
  * A batch that the database does not take because it is away is sent again, with growing pauses, for as long as
@@ -65,9 +65,7 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
 
   /** Writes a batch, and does what follows from it. Returns the ids that moved. */
   const finalizeBatch = async (batch: readonly Finalization[]): Promise<Set<string>> => {
-    // In the order of their ids; one with fewer digits is the smaller number.
-    const sorted = batch.toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1));
-    const { moved, freed, told } = await finalizeRuns(engine.database, sorted, workerId);
+    const { moved, freed, told } = await finalizeRuns(engine.database, batch, workerId);
     const dead = batch.filter(each => each.outcome.transition === 'exhaust' && moved.has(each.id));
     if (freed.length > 0 || told || dead.length > 0)
       await settle(engine, { freed, told, dead: dead.map(each => each.id) });
@@ -126,12 +124,10 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
   };
 
   return {
-    add(finalization) {
-      return new Promise(done => {
-        waiting.push({ finalization, done });
-        if (waiting.length >= MOST_IN_A_BATCH) flush();
-        else if (underWay === 0) timer ??= setTimeout(flush, FLUSH_AFTER_MS);
-      });
+    add(finalization, done) {
+      waiting.push({ finalization, done });
+      if (waiting.length >= MOST_IN_A_BATCH) flush();
+      else if (underWay === 0) timer ??= setTimeout(flush, FLUSH_AFTER_MS);
     },
     flush,
   };

@@ -4,14 +4,18 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
+import { hears } from '../model/logger.js';
 import { claimLimitedRuns } from '../store/admit-runs.js';
-import { type Claim, type ClaimedRun, claimFreeRun, claimFreeRuns } from '../store/claim-runs.js';
+import { type Claim, claimFreeRun, claimFreeRuns } from '../store/claim-runs.js';
+import type { ClaimedRun } from '../store/claimed-run.js';
 import { type ActiveRun, activeRun } from './active-run.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
 import { noteProgress, requestCancel, startHeartbeat } from './heartbeat.js';
 import { tellOutcome, tellStart } from './hooks.js';
+import { abort } from './interrupt.js';
+import { createLine } from './line.js';
 import { createPace } from './pace.js';
 import { createScan } from './scan.js';
 import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
@@ -63,7 +67,9 @@ export interface Worker {
 const DEFAULT_CONCURRENCY = 10;
 /** How often one claim looks again, when what it found had no place under a limit. */
 const MOST_PASSES = 20;
-const MOST_PER_CLAIM = 500;
+const MOST_PER_CLAIM = 1000;
+/** While so many outcomes wait to be written, nothing more is claimed. */
+const MOST_UNWRITTEN = 2000;
 /** What was claimed ahead and could not begin for so long is given back. */
 const LONGEST_AHEAD_MS = 300;
 /**
@@ -73,6 +79,7 @@ const LONGEST_AHEAD_MS = 300;
 export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const { database, settings } = engine;
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
+  const queues = options.queues ?? null;
   const id = randomUUID();
   /** By attempt, not by run: a failed run may be claimed again before its last attempt has left. */
   const active = new Set<ActiveRun>();
@@ -89,7 +96,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   );
 
   /** Claimed ahead, in their order; they begin when there is capacity. Their leases are renewed like the others'. */
-  let ahead: ActiveRun[] = [];
+  const ahead = createLine<ActiveRun>(LONGEST_AHEAD_MS, () => {
+    // The handlers before them have become slow.
+    pace.halt(performance.now());
+    giveBack();
+  });
   const pace = createPace();
   const scan = createScan();
   /** The last claim gave all that it asked for: there is more. */
@@ -100,47 +111,31 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     if (isStopping) return 0;
     const inHand = capacity + pace.ahead(performance.now());
     // What waits to be written counts against memory, though not against the capacity.
-    return Math.max(0, Math.min(inHand - executing - ahead.length, inHand + 1000 - active.size));
+    return Math.max(0, Math.min(inHand - executing - ahead.length, inHand + MOST_UNWRITTEN - active.size));
   };
 
   const receive = (run: ClaimedRun, claimedAt: number) => {
     const each = activeRun(run, claimedAt);
     active.add(each);
     tally.claimed++;
-    engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
+    if (hears(engine.logger, 'debug'))
+      engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
     ahead.push(each);
   };
 
   const beginNext = () => {
     if (isStopping) giveBack();
-    let begun = 0;
-    for (; begun < ahead.length && executing < capacity; begun++) {
+    while (executing < capacity) {
+      const each = ahead.take();
+      if (each === undefined) break;
       executing++;
-      void live(ahead[begun] as ActiveRun);
+      void live(each);
     }
-    if (begun > 0) ahead = ahead.slice(begun);
-    watchAhead();
   };
 
   /** Runs that could not begin soon go back to the queue, where others may take them. */
   const giveBack = () => {
-    const left = ahead;
-    ahead = [];
-    for (const each of left) void hand(each, { kind: 'unplaced', limits: [] }, performance.now());
-  };
-  let aheadTimer: NodeJS.Timeout | undefined;
-  const watchAhead = () => {
-    if (ahead.length === 0 || aheadTimer) return;
-    const [oldest] = ahead;
-    aheadTimer = setTimeout(() => {
-      aheadTimer = undefined;
-      // Still there: the handlers before it have become slow.
-      if (oldest && ahead[0] === oldest) {
-        pace.halt(performance.now());
-        giveBack();
-      }
-      watchAhead();
-    }, LONGEST_AHEAD_MS);
+    for (const each of ahead.takeAll()) hand(each, { kind: 'unplaced', limits: [] }, performance.now());
   };
 
   /** Takes in what was claimed, and what is admitted of the rest. Returns how many. */
@@ -157,27 +152,45 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     return runs.length + admitted.length;
   };
 
+  /** A claim under way; null where there is no room for one. */
+  const send = (room: number) => {
+    if (room <= 0) return null;
+    const sentAt = performance.now();
+    const lanes = scan.from(sentAt);
+    const limit = Math.min(room, MOST_PER_CLAIM);
+    const answer = claimFreeRuns(database, { limit, workerId: id, leaseMs: settings.leaseMs, queues }, lanes);
+    // Whoever awaits it hears of it; until then something else may be awaited.
+    answer.catch(() => undefined);
+    return { answer, sentAt, isFromStart: lanes === null };
+  };
+
   const claimNow = async (): Promise<number> => {
     const wasFlowing = isFlowing;
     let total = 0;
-    for (let pass = 0; pass < MOST_PASSES; pass++) {
-      const limit = Math.min(want(), MOST_PER_CLAIM);
-      if (limit === 0) break;
-      const claimedAt = performance.now();
-      const lanes = scan.from(claimedAt);
-      const claim = await claimFreeRuns(
-        database,
-        { limit, workerId: id, leaseMs: settings.leaseMs, queues: options.queues ?? null },
-        lanes,
-      );
-      scan.note(claim, claimedAt);
-      total += await takeIn(claim, claimedAt);
-      isFlowing = claim.hasMore;
+    let failure: unknown;
+    let underWay = send(want());
+    for (let pass = 1; underWay !== null; pass++) {
+      const { answer, sentAt, isFromStart } = underWay;
+      const claimed = await answer;
+      scan.note(claimed, sentAt);
+      isFlowing = claimed.hasMore;
+      const hasLimited = claimed.limited.length > 0;
       // What had no place was put aside, or its queue is closed now: there may be others behind it. And what came up
       // short from where the last claim left off says nothing of what lies before.
-      if (!isFlowing && claim.limited.length === 0 && lanes === null) break;
+      const goesOn = () =>
+        failure === undefined && pass < MOST_PASSES && (isFlowing || hasLimited || !isFromStart);
+      // The server looks for the next ones while these begin; where some need a place, they are put aside first.
+      underWay = goesOn() && !hasLimited ? send(want() - claimed.runs.length) : null;
+      try {
+        total += await takeIn(claimed, sentAt);
+      } catch (error) {
+        // What is under way is leased already, and must be taken in.
+        failure = error;
+      }
+      if (hasLimited && goesOn()) underWay = send(want());
     }
     if (wasFlowing && !isFlowing) wake();
+    if (failure !== undefined) throw failure;
     return total;
   };
   const claim = (): Promise<number> => {
@@ -203,32 +216,31 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     tellStart(engine, each.run);
     const ending = await executeRun(engine, each, id);
     executing--;
-    pace.note(performance.now());
-    const handed = hand(each, ending, startedAt);
+    pace.note(performance.now(), each.run.payload_length);
+    hand(each, ending, startedAt);
     // The slot is free while the outcome is being written.
     beginNext();
     refill();
     // Nothing else is coming soon: no reason to wait for company.
     if (executing === 0) finalizer.flush();
-    await handed;
   };
 
   /** Hands an attempt's outcome on, and lets go of the run when it is written. */
-  const hand = async (each: ActiveRun, ending: Ending | null, startedAt: number) => {
+  const hand = (each: ActiveRun, ending: Ending | null, startedAt: number) => {
     each.isFinalizing = true;
     const outcome = ending && outcomeOf(engine, each, ending);
-    const isWritten = each.isSettled || (outcome !== null && (await write(each, outcome)));
-    active.delete(each);
-    const durationMs = performance.now() - startedAt;
-    reportEnd(engine, tally, each, outcome, isWritten, durationMs);
-    if (isWritten && outcome) tellOutcome(engine, each.run, outcome, durationMs);
-    // Somebody may wait for the last one; or the run, or one that waited for its place, may be due again.
-    if (active.size === 0 || outcome?.transition !== 'succeed' || each.run.slot_keys !== null) wake();
-  };
-
-  const write = async (each: ActiveRun, outcome: Outcome) => {
-    if (each.progress !== null) await noteProgress(engine, id, new Set([each]));
-    return await finalizer.add({ id: each.run.id, fence: each.run.fence, outcome });
+    const letGo = (isWritten: boolean) => {
+      active.delete(each);
+      const durationMs = performance.now() - startedAt;
+      reportEnd(engine, tally, each, outcome, isWritten, durationMs);
+      if (isWritten && outcome) tellOutcome(engine, each.run, outcome, durationMs);
+      // Somebody may wait for the last one; or the run, or one that waited for its place, may be due again.
+      if (active.size === 0 || outcome?.transition !== 'succeed' || each.run.slot_keys !== null) wake();
+    };
+    if (each.isSettled || outcome === null) return letGo(each.isSettled);
+    const write = () => finalizer.add({ id: each.run.id, fence: each.run.fence, outcome }, letGo);
+    if (each.progress === null) write();
+    else void noteProgress(engine, id, new Set([each])).then(write);
   };
 
   const worker: Worker = {
@@ -280,7 +292,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 }
 
 function abortAll(active: ReadonlySet<ActiveRun>): void {
-  for (const each of active) if (!each.isFinalizing) each.interrupt.abort(drainReason());
+  for (const each of active) if (!each.isFinalizing) abort(each.interrupt, drainReason());
 }
 
 function outcomeOf(engine: Engine, { run }: ActiveRun, ending: Ending): Outcome {

@@ -46,6 +46,7 @@ describe('scan', () => {
     id: '7',
     hasMore: true,
     isLimited: false,
+    isPlain: true,
     ...more,
   });
   const claim = (...lanes: Lane[]): Claim => ({
