@@ -44,7 +44,8 @@ export async function executeRun(
   try {
     const job = findJob(engine.registry, run.job);
     // That of an isolated job is read again by its child: what a schema makes of it may not survive the way there.
-    const payload = await readPayload(job, active);
+    const read = readPayload(job, active);
+    const payload = read instanceof Promise ? await read : read;
     // Enqueued in SQL, or before the job had a limit: it comes back once it has its place.
     const limit = jobLimit(job, payload);
     if (limit && !run.slot_keys?.includes(limit.key)) return { kind: 'unplaced', limits: [limit] };

@@ -10,16 +10,11 @@ const MOST_IN_A_BATCH = 1000;
 const FLUSH_AFTER_MS = 3;
 const LONGEST_PAUSE_MS = 5000;
 
-export interface Finalizer {
-  /** Takes an outcome; calls back when it is written: with true, or with false where the lease was lost. */
-  add(finalization: Finalization, done: (isWritten: boolean) => void): void;
+export interface Finalizer<Entry extends Finalization> {
+  /** Takes an outcome; `done` is called when it is written. */
+  add(entry: Entry): void;
   /** Writes what has gathered, now. */
   flush(): void;
-}
-
-interface Waiting {
-  readonly finalization: Finalization;
-  readonly done: (isWritten: boolean) => void;
 }
 
 /**
@@ -30,9 +25,16 @@ interface Waiting {
  * `mayStillWrite` says; the fence makes a repetition harmless, and an outcome that was written though the reply
  * was lost is found by reading it back. A batch that holds something PostgreSQL refuses to store is written one
  * by one, the refused one with a constant error in its place.
+ *
+ * @param done called for each, in the end: with true when it is written, with false where the lease was lost
  */
-export function createFinalizer(engine: Engine, workerId: string, mayStillWrite: () => boolean): Finalizer {
-  let waiting: Waiting[] = [];
+export function createFinalizer<Entry extends Finalization>(
+  engine: Engine,
+  workerId: string,
+  mayStillWrite: () => boolean,
+  done: (entry: Entry, isWritten: boolean) => void,
+): Finalizer<Entry> {
+  let waiting: Entry[] = [];
   let timer: NodeJS.Timeout | undefined;
   let underWay = 0;
 
@@ -50,17 +52,17 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
     });
   };
 
-  const writeBatch = async (batch: readonly Waiting[]) => {
+  const writeBatch = async (batch: readonly Entry[]) => {
     let written = new Set<string>();
     try {
-      written = await write(batch.map(each => each.finalization));
+      written = await write(batch);
     } catch (error) {
       engine.logger.error(
         { event: 'finalize.failed', runs: batch.length, error: String(error) },
         'outcomes could not be written; the leases will expire',
       );
     }
-    for (const { finalization, done } of batch) done(written.has(finalization.id));
+    for (const entry of batch) done(entry, written.has(entry.id));
   };
 
   /** Writes a batch, and does what follows from it. Returns the ids that moved. */
@@ -124,8 +126,8 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
   };
 
   return {
-    add(finalization, done) {
-      waiting.push({ finalization, done });
+    add(entry) {
+      waiting.push(entry);
       if (waiting.length >= MOST_IN_A_BATCH) flush();
       else if (underWay === 0) timer ??= setTimeout(flush, FLUSH_AFTER_MS);
     },

@@ -6,9 +6,11 @@ import { performance } from 'node:perf_hooks';
 import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
 import { hears } from '../model/logger.js';
 import { claimLimitedRuns } from '../store/admit-runs.js';
-import { type Claim, claimFreeRun, claimFreeRuns } from '../store/claim-runs.js';
+import { type Claim, claimFreeRun } from '../store/claim-runs.js';
 import type { ClaimedRun } from '../store/claimed-run.js';
+import type { Finalization } from '../store/finalize-runs.js';
 import { type ActiveRun, activeRun } from './active-run.js';
+import { createClaimer } from './claim.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
@@ -17,7 +19,6 @@ import { tellOutcome, tellStart } from './hooks.js';
 import { abort } from './interrupt.js';
 import { createLine } from './line.js';
 import { createPace } from './pace.js';
-import { createScan } from './scan.js';
 import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
 import { createWakeup } from './wakeup.js';
 import { workerRow } from './worker-row.js';
@@ -65,9 +66,6 @@ export interface Worker {
 }
 
 const DEFAULT_CONCURRENCY = 10;
-/** How often one claim looks again, when what it found had no place under a limit. */
-const MOST_PASSES = 20;
-const MOST_PER_CLAIM = 1000;
 /** While so many outcomes wait to be written, nothing more is claimed. */
 const MOST_UNWRITTEN = 2000;
 /** What was claimed ahead and could not begin for so long is given back. */
@@ -91,8 +89,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const { change, wake } = createWakeup();
   const row = workerRow(engine, id, options.kind, capacity);
   const heartbeat = startHeartbeat(engine, id, active, row.beSeen);
-  const finalizer = createFinalizer(engine, id, () =>
-    [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
+  const finalizer = createFinalizer<Finalization & { readonly each: ActiveRun; readonly startedAt: number }>(
+    engine,
+    id,
+    () => [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
+    ({ each, outcome, startedAt }, isWritten) => letGo(each, outcome, startedAt, isWritten),
   );
 
   /** Claimed ahead, in their order; they begin when there is capacity. Their leases are renewed like the others'. */
@@ -102,10 +103,6 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     giveBack();
   });
   const pace = createPace();
-  const scan = createScan();
-  /** The last claim gave all that it asked for: there is more. */
-  let isFlowing = false;
-  let claiming: Promise<number> | null = null;
 
   const want = () => {
     if (isStopping) return 0;
@@ -152,61 +149,14 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     return runs.length + admitted.length;
   };
 
-  /** A claim under way; null where there is no room for one. */
-  const send = (room: number) => {
-    if (room <= 0) return null;
-    const sentAt = performance.now();
-    const lanes = scan.from(sentAt);
-    const limit = Math.min(room, MOST_PER_CLAIM);
-    const answer = claimFreeRuns(database, { limit, workerId: id, leaseMs: settings.leaseMs, queues }, lanes);
-    // Whoever awaits it hears of it; until then something else may be awaited.
-    answer.catch(() => undefined);
-    return { answer, sentAt, isFromStart: lanes === null };
-  };
-
-  const claimNow = async (): Promise<number> => {
-    const wasFlowing = isFlowing;
-    let total = 0;
-    let failure: unknown;
-    let underWay = send(want());
-    for (let pass = 1; underWay !== null; pass++) {
-      const { answer, sentAt, isFromStart } = underWay;
-      const claimed = await answer;
-      scan.note(claimed, sentAt);
-      isFlowing = claimed.hasMore;
-      const hasLimited = claimed.limited.length > 0;
-      // What had no place was put aside, or its queue is closed now: there may be others behind it. And what came up
-      // short from where the last claim left off says nothing of what lies before.
-      const goesOn = () =>
-        failure === undefined && pass < MOST_PASSES && (isFlowing || hasLimited || !isFromStart);
-      // The server looks for the next ones while these begin; where some need a place, they are put aside first.
-      underWay = goesOn() && !hasLimited ? send(want() - claimed.runs.length) : null;
-      try {
-        total += await takeIn(claimed, sentAt);
-      } catch (error) {
-        // What is under way is leased already, and must be taken in.
-        failure = error;
-      }
-      if (hasLimited && goesOn()) underWay = send(want());
-    }
-    if (wasFlowing && !isFlowing) wake();
-    if (failure !== undefined) throw failure;
-    return total;
-  };
-  const claim = (): Promise<number> => {
-    claiming ??= claimNow().finally(() => {
-      claiming = null;
-    });
-    return claiming;
-  };
+  const claimer = createClaimer(engine, { workerId: id, queues, room: want, takeIn, onEnd: wake });
 
   /** Goes on claiming while runs are executed, as long as there is more. */
   const refill = () => {
-    if (!isFlowing || isClosed || claiming || isStopping) return;
+    if (!claimer.isFlowing || isClosed || claimer.isClaiming || isStopping) return;
     if (ahead.length > pace.ahead(performance.now()) / 2 || want() === 0) return;
-    // What is wrong with the database shows in the claims of the tick or daemon.
-    claim().catch(() => {
-      isFlowing = false;
+    claimer.claim().catch(() => {
+      claimer.halt();
       wake();
     });
   };
@@ -225,22 +175,23 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     if (executing === 0) finalizer.flush();
   };
 
-  /** Hands an attempt's outcome on, and lets go of the run when it is written. */
+  /** Hands an attempt's outcome on; without one, nothing may be written. */
   const hand = (each: ActiveRun, ending: Ending | null, startedAt: number) => {
     each.isFinalizing = true;
     const outcome = ending && outcomeOf(engine, each, ending);
-    const letGo = (isWritten: boolean) => {
-      active.delete(each);
-      const durationMs = performance.now() - startedAt;
-      reportEnd(engine, tally, each, outcome, isWritten, durationMs);
-      if (isWritten && outcome) tellOutcome(engine, each.run, outcome, durationMs);
-      // Somebody may wait for the last one; or the run, or one that waited for its place, may be due again.
-      if (active.size === 0 || outcome?.transition !== 'succeed' || each.run.slot_keys !== null) wake();
-    };
-    if (each.isSettled || outcome === null) return letGo(each.isSettled);
-    const write = () => finalizer.add({ id: each.run.id, fence: each.run.fence, outcome }, letGo);
-    if (each.progress === null) write();
-    else void noteProgress(engine, id, new Set([each])).then(write);
+    if (each.isSettled || outcome === null) return letGo(each, outcome, startedAt, each.isSettled);
+    const entry = { id: each.run.id, fence: each.run.fence, outcome, each, startedAt };
+    if (each.progress === null) finalizer.add(entry);
+    else void noteProgress(engine, id, new Set([each])).then(() => finalizer.add(entry));
+  };
+
+  const letGo = (each: ActiveRun, outcome: Outcome | null, startedAt: number, isWritten: boolean) => {
+    active.delete(each);
+    const durationMs = performance.now() - startedAt;
+    reportEnd(engine, tally, each, outcome, isWritten, durationMs);
+    if (isWritten && outcome) tellOutcome(engine, each.run, outcome, durationMs);
+    // Somebody may wait for the last one; or the run, or one that waited for its place, may be due again.
+    if (active.size === 0 || outcome?.transition !== 'succeed' || each.run.slot_keys !== null) wake();
   };
 
   const worker: Worker = {
@@ -253,9 +204,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get room() {
       return want();
     },
-    claim,
+    claim: () => claimer.claim(),
     get isFlowing() {
-      return isFlowing;
+      return claimer.isFlowing;
     },
     close() {
       isClosed = true;

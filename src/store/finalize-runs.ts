@@ -65,19 +65,28 @@ const MOVED = "case when count(*) < cardinality($1) then coalesce(array_agg(id::
 // The one batch that is not locked first in the order of its ids: that cost a tenth of a run's whole price. The batch
 // comes sorted, an index scan deletes in that order, and heartbeats leave out what is being finalized, so that nobody
 // else takes several of these rows at once; what is left to chance is retried (40P01).
-const FINISH = `
-with outcome as materialized (
-  select * from unnest($1::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[]) as o(id, status, output, error, skip_reason)
-), gone as (
+const finishing = (outcomes: string, from: string, values: string) => `
+with ${outcomes}gone as (
   delete from tock.job_runs_live r where ${IS_HELD('succeed')} returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, output, errors, skip_reason)
-  select id, ${KEPT}, o.status, tock.now(), o.output, case when o.error is null then gone.errors else ${APPENDED_ERRORS('gone.errors', DATED('o.error'))} end,
-    case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
-  from gone join outcome o using (id)
+  insert into tock.job_runs_finished (id, ${KEPT}, finished_at, status, output, errors, skip_reason)
+  select id, ${KEPT}, tock.now(), ${values}
+  from ${from}
   returning id, definition_id, scheduled_for, job, status
 ), ${FREED('gone', 'true')}, ${TOLD('ended', 'e.status')}
 select ${MOVED}, ${AFTERMATH} from ended`;
+
+const FINISH = finishing(
+  `outcome as materialized (
+  select * from unnest($1::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[]) as o(id, status, output, error, skip_reason)
+), `,
+  'gone join outcome o using (id)',
+  `o.status, o.output, case when o.error is null then gone.errors else ${APPENDED_ERRORS('gone.errors', DATED('o.error'))} end,
+    case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end`,
+);
+
+// A batch of handlers that returned nothing, as most do that run by the thousand.
+const FINISH_PLAIN = finishing('', 'gone', `'${TRANSITIONS.succeed.to}', null, errors, null`);
 
 // An operator may have asked to cancel while the handler was ending: then the run is withdrawn, not put back.
 const FAIL = `
@@ -171,8 +180,10 @@ function parts(batch: readonly Finalization[]): [CarryOut, readonly Finalization
   ];
 }
 
-const finish: CarryOut = async (session, part, workerId) =>
-  await session.run(
+const finish: CarryOut = async (session, part, workerId) => {
+  if (part.every(({ outcome }) => outcome.transition === 'succeed' && outcome.output === null))
+    return await session.run(FINISH_PLAIN, [...fenced(part), workerId], PREPARED);
+  return await session.run(
     FINISH,
     [
       ...fenced(part),
@@ -184,6 +195,7 @@ const finish: CarryOut = async (session, part, workerId) =>
     ],
     PREPARED,
   );
+};
 
 const fail: CarryOut = async (session, part, workerId) =>
   await session.run(FAIL, [
