@@ -6,7 +6,7 @@ import { type Finalization, finalizeRuns, readSettled } from '../store/finalize-
 import { settle } from './aftermath.js';
 import type { Engine } from './engine.js';
 
-const MOST_IN_A_BATCH = 1000;
+const MOST_IN_A_BATCH = 500;
 const FLUSH_AFTER_MS = 3;
 const LONGEST_PAUSE_MS = 5000;
 
@@ -18,7 +18,7 @@ export interface Finalizer<Entry extends Finalization> {
 }
 
 /**
- * Gathers outcomes and writes them in batches: at 1,000, or when the batch before is written, or 3 ms after the first, or
+ * Gathers outcomes and writes them in batches: at 500, or when the batch before is written, or 3 ms after the first, or
  * when told that nothing else is coming.
  *
  * A batch that the database does not take because it is away is sent again, with growing pauses, for as long as

@@ -67,7 +67,7 @@ export interface Worker {
 
 const DEFAULT_CONCURRENCY = 10;
 /** While so many outcomes wait to be written, nothing more is claimed. */
-const MOST_UNWRITTEN = 2000;
+const MOST_UNWRITTEN = 1000;
 /** What was claimed ahead and could not begin for so long is given back. */
 const LONGEST_AHEAD_MS = 300;
 /**

@@ -102,7 +102,7 @@ with keys as (
     select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key like 'definition:%'
     order by r.scheduled_for, r.id limit greatest(k.free, 0) for update skip locked) n
 ), let_in as (
-  update tock.job_runs_live r set blocked_on = null from next where r.id = next.id returning r.id
+  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from next)) returning r.id
 )
 select (select count(*) from let_in)::int as count, (select tock.notify('queued') from (select from let_in limit 1) any_of_them)`;
 
