@@ -3,13 +3,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Session } from '../store/database.js';
 import { isLockTimeout } from '../store/database-errors.js';
+import { LOCK_TIMEOUT } from '../store/partitions.js';
 import type { Engine } from './engine.js';
 
-/** While we wait for a lock, all who come after us wait behind us: so shortly, and rather once more. */
-const LOCK_TIMEOUT = '500ms';
 const PAUSES_MS = [250, 500, 1000, 2000];
 
-/** Five tries of 500 ms per lock, with growing pauses between them in which others go ahead. */
+/** Five tries, each with 500 ms for a lock unless `work` says otherwise, with growing pauses between them in which others go ahead. */
 export async function patiently<T>(
   { database }: Engine,
   work: (session: Session) => Promise<T>,

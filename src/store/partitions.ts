@@ -14,6 +14,10 @@ import type { Database, Session } from './database.js';
 const STAGED = 'tock: copy for retention';
 const FORGOTTEN = 'tock: forgotten ';
 
+/** While we wait for a lock, all who come after us wait behind us: so shortly, and rather several times. */
+export const LOCK_TIMEOUT = '500ms';
+const LAST_LOCK_TIMEOUT = '200ms';
+
 /** Instants, in milliseconds, before which a run of a state is past its time. */
 export type Cutoffs = Readonly<Record<FinishedStatus, number>>;
 
@@ -104,12 +108,25 @@ export async function beginCopy(
       constraint ${table}_span check (finished_at >= '${low}' and finished_at < '${high}' and finished_at is not null),
       constraint ${table}_ended check (status in ('succeeded', 'dead', 'cancelled', 'skipped') and status is not null))`);
   await session.run(`comment on table tock.${table} is '${STAGED}'`);
+  await pushVacuumAside(session, sources);
   for (const source of sources) {
     // Waits for those who are writing there. From its commit on every change is noted.
     await session.run(`
       create or replace trigger note_changes after insert or update or delete on tock."${source}"
       for each row execute function tock.note_retention_change()`);
   }
+}
+
+/**
+ * Has autovacuum end its work on these tables: it does so for whoever waits longer than deadlock_timeout (1 s), which is
+ * too long to wait in everybody's way. With this lock nobody else waits.
+ */
+async function pushVacuumAside(session: Session, tables: readonly string[]): Promise<void> {
+  await session.run(`set local lock_timeout = '2s'`);
+  for (const table of tables) {
+    await session.run(`lock table only tock."${table}" in share update exclusive mode`);
+  }
+  await session.run(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
 }
 
 /** Copies what stays out of some blocks of a source. Returns how many runs. */
@@ -138,8 +155,8 @@ export interface Replacement extends Span {
 }
 
 /**
- * Detaches partitions, and attaches what stays of them in their place. To be run in a transaction with a lock_timeout: it
- * takes the parent exclusively, then the sources and the default partition, and does nothing there that takes long.
+ * Detaches partitions, and attaches what stays of them in their place. It takes the parent exclusively, then the
+ * sources and the default partition, waits shortly for each, and does nothing there that takes long.
  * Returns whether any run stays.
  */
 export async function detach(
@@ -147,8 +164,11 @@ export async function detach(
   sources: readonly string[],
   replacement: Replacement | null,
 ): Promise<boolean> {
-  // The parent first, as everybody does who reads or writes through it: the other way round would be a deadlock.
+  await pushVacuumAside(session, [...sources, 'job_runs_finished_default']);
+  // The parent first, as everybody does who reads or writes through it: the other way round would be a deadlock. From
+  // here on all wait for us. Who has the rest now came in by another door, and gets less time to leave.
   await session.run('lock table only tock.job_runs_finished in access exclusive mode');
+  await session.run(`set local lock_timeout = '${LAST_LOCK_TIMEOUT}'`);
   for (const source of sources) {
     await session.run(`alter table tock.job_runs_finished detach partition tock."${source}"`);
   }
@@ -222,6 +242,8 @@ export async function readLeftovers(session: Session): Promise<Leftover[]> {
 
 /** Drops a table in a transaction of its own: no lock on the parent is held while its files are removed. */
 export async function dropLeftover(session: Session, { name }: Leftover): Promise<void> {
+  // Nobody waits behind us here.
+  await session.run(`set local lock_timeout = '2s'`);
   await session.run(`drop table tock.${name}`);
 }
 
