@@ -1,6 +1,8 @@
 -- Retention by detaching: partitions of months or of days, and what lets runs that are kept longer stay in sight while
 -- the partition they were in goes.
 
+comment on table tock.job_runs_finished is 'Runs that have ended, by the month or the day of their end: retention detaches a partition, and drops it.';
+
 -- The partitions of the finished runs, with the span of time of each, whatever the session's zone and style of dates are.
 create function tock.finished_partitions()
 returns table (oid oid, name text, low timestamptz, high timestamptz, is_kept boolean)
