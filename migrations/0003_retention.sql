@@ -114,10 +114,12 @@ comment on function tock.create_partitions(integer) is 'Makes the month partitio
 -- While the runs that stay are copied out of a partition, what changes in it is noted, so that the copy can be put right
 -- in the moment in which it takes the partition's place.
 create table tock.retention_changes (
+  source oid not null,
   run_id bigint not null
 );
 
-comment on table tock.retention_changes is 'Runs that changed in a partition while retention was copying what stays of it. Empty but for then.';
+comment on table tock.retention_changes is 'Runs that changed in a partition since retention began to copy what stays of it. Emptied when the partition goes.';
+comment on column tock.retention_changes.source is 'The partition.';
 
 -- With the owner's rights: who retries a dead run needs none on the notes.
 create function tock.note_retention_change() returns trigger
@@ -125,10 +127,10 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   if tg_op <> 'INSERT' then
-    insert into tock.retention_changes (run_id) values (old.id);
+    insert into tock.retention_changes (source, run_id) values (tg_relid, old.id);
   end if;
   if tg_op <> 'DELETE' then
-    insert into tock.retention_changes (run_id) values (new.id);
+    insert into tock.retention_changes (source, run_id) values (tg_relid, new.id);
   end if;
   return null;
 end $$;

@@ -1,14 +1,17 @@
 // Whether retention holds up a worker: partitions with finished runs are thinned, detached and dropped while it drains.
 // In: a server. Out: runs/s with a prune beside, and without; the longest time in which no outcome was written.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createTock } from '../../dist/index.js';
 import { contestant } from '../contestants/index.mjs';
 import { median } from '../figures.mjs';
-import { withDatabase } from '../lib/database.mjs';
-import { drain, figure, fill, inTurn } from '../lib/measure.mjs';
+import { runChild } from '../lib/child.mjs';
+import { settle, withDatabase } from '../lib/database.mjs';
+import { figure, fill, inTurn } from '../lib/measure.mjs';
 
 const MONTHS = 4;
 /** One in so many is dead, and stays. */
 const DEAD = 100;
+const KEEP = { default: '90d', dead: '9000d' };
 
 const OLD = `
 insert into tock.job_runs (job, payload, status, attempts, fence, run_at, created_at, started_at, finished_at, output)
@@ -27,7 +30,7 @@ export const retention = {
   better: 'higher',
   defaults: { rounds: 3, runs: 100_000 },
   async run({ url: server, rounds, runs, say, nodeFlags, full }) {
-    const finished = full ? 10_000_000 : 1_000_000;
+    const finished = runs * (full ? 100 : 10);
     const { install, settings } = await contestant('tock');
     const variants = [
       { prunes: false, label: 'alone' },
@@ -42,35 +45,16 @@ export const retention = {
           await sql.rows(OLD, [first, Math.round(finished / MONTHS)]);
         }
         await fill('tock', url, runs);
-        const [{ before }] = await sql.rows(
-          `select count(*) filter (where status = 'succeeded')::int as before from tock.job_runs_finished`,
-        );
+        await settle(sql);
         const { now } = await sql.one('select now()');
-        const draining = drain({
-          who: 'tock',
-          settings,
-          url,
-          sql,
-          count: runs,
-          before,
-          nodeFlags,
-          forgets: prunes,
-        });
         const tock = createTock({ connectionString: url, jobs: [], logger: false });
         try {
-          const pruned = prunes
-            ? await whenItDrains(sql, now, () => tock.prune({ keep: { default: '90d', dead: '9000d' } }))
-            : null;
+          const draining = runChild({ role: 'drain', who: 'tock', settings, url, count: runs, nodeFlags });
+          const pruned = prunes ? await whenItDrains(sql, runs, () => tock.prune({ keep: KEEP })) : null;
           const report = await draining;
+          await demandDone(sql, now, runs, pruned);
           const { ms } = await sql.one(PAUSE, [now]);
-          return {
-            value: runs / report.seconds,
-            seconds: report.seconds,
-            pauseMs: ms,
-            ...(pruned
-              ? { dropped: pruned.droppedPartitions.length, kept: pruned.keptRuns, left: pruned.left }
-              : {}),
-          };
+          return { value: runs / report.seconds, seconds: report.seconds, pauseMs: ms };
         } finally {
           await tock.close();
         }
@@ -90,3 +74,24 @@ export const retention = {
     };
   },
 };
+
+/** Begins once the first outcomes are written. */
+async function whenItDrains(sql, runs, work) {
+  for (;;) {
+    const { waiting } = await sql.one('select count(*)::int as waiting from tock.job_runs_live');
+    if (waiting < runs) return await work();
+    await sleep(10);
+  }
+}
+
+/** All that was enqueued has succeeded once; the old partitions are gone, and what stays of them is there. */
+async function demandDone(sql, since, runs, pruned) {
+  const found = await sql.one(
+    `select count(*) filter (where finished_at > $1 and status = 'succeeded')::int as done,
+      count(*) filter (where status = 'dead')::int as dead from tock.job_runs_finished`,
+    [since],
+  );
+  if (found.done !== runs) throw new Error(`of ${runs} runs ${found.done} are written`);
+  if (pruned && (pruned.droppedPartitions.length !== MONTHS || pruned.keptRuns !== found.dead))
+    throw new Error(`pruned ${JSON.stringify(pruned)}, and ${found.dead} are there`);
+}

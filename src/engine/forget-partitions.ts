@@ -4,15 +4,13 @@ import { randomBytes } from 'node:crypto';
 import { neighbourOf, type Partition } from '../model/retention.js';
 import {
   beginCopy,
-  type Cutoffs,
   copySlice,
   detach,
   dropLeftover,
   type Replacement,
   readLeftovers,
-  readPartitions,
-  type Slice,
-} from '../store/partitions.js';
+} from '../store/detach-partitions.js';
+import { type Cutoffs, readPartitions, type Slice } from '../store/partitions.js';
 import type { Engine } from './engine.js';
 import { patiently } from './patiently.js';
 import { type Stop, walk } from './walk-blocks.js';

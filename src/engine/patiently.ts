@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Session } from '../store/database.js';
 import { isLockTimeout } from '../store/database-errors.js';
-import { LOCK_TIMEOUT } from '../store/partitions.js';
+import { LOCK_TIMEOUT } from '../store/detach-partitions.js';
 import type { Engine } from './engine.js';
 
 const PAUSES_MS = [250, 500, 1000, 2000];
