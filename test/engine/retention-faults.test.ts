@@ -98,6 +98,22 @@ describe('a crash', () => {
 });
 
 describe('beside others', () => {
+  it('drops while it holds no lock on the history', async () => {
+    const { stay } = await oldMonth();
+    await kit.sql('create table public.held (dropped text, modes text[])');
+    await kit.sql(`create function public.note_locks() returns event_trigger language plpgsql as $$ begin
+      insert into public.held select d.object_name, array(select l.mode from pg_locks l where l.pid = pg_backend_pid()
+          and l.relation in ('tock.job_runs'::regclass, 'tock.job_runs_finished'::regclass, 'tock.job_runs_finished_default'::regclass))
+        from pg_event_trigger_dropped_objects() d where d.object_type = 'table' and d.original;
+      end $$`);
+    await kit.sql('create event trigger note_locks on sql_drop execute function public.note_locks()');
+    await kit.tock.prune({ keep: KEEP });
+    expect(await kit.sql('select * from public.held')).toEqual([
+      { dropped: expect.stringMatching(/^job_runs_forgotten_/), modes: [] },
+    ]);
+    expect(await kit.seen(stay)).toEqual([1, 1, 1]);
+  });
+
   it('runs that change while what stays is copied are neither lost nor there twice', async () => {
     const { stay, go } = await oldMonth();
     const [retried = '', deleted = '', kept = ''] = stay;

@@ -1,6 +1,7 @@
 // Engine: retention. Which partitions go and when, what stays of them, and what partitions are made.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PruneProgress } from '../../src/index.js';
+import { openTestTock } from '../support/test-tock.js';
 import { KEEP, openRetentionKit, type RetentionKit } from './retention-kit.js';
 
 let kit: RetentionKit;
@@ -264,5 +265,26 @@ describe('prune: what it makes', () => {
     expect(await auto(1_100_000)).toBe('day');
     expect(await auto(600_000)).toBe('day');
     expect(await auto(400_000)).toBe('month');
+  });
+});
+
+describe('prune in a schema of another name', () => {
+  it('thins, forgets and makes there as well', async () => {
+    const other = await openTestTock([], { schema: 'ledger' });
+    try {
+      await other.sql(`select ledger.make_partition('2020-01-01', 'month')`);
+      const [run] = await other.sql<{ id: string }>(
+        `insert into ledger.job_runs (job, status, finished_at) values ('a', 'dead', '2020-01-05'), ('a', 'skipped', '2020-01-05') returning id`,
+      );
+      const result = await other.tock.prune({ keep: { default: '7d', dead: '9000d' }, partition: 'day' });
+      expect(result).toMatchObject({
+        droppedPartitions: ['job_runs_finished_2020_01'],
+        keptRuns: 1,
+        left: [],
+      });
+      expect(await other.tock.runs.list()).toMatchObject([{ id: run?.id, status: 'dead' }]);
+    } finally {
+      await other.close();
+    }
   });
 });
