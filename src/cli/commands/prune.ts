@@ -24,10 +24,10 @@ export function addPrune(program: Command): Command {
       'Forgets finished runs: detaches and drops the partitions whose time is over, and keeps the runs of states that are kept longer. Deletes old keys and effects in batches, and makes the coming partitions. The job prune-history does the same each night. Safe to repeat, also after it was interrupted. Needs the owner’s rights.',
     )
     .option('--keep <duration>', 'how long finished runs are kept (default 90d)', duration)
-    .option('--keep-succeeded <duration>', 'of these states shorter or longer', duration)
-    .option('--keep-dead <duration>', '', duration)
-    .option('--keep-cancelled <duration>', '', duration)
-    .option('--keep-skipped <duration>', '', duration)
+    .option('--keep-succeeded <duration>', 'succeeded runs, if not as --keep says', duration)
+    .option('--keep-dead <duration>', 'dead runs', duration)
+    .option('--keep-cancelled <duration>', 'cancelled runs', duration)
+    .option('--keep-skipped <duration>', 'skipped runs', duration)
     .option(
       '--keep-keys <duration>',
       'keys and effects (default 400d); no shorter than any of these',
