@@ -23,7 +23,7 @@ import type { Hooks } from './model/hooks.js';
 import type { AnyJob, PayloadAndOptions, QueryClient } from './model/job.js';
 import { type Logger, silentLogger } from './model/logger.js';
 import { createRegistry } from './model/registry.js';
-import type { SchedulerStatus } from './model/scheduler-view.js';
+import type { PruneOptions, PruneResult, SchedulerStatus } from './model/scheduler-view.js';
 import { openDatabase } from './store/database.js';
 import { demandMigrated, type MigrateResult, migrate } from './store/migrate.js';
 import type { QueueRecord } from './store/queues.js';
@@ -139,6 +139,8 @@ export interface Tock {
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
+  /** Forgets old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does. */
+  prune(options?: PruneOptions): Promise<PruneResult>;
   /** Stops the daemons it started and ends its pool. */
   close(): Promise<void>;
 }
@@ -212,6 +214,7 @@ export function createTock(options: TockOptions): Tock {
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
+    prune: async pruneOptions => await createSchedulerView(open()).prune(pruneOptions),
     close: async () => {
       if (isClosed) return;
       isClosed = true;
