@@ -26,6 +26,9 @@ with input as materialized (
   returning id, run_at
 ), chosen as materialized (
   select distinct on (key) * from input where is_live order by key, case when replaces then -place else place end
+), replacing as materialized (
+  -- By key, to be found without a search through all rows for each.
+  select jsonb_object_agg(key, most_ms) as bounds from chosen where replaces
 ), live as (
   insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
   select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, 'queued'
@@ -33,8 +36,8 @@ with input as materialized (
   on conflict (live_key) where live_key is not null do update
   set payload = excluded.payload, priority = excluded.priority, slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits,
     blocked_on = null, run_at = least(excluded.run_at,
-      r.created_at + (select c.most_ms from chosen c where c.key = excluded.live_key) * interval '1 millisecond')
-  where r.status = 'queued' and r.attempts = 0 and r.job = excluded.job and (select c.replaces from chosen c where c.key = excluded.live_key)
+      r.created_at + ((select bounds from replacing) ->> excluded.live_key)::float8 * interval '1 millisecond')
+  where r.status = 'queued' and r.attempts = 0 and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
   returning r.id, r.live_key, r.run_at
 ), told as (
   -- At most once per statement, and only if something can start now.
