@@ -10,14 +10,15 @@ import { type EnqueuedRow, type EnqueuedRun, type RunShape, withoutNulls } from 
 // Segment by segment, line by line, each row gets its id: the ids grow with the rows. The keys go in sorted, so that two
 // batches never wait in a circle.
 // The planner takes unnest(string_to_array()) for ten rows, and string_to_table() for a thousand: a thousand segments of
-// a thousand rows would cost enough for a server with JIT to compile the statement, each time it comes.
+// a thousand rows would cost enough for a server with JIT to compile the statement, each time it comes. The parameters
+// are behind a select, so that it does not count the rows either: for a few it would plan anew each time.
 // Any client must be able to send it: the parameters are text and say so, lest a driver that asks the server for the
 // type makes JSON of the JSON; ids come back as text; the columns are single words, which nobody renames.
 const ENQUEUE = `
 with input as materialized (
   select nextval('tock.job_runs_id_seq') as id, l.payload, l.key, s.job, s.queue, s.priority, s.max_attempts, s.trigger, s.slot_keys, s.slot_limits,
     coalesce(s.at, tock.now() + s.delay_ms * interval '1 millisecond', tock.now()) as run_at
-  from rows from (unnest(string_to_array($1::text, chr(10) || chr(10))), unnest(string_to_array($2::text, chr(10)))) as g(payloads, shape),
+  from rows from (unnest(string_to_array((select $1::text), chr(10) || chr(10))), unnest(string_to_array((select $2::text), chr(10)))) as g(payloads, shape),
     jsonb_to_record(g.shape::jsonb) as s(
       job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot_keys text[], slot_limits integer[], keys jsonb),
     rows from (unnest(string_to_array(g.payloads, chr(10))), jsonb_array_elements_text(s.keys)) as l(payload, key)
@@ -34,8 +35,10 @@ with input as materialized (
   returning run_at
 )
 select (select string_agg(id::text, ',' order by id) from input) as ids,
-  case when count(*) < (select count(*) from input) then
-    (select string_agg(i.id::text, ',') from input i left join keyed k on k.run_id = i.id where i.key is not null and k.run_id is null) end as refused,
+  case when count(*) < (select count(*) from input) then (
+    select string_agg(i.id || ':' || coalesce(old.run_id::text, ''), ',')
+    from input i left join keyed k on k.run_id = i.id left join tock.job_keys old on old.idempotency_key = i.key
+    where i.key is not null and k.run_id is null) end as refused,
   -- At most once per statement, and only if something can start now.
   case when min(run_at) <= tock.now() then tock.notify('queued')::text end as told
 from made`;
@@ -120,8 +123,10 @@ async function enqueueSegments(session: Session, rows: readonly EnqueuedRow[]): 
     ],
     PREPARED,
   );
-  const refused = new Set(answer?.refused?.split(','));
-  return (answer?.ids.split(',') ?? []).map(id =>
-    refused.has(id) ? UNKNOWN : { id, made: true, replaced: false },
-  );
+  // Of those that have no run of their own, whose run it is; empty where that was not to be seen.
+  const refused = new Map(answer?.refused?.split(',').map(each => each.split(':') as [string, string]));
+  return (answer?.ids.split(',') ?? []).map(id => {
+    const other = refused.get(id);
+    return other === undefined ? { id, made: true, replaced: false } : { ...UNKNOWN, id: other };
+  });
 }

@@ -284,11 +284,11 @@ describe('enqueueMany', () => {
   });
 
   it.each([
-    ['keys that are used up', {}],
-    ['keys that are live', { unique: 'live', replace: true } as const],
+    { what: 'keys that are used up', options: {} },
+    { what: 'keys that are live', options: { unique: 'live', replace: true } as const },
   ])(
-    'sends a statement that no server takes for so large that it would compile it: %s',
-    async (_what, options) => {
+    'sends a statement that is planned once, and not for so many rows that a server would compile it: $what',
+    async ({ options }) => {
       const client = new pg.Client({ connectionString: test.url });
       await client.connect();
       try {
@@ -310,9 +310,31 @@ describe('enqueueMany', () => {
         const { rows: settings } = await client.query<{ above: string }>(
           `select boot_val as above from pg_settings where name = 'jit_above_cost'`,
         );
-        await client.query('set plan_cache_mode = force_generic_plan');
         await client.query(`prepare enqueues as ${text}`);
-        const values = text.includes('$2') ? `'{}', '{}'` : `'[]'`;
+        const shape = JSON.stringify({
+          place: 0,
+          job: 'plain',
+          key: 'b',
+          queue: 'default',
+          priority: 0,
+          max_attempts: 1,
+          trigger: 'api',
+          ...('unique' in options ? { is_live: true } : { keys: ['b'] }),
+        });
+        const values = text.includes('$2') ? `'{}', '${shape}'` : `'[${shape}]'`;
+        // Five times it is planned for the values; then the server compares.
+        for (let time = 0; time < 7; time++) {
+          await client.query('begin');
+          await client.query(`execute enqueues(${values})`);
+          await client.query('rollback');
+        }
+        expect(
+          (
+            await client.query(
+              `select generic_plans::int from pg_prepared_statements where name = 'enqueues'`,
+            )
+          ).rows,
+        ).toEqual([{ generic_plans: 2 }]);
         const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: { 'Total Cost': number } }] }>(
           `explain (format json) execute enqueues(${values})`,
         );
