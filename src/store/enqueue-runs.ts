@@ -43,7 +43,7 @@ select (select string_agg(id::text, ',' order by id) from input) as ids,
   case when min(run_at) <= tock.now() then tock.notify('queued')::text end as told
 from made`;
 
-// A statement of its own sees what was committed while the other one waited for it. It is planned anew, for tables as
+// A statement of its own sees what the other one wrote, and what was committed while that waited. It is planned anew, for tables as
 // they are: they grow from nothing faster than their statistics.
 const FIND_KEYS = `
 select idempotency_key as key, run_id::text as id, false as live from tock.job_keys
@@ -59,8 +59,8 @@ const MOST_TRIES = 5;
 const UNKNOWN: EnqueuedRun = { id: '', made: false, replaced: false };
 
 /**
- * Enqueues a batch in one statement; one more for keys that are in use or used up. Where the run that had a key has
- * ended by then, the row is sent again. The answers are in the order of the rows.
+ * Enqueues a batch in one statement; one more for keys that are in it twice, or that somebody else used at this very
+ * moment. Where the run that had a key has ended by then, the row is sent again. The answers are in the order of the rows.
  */
 export async function enqueueRuns(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
   const enqueued = await enqueueOnce(session, rows);
