@@ -36,8 +36,9 @@ with input as materialized (
 )
 select (select string_agg(id::text, ',' order by id) from input) as ids,
   case when count(*) < (select count(*) from input) then (
-    select string_agg(i.id || ':' || coalesce(old.run_id::text, ''), ',')
-    from input i left join keyed k on k.run_id = i.id left join tock.job_keys old on old.idempotency_key = i.key
+    -- One by one, not a join: for that the planner reads all keys there ever were.
+    select string_agg(i.id || ':' || coalesce((select old.run_id::text from tock.job_keys old where old.idempotency_key = i.key), ''), ',')
+    from input i left join keyed k on k.run_id = i.id
     where i.key is not null and k.run_id is null) end as refused,
   -- At most once per statement, and only if something can start now.
   case when min(run_at) <= tock.now() then tock.notify('queued')::text end as told

@@ -7,11 +7,12 @@ import type { Outcome } from '../../src/model/decide.js';
 import { letBlockedIn } from '../../src/store/admit-runs.js';
 import { claimFreeRun, claimFreeRuns, type Lane } from '../../src/store/claim-runs.js';
 import { openDatabase, type Session } from '../../src/store/database.js';
-import { type EnqueuedRow, enqueueRuns } from '../../src/store/enqueue-runs.js';
+import { enqueueRuns } from '../../src/store/enqueue-runs.js';
 import { finalizeRuns, readSettled, renewLeases, writeProgress } from '../../src/store/finalize-runs.js';
 import { migrate } from '../../src/store/migrate.js';
 import { readNextDue } from '../../src/store/next-due.js';
 import { reapRuns } from '../../src/store/reap-runs.js';
+import type { EnqueuedRow, RunShape } from '../../src/store/run-shape.js';
 import { createTestDatabase, type TestDatabase } from '../support/embedded-database.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
@@ -103,11 +104,8 @@ const lane = (more: Partial<Lane> = {}): Lane => ({
   ...more,
 });
 const claim = { limit: 500, workerId: WORKER, leaseMs: 60_000, queues: null };
-const row = (place: number): EnqueuedRow => ({
-  place,
+const shape: RunShape = {
   job: 'noop',
-  payload: { n: place },
-  key: `key-${place}`,
   is_live: false,
   replaces: false,
   most_ms: null,
@@ -119,7 +117,13 @@ const row = (place: number): EnqueuedRow => ({
   trigger: 'api',
   slot_keys: null,
   slot_limits: null,
-});
+};
+const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
+  Array.from({ length: 500 }, (_, n) => ({
+    shape: { ...shape, ...more },
+    payload: `{"n":${n}}`,
+    key: `key-${n}`,
+  }));
 
 /** Whether a worker that was last seen ten minutes ago still holds anything: asked once in its afterlife. */
 const SELDOM = /locked_by = w_?\d*\.id/;
@@ -158,15 +162,8 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
   ],
   ['when the next run is due', s => readNextDue(s, null), [CLAIM_INDEX]],
   ['letting blocked runs in', s => letBlockedIn(s, ['k']), ['job_runs_live_blocked']],
-  [
-    'enqueueing with keys',
-    s =>
-      enqueueRuns(
-        s,
-        Array.from({ length: 500 }, (_, place) => row(place)),
-      ),
-    ['job_keys_pkey'],
-  ],
+  ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
+  ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],
 ];
 
 describe.each(['analyzed', 'never analyzed'])('on large tables, %s', statistics => {
