@@ -125,7 +125,7 @@ describe.skipIf(!existsSync(PGBOUNCER))(
         'the late one',
       );
       // Counted once the worker has heard that it is written, which others may see before.
-      await until(() => daemons[0]?.tally.succeeded === 61, 'the tally');
+      await until(async () => daemons[0]?.tally.succeeded === 61, 'the tally');
       expect(daemons[0]?.tally).toMatchObject({ succeeded: 61, failed: 0, lost: 0 });
     });
 
