@@ -9,6 +9,24 @@ import { build } from 'esbuild';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 
+/**
+ * cron-parser makes a luxon date with each expression that it reads, and Tock reads nothing but the fields
+ * (src/model/schedule/cron-fields.ts). luxon is the largest part of what a tick would load, and asks Intl for the
+ * locale, which takes as long as to connect. So the bundles have the one call that is made, and no other.
+ */
+const withoutLuxon = {
+  name: 'without-luxon',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /^luxon$/ }, ({ importer }) =>
+      /[\\/]node_modules[\\/]cron-parser[\\/]/.test(importer) ? { path: 'luxon', namespace: 'without-luxon' } : null,
+    );
+    esbuild.onLoad({ filter: /.*/, namespace: 'without-luxon' }, () => ({
+      contents: `exports.DateTime = { fromMillis: (ms, { zone }) => ({ isValid: true, zoneName: zone, toMillis: () => ms }) };`,
+      loader: 'js',
+    }));
+  },
+};
+
 /** What is built, as esbuild takes it. scripts/dev.mjs watches the same. Works in the project's folder. */
 export async function bundleOptions() {
   process.chdir(root);
@@ -40,6 +58,10 @@ export async function bundleOptions() {
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
     },
+    plugins: [withoutLuxon],
+    // Names stay: stacks and errors are read by people. White space and comments are only there to be loaded.
+    minifyWhitespace: true,
+    minifySyntax: true,
     metafile: true,
     logLevel: 'warning',
   };

@@ -1,41 +1,32 @@
 // createTock: the engine as a library. Everything a shell does, it does through here.
-// In: a database, jobs, settings. Out: a Tock.
+// In: a database, jobs, settings. Out: a Tock. What is wrong with the options is said at once; the engine is loaded with
+// the first call that needs it (tock/opened.ts), since a job module imports this file for `defineJob` alone.
 import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from './daemon.js';
-import { type BackfillOptions, type BackfillResult, backfill } from './engine/backfill.js';
-import { cancel, executeOrWait, retry, type WaitOptions } from './engine/commands.js';
-import { type Engine, readSettings, type SettingsInput } from './engine/engine.js';
-import { type Enqueued, enqueue, enqueueAll, type NewRun } from './engine/enqueue.js';
+import type { BackfillOptions, BackfillResult } from './engine/backfill.js';
+import type { WaitOptions } from './engine/commands.js';
+import { readSettings, type SettingsInput } from './engine/engine.js';
+import type { Enqueued, NewRun } from './engine/enqueue.js';
 import { readIsolation } from './engine/isolation.js';
-import { pauseDefinition, type ResumedDefinition, resumeDefinition } from './engine/pause.js';
+import type { ResumedDefinition } from './engine/pause.js';
 import type { QueueLimits } from './engine/queues.js';
-import * as queues from './engine/queues.js';
-import { type RegisterResult, register } from './engine/register.js';
-import { runTick, type TickSummary } from './engine/run-tick.js';
-import { createSchedulerView } from './engine/scheduler-view.js';
-import { removeSchedule, type ScheduleInput, upsertSchedule, type VersionGuard } from './engine/schedules.js';
-import { type Why, why } from './engine/why.js';
-import { createLogger } from './environment/logger.js';
-import { isolatedEntry, migrationsFolder } from './environment/paths.js';
+import type { RegisterResult } from './engine/register.js';
+import type { TickSummary } from './engine/run-tick.js';
+import type { ScheduleInput, VersionGuard } from './engine/schedules.js';
+import type { Why } from './engine/why.js';
+import { isolatedEntry } from './environment/paths.js';
 import { type Duration, parseDuration } from './model/duration.js';
 import { TockError } from './model/errors.js';
 import type { Hooks } from './model/hooks.js';
 import type { AnyJob, PayloadAndOptions, QueryClient } from './model/job.js';
-import { type Logger, silentLogger } from './model/logger.js';
+import type { Logger } from './model/logger.js';
+import { checkSchemaName } from './model/names.js';
 import { createRegistry } from './model/registry.js';
 import type { SchedulerStatus } from './model/scheduler-view.js';
-import { openDatabase } from './store/database.js';
-import { demandMigrated, type MigrateResult, migrate } from './store/migrate.js';
+import { demandReachable } from './store/connection.js';
+import type { MigrateResult } from './store/migrate.js';
 import type { QueueRecord } from './store/queues.js';
-import {
-  type DefinitionFilter,
-  type DefinitionRecord,
-  getRun,
-  listDefinitions,
-  listRuns,
-  type RunFilter,
-  type RunRecord,
-} from './store/reads.js';
+import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads.js';
 
 export interface TockOptions extends SettingsInput {
   /** Names the database; or pass `pool`. */
@@ -143,93 +134,85 @@ export interface Tock {
   close(): Promise<void>;
 }
 
+/** A Tock whose engine is loaded. */
+export type OpenedTock = Omit<Tock, 'jobs'>;
+
 /**
  * Makes a Tock. Nothing is connected or written until it is used.
  *
  * @throws TockError for a bad schema name, setting or job
  */
 export function createTock(options: TockOptions): Tock {
-  const logger = options.logger === false ? silentLogger : (options.logger ?? createLogger());
   const registry = createRegistry(options.jobs ?? []);
-  const settings = readSettings(options);
-  const statementTimeoutMs = parseDuration(options.statementTimeout ?? '60s', 'statementTimeout');
-  const database = openDatabase({ ...options, statementTimeoutMs });
-  const isolation = readIsolation(registry, isolatedEntry(), options);
-  const engine: Engine = { database, registry, logger, settings, isolation, hooks: options.hooks ?? {} };
-  const daemons = new Set<Daemon>();
+  const read = {
+    registry,
+    settings: readSettings(options),
+    statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
+    isolation: readIsolation(registry, isolatedEntry(), options),
+  };
+  checkSchemaName(options.schema ?? 'tock');
+  demandReachable(options);
+  let opened: OpenedTock | null = null;
+  let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;
 
-  const open = (): Engine => {
-    if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
-    return engine;
+  const load = async () => {
+    const { openTock } = await import('./tock/opened.js');
+    opened = openTock(options, read);
+    return opened;
   };
+  /** A method of the opened Tock, which is opened with the first call of any. */
+  const later =
+    <Input extends readonly unknown[], Output>(
+      method: (tock: OpenedTock) => (...input: Input) => Promise<Output>,
+    ) =>
+    async (...input: Input): Promise<Output> => {
+      if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
+      // Without a wait once it is there: what the caller hands over is read when he calls.
+      if (opened) return await method(opened)(...input);
+      opening ??= load();
+      return await method(await opening)(...input);
+    };
 
   return {
     jobs: registry.jobs,
-    enqueue: async (job, ...[payload, enqueueOptions]) => await enqueue(open(), job, payload, enqueueOptions),
-    enqueueMany: async (runs, { client } = {}) =>
-      (await enqueueAll(open(), runs, client)).map(each => each.id),
-    enqueueAll: async (runs, { client } = {}) => await enqueueAll(open(), runs, client),
-    tick: async ({ budget = '50s', ...rest } = {}) =>
-      await runTick(open(), {
-        budgetMs: parseDuration(budget, 'budget'),
-        ...rest,
-        concurrency: checkConcurrency(rest.concurrency),
-        kind: 'library',
-      }),
-    start: async startOptions => {
-      checkConcurrency(startOptions?.concurrency);
-      // Loaded only here: a tick has no use for node-cron.
-      const { startDaemon } = await import('./daemon.js');
-      const daemon = await startDaemon(open(), startOptions);
-      daemons.add(daemon);
-      return daemon;
-    },
-    migrate: async () => await migrate(open().database, migrationsFolder()),
-    demandMigrated: async () => await demandMigrated(open().database, migrationsFolder()),
-    register: async () => await register(open()),
+    // Its type depends on the job that it is given, which `later` cannot pass on.
+    enqueue: later(tock => tock.enqueue) as Tock['enqueue'],
+    enqueueMany: later(tock => tock.enqueueMany),
+    enqueueAll: later(tock => tock.enqueueAll),
+    tick: later(tock => tock.tick),
+    start: later(tock => tock.start),
+    migrate: later(tock => tock.migrate),
+    demandMigrated: later(tock => tock.demandMigrated),
+    register: later(tock => tock.register),
     runs: {
-      get: async id => await getRun(open().database, id),
-      list: async filter => await listRuns(open().database, filter),
-      retry: async (id, retryOptions) => await retry(open(), id, retryOptions),
-      cancel: async (id, cancelOptions) => await cancel(open(), id, cancelOptions),
-      wait: async (id, waitOptions) => await executeOrWait(open(), id, waitOptions),
+      get: later(tock => tock.runs.get),
+      list: later(tock => tock.runs.list),
+      retry: later(tock => tock.runs.retry),
+      cancel: later(tock => tock.runs.cancel),
+      wait: later(tock => tock.runs.wait),
     },
     schedules: {
-      list: async filter => await listDefinitions(open().database, filter),
-      upsert: async (schedule, guard) => await upsertSchedule(open(), schedule, guard),
-      remove: async (name, guard) => await removeSchedule(open(), name, guard),
-      pause: async (name, pauseOptions) => await pauseDefinition(open(), name, pauseOptions),
-      resume: async name => await resumeDefinition(open(), name),
-      backfill: async (name, window) => await backfill(open(), name, window),
+      list: later(tock => tock.schedules.list),
+      upsert: later(tock => tock.schedules.upsert) as Tock['schedules']['upsert'],
+      remove: later(tock => tock.schedules.remove),
+      pause: later(tock => tock.schedules.pause),
+      resume: later(tock => tock.schedules.resume),
+      backfill: later(tock => tock.schedules.backfill),
     },
     queues: {
-      list: async () => await queues.queues(open()),
-      set: async (name, limits) => await queues.limitQueue(open(), name, limits),
-      pause: async (name, note) => await queues.pause(open(), name, note),
-      resume: async name => await queues.resume(open(), name),
-      remove: async name => await queues.unlimitQueue(open(), name),
+      list: later(tock => tock.queues.list),
+      set: later(tock => tock.queues.set),
+      pause: later(tock => tock.queues.pause),
+      resume: later(tock => tock.queues.resume),
+      remove: later(tock => tock.queues.remove),
     },
-    why: async (definition, time) => await why(open(), definition, time),
-    status: async () => await createSchedulerView(open()).status(),
+    why: later(tock => tock.why),
+    status: later(tock => tock.status),
     close: async () => {
-      if (isClosed) return;
       isClosed = true;
-      await Promise.all([...daemons].map(daemon => daemon.stop()));
-      await engine.database.close();
+      await (await opening)?.close();
     },
   };
 }
 
-/** Checks how many runs at once: a whole number from 1 to 10000. */
-export function checkConcurrency(concurrency: number | undefined): number | undefined {
-  if (
-    concurrency === undefined ||
-    (Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 10_000)
-  )
-    return concurrency;
-  throw new TockError(
-    'TOCK_BAD_OPTION',
-    `concurrency ${String(concurrency)} is not a whole number from 1 to 10000`,
-  );
-}
