@@ -2,7 +2,8 @@
 // In: how many, by whom, for how long. Out: what executing them needs; and those that need a place under a limit
 // first, which admit-runs.ts claims.
 import { TRANSITIONS } from '../model/states.js';
-import { PREPARED, type Session } from './database.js';
+import type { Session } from './database.js';
+import { PREPARED } from './prepared.js';
 import { statuses } from './transition.js';
 
 /** A run that the worker has claimed: what executing it needs. Times in epoch milliseconds. */

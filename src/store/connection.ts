@@ -51,7 +51,10 @@ export function connectionOf(options: {
 }
 
 /** Refuses options that name no database. @throws TockError TOCK_BAD_OPTION */
-export function demandReachable(options: { readonly connectionString?: string; readonly pool?: pg.Pool }): void {
+export function demandReachable(options: {
+  readonly connectionString?: string;
+  readonly pool?: pg.Pool;
+}): void {
   if (options.pool || options.connectionString) return;
   throw new TockError(
     'TOCK_BAD_OPTION',
@@ -63,9 +66,9 @@ export function demandReachable(options: { readonly connectionString?: string; r
 export function openPoolTo(connection: Connection, most: number): pg.Pool {
   const pool = new pg.Pool({
     application_name: 'tock',
+    connectionTimeoutMillis: 10_000,
     ...connection,
     max: most,
-    connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 30_000,
     allowExitOnIdle: true,
   });

@@ -1,6 +1,7 @@
 // Room: store. Puts runs into the queue, under their keys.
 // In: rows as the engine has checked them, and any client. Out: which run each row stands for.
-import { PREPARED, type Session } from './database.js';
+import type { Session } from './database.js';
+import { PREPARED } from './prepared.js';
 
 /** A run to be enqueued. Instants as ISO text, durations in milliseconds; one of `at` and `delay_ms`, or neither. */
 export interface EnqueuedRow {

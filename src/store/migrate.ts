@@ -77,7 +77,7 @@ export async function migrate(database: Database, folder: string): Promise<Migra
  * @throws TockError TOCK_NOT_MIGRATED
  */
 export async function demandMigrated(database: Database, folder: string): Promise<void> {
-  const names = (await readdir(folder)).filter(isMigration);
+  const names = await migrationNames(folder);
   const rows = await database.run<{ name: string }>('select name from tock.migrations');
   const applied = new Set(rows.map(row => row.name));
   const missing = names.filter(name => !applied.has(name)).sort();
@@ -86,6 +86,11 @@ export async function demandMigrated(database: Database, folder: string): Promis
     'TOCK_NOT_MIGRATED',
     `the schema ${database.schema} lacks ${missing.join(', ')}; run: tock migrate`,
   );
+}
+
+/** The names of the migrations in the folder, unsorted. */
+export async function migrationNames(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter(isMigration);
 }
 
 function isMigration(name: string): boolean {

@@ -15,9 +15,10 @@ import {
 
 // Expired leases: back to the queue with a backoff while attempts are left, else dead. In batches, so that no
 // statement holds many rows; SKIP LOCKED, so that several reapers share the work.
+const IS_EXPIRED = `r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)`;
 const EXPIRED = `expired as materialized (
   select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
-  where r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)
+  where ${IS_EXPIRED}
   order by r.id
   limit $1
   for update skip locked
@@ -30,6 +31,13 @@ const LEASE_ERROR = `jsonb_build_object(
 // The job's own growth of the wait, without its jitter; for a job that is not known here, the default.
 const BACKOFF = `least(coalesce((p.base)::float8, $2) * case coalesce(p.backoff, 'exponential')
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce((p.max)::float8, $3))`;
+const IS_GONE = `w.seen_at < tock.now() - interval '10 minutes'
+    and not exists (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running')`;
+const HAS_LIMITS = `(exists (select from tock.job_slots) or exists (select from tock.job_runs_live where blocked_on is not null))`;
+const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
+/** Whether a reaping would find anything to do, as an SQL condition. */
+export const HAS_REMAINS = `(exists (select from tock.job_runs_live r where ${IS_EXPIRED})
+  or exists (select from tock.workers w where ${IS_GONE}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;
 const REAP = `
 with ${EXPIRED}, policies as materialized (
   select * from jsonb_to_recordset($4::jsonb) as p(job text, backoff text, base float8, max float8)
@@ -52,15 +60,13 @@ with ${EXPIRED}, policies as materialized (
   union all select g.*, '${TRANSITIONS.reapToDead.to}' from gone g
 ), ${FREED('expired', 'm.is_last or m.id in (select id from asked)')}, ${TOLD('ended', 'e.ended_as')}, forgotten as (
   -- A process that is gone has no other way to leave. One that was only cut off makes itself known again.
-  delete from tock.workers w where w.seen_at < tock.now() - interval '10 minutes'
-    and not exists (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running')
+  delete from tock.workers w where ${IS_GONE}
 )
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
   (select count(*) from withdrawn)::int as cancelled, ${AFTERMATH},
   array(select id::text from dead) as dead_ids,
   -- As of the beginning of the statement: what was left undone before.
-  exists (select from tock.job_slots) or exists (select from tock.job_runs_live where blocked_on is not null) as has_limits,
-  exists (select from tock.job_outbox) as has_outbox`;
+  ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox`;
 
 /** How many are to be tried again, are dead, or ended as an operator had asked. */
 export interface ReapedRuns {
