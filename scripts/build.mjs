@@ -18,7 +18,9 @@ const withoutLuxon = {
   name: 'without-luxon',
   setup(esbuild) {
     esbuild.onResolve({ filter: /^luxon$/ }, ({ importer }) =>
-      /[\\/]node_modules[\\/]cron-parser[\\/]/.test(importer) ? { path: 'luxon', namespace: 'without-luxon' } : null,
+      /[\\/]node_modules[\\/]cron-parser[\\/]/.test(importer)
+        ? { path: 'luxon', namespace: 'without-luxon' }
+        : null,
     );
     esbuild.onLoad({ filter: /.*/, namespace: 'without-luxon' }, () => ({
       contents: `exports.DateTime = { fromMillis: (ms, { zone }) => ({ isValid: true, zoneName: zone, toMillis: () => ms }) };`,

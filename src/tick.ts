@@ -49,23 +49,31 @@ async function tickMain(argv: readonly string[]): Promise<number> {
       );
       return 0;
     }
-    const { tock, jobs, close } = await openTock({ config, migrate: options.migrate === true });
     try {
       const concurrency =
         options.concurrency === undefined ? config.concurrency : Number(options.concurrency);
-      const summary = await tock.tick({
+      const call = {
         budget: options.budget ?? config.budget ?? '50s',
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(config.queues === undefined ? {} : { queues: config.queues }),
         signal: stop,
         // From here on it waits for its own runs: others may plan and claim beside it.
         onPlanned: place.give,
+      };
+      const { tock, jobs, idle, close } = await openTock({
+        config,
+        migrate: options.migrate === true,
+        tick: call,
       });
-      console.log(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
-      return 0;
+      try {
+        const summary = idle ?? (await tock.tick(call));
+        console.log(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
+        return 0;
+      } finally {
+        await close();
+      }
     } finally {
       place.give();
-      await close();
     }
   } catch (error) {
     const { exitCode, message } = judgeError(error, schema);

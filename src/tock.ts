@@ -5,8 +5,9 @@ import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from './daemon.js';
 import type { BackfillOptions, BackfillResult } from './engine/backfill.js';
 import type { WaitOptions } from './engine/commands.js';
-import { readSettings, type SettingsInput } from './engine/engine.js';
+import { checkConcurrency, readSettings, type SettingsInput } from './engine/engine.js';
 import type { Enqueued, NewRun } from './engine/enqueue.js';
+import { askIdleTick } from './engine/idle-tick.js';
 import { readIsolation } from './engine/isolation.js';
 import type { ResumedDefinition } from './engine/pause.js';
 import type { QueueLimits } from './engine/queues.js';
@@ -14,12 +15,12 @@ import type { RegisterResult } from './engine/register.js';
 import type { TickSummary } from './engine/run-tick.js';
 import type { ScheduleInput, VersionGuard } from './engine/schedules.js';
 import type { Why } from './engine/why.js';
-import { isolatedEntry } from './environment/paths.js';
+import { isolatedEntry, migrationsFolder } from './environment/paths.js';
 import { type Duration, parseDuration } from './model/duration.js';
 import { TockError } from './model/errors.js';
 import type { Hooks } from './model/hooks.js';
 import type { AnyJob, PayloadAndOptions, QueryClient } from './model/job.js';
-import type { Logger } from './model/logger.js';
+import { type Logger, silentLogger } from './model/logger.js';
 import { checkSchemaName } from './model/names.js';
 import { createRegistry } from './model/registry.js';
 import type { SchedulerStatus } from './model/scheduler-view.js';
@@ -143,22 +144,39 @@ export type OpenedTock = Omit<Tock, 'jobs'>;
  * @throws TockError for a bad schema name, setting or job
  */
 export function createTock(options: TockOptions): Tock {
+  return assembleTock(options, async () => {
+    if (options.logger !== undefined) return options.logger || silentLogger;
+    return (await import('./environment/logger.js')).createLogger();
+  });
+}
+
+/** What the shells have beyond a Tock. */
+export interface ShellTock extends Tock {
+  /**
+   * Looks, with one statement over `pool`, whether a tick would find anything to do. Its summary when it would not, and
+   * null when it might; or when the look said nothing, as before the first migration.
+   */
+  idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
+}
+
+/** As {@link createTock}; the logger is made when the engine is loaded, and `options.logger` is not looked at. */
+export function assembleTock(options: TockOptions, makeLogger: () => Promise<Logger>): ShellTock {
   const registry = createRegistry(options.jobs ?? []);
-  const read = {
+  const checked = {
     registry,
     settings: readSettings(options),
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
     isolation: readIsolation(registry, isolatedEntry(), options),
   };
-  checkSchemaName(options.schema ?? 'tock');
+  const schema = checkSchemaName(options.schema ?? 'tock');
   demandReachable(options);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;
 
   const load = async () => {
-    const { openTock } = await import('./tock/opened.js');
-    opened = openTock(options, read);
+    const [{ openTock }, logger] = await Promise.all([import('./tock/opened.js'), makeLogger()]);
+    opened = openTock(options, { ...checked, logger });
     return opened;
   };
   /** A method of the opened Tock, which is opened with the first call of any. */
@@ -181,6 +199,21 @@ export function createTock(options: TockOptions): Tock {
     enqueueMany: later(tock => tock.enqueueMany),
     enqueueAll: later(tock => tock.enqueueAll),
     tick: later(tock => tock.tick),
+    idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
+      parseDuration(budget, 'budget');
+      checkConcurrency(concurrency);
+      const { statementTimeoutMs } = checked;
+      return options.pool
+        ? await askIdleTick({
+            pool: options.pool,
+            schema,
+            registry,
+            queues,
+            statementTimeoutMs,
+            migrations: migrationsFolder(),
+          })
+        : null;
+    },
     start: later(tock => tock.start),
     migrate: later(tock => tock.migrate),
     demandMigrated: later(tock => tock.demandMigrated),
@@ -215,4 +248,3 @@ export function createTock(options: TockOptions): Tock {
     },
   };
 }
-

@@ -3,7 +3,7 @@
 import type { Daemon } from '../daemon.js';
 import { backfill } from '../engine/backfill.js';
 import { cancel, executeOrWait, retry } from '../engine/commands.js';
-import type { Engine, Settings } from '../engine/engine.js';
+import { checkConcurrency, type Engine, type Settings } from '../engine/engine.js';
 import { enqueue, enqueueAll } from '../engine/enqueue.js';
 import type { Isolation } from '../engine/isolation.js';
 import { pauseDefinition, resumeDefinition } from '../engine/pause.js';
@@ -13,11 +13,10 @@ import { runTick } from '../engine/run-tick.js';
 import { createSchedulerView } from '../engine/scheduler-view.js';
 import { removeSchedule, upsertSchedule } from '../engine/schedules.js';
 import { why } from '../engine/why.js';
-import { createLogger } from '../environment/logger.js';
 import { migrationsFolder } from '../environment/paths.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import { silentLogger } from '../model/logger.js';
+import type { Logger } from '../model/logger.js';
 import type { Registry } from '../model/registry.js';
 import { openDatabase } from '../store/database.js';
 import { demandMigrated, migrate } from '../store/migrate.js';
@@ -30,12 +29,12 @@ export interface ReadOptions {
   readonly settings: Settings;
   readonly statementTimeoutMs: number;
   readonly isolation: Isolation | null;
+  readonly logger: Logger;
 }
 
 /** Opens the engine. Nothing is connected or written until it is used. */
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
-  const { registry, settings, statementTimeoutMs, isolation } = read;
-  const logger = options.logger === false ? silentLogger : (options.logger ?? createLogger());
+  const { registry, settings, statementTimeoutMs, isolation, logger } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
   const engine: Engine = { database, registry, logger, settings, isolation, hooks: options.hooks ?? {} };
   const daemons = new Set<Daemon>();
@@ -100,17 +99,4 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       await engine.database.close();
     },
   };
-}
-
-/** Checks how many runs at once: a whole number from 1 to 10000. */
-export function checkConcurrency(concurrency: number | undefined): number | undefined {
-  if (
-    concurrency === undefined ||
-    (Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 10_000)
-  )
-    return concurrency;
-  throw new TockError(
-    'TOCK_BAD_OPTION',
-    `concurrency ${String(concurrency)} is not a whole number from 1 to 10000`,
-  );
 }
