@@ -29,6 +29,21 @@ const withoutLuxon = {
   },
 };
 
+/** cron-parser is evaluated with the first expression that it reads: a tick that has nothing to do reads none. */
+const lateCronParser = {
+  name: 'late-cron-parser',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /^cron-parser$/ }, ({ kind }) =>
+      kind === 'import-statement' ? { path: 'cron-parser', namespace: 'late-cron-parser' } : null,
+    );
+    esbuild.onLoad({ filter: /.*/, namespace: 'late-cron-parser' }, () => ({
+      contents: `export const CronExpressionParser = { parse: (...input) => require('cron-parser').CronExpressionParser.parse(...input) };`,
+      loader: 'js',
+      resolveDir: root,
+    }));
+  },
+};
+
 /** What is built, as esbuild takes it. scripts/dev.mjs watches the same. Works in the project's folder. */
 export async function bundleOptions() {
   process.chdir(root);
@@ -60,7 +75,7 @@ export async function bundleOptions() {
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
     },
-    plugins: [withoutLuxon],
+    plugins: [withoutLuxon, lateCronParser],
     // Names stay: stacks and errors are read by people. White space and comments are only there to be loaded.
     minifyWhitespace: true,
     minifySyntax: true,

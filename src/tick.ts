@@ -82,7 +82,17 @@ async function tickMain(argv: readonly string[]): Promise<number> {
   }
 }
 
-function readOptions(argv: readonly string[]) {
+interface TickFlags {
+  readonly budget?: string | undefined;
+  readonly concurrency?: string | undefined;
+  readonly migrate?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  readonly help?: boolean | undefined;
+}
+
+function readOptions(argv: readonly string[]): TickFlags {
+  // As cron calls it, mostly; the parser is loaded with its first call.
+  if (argv.length === 0) return {};
   try {
     const { values } = parseArgs({
       args: [...argv],

@@ -182,23 +182,22 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
   /** A method of the opened Tock, which is opened with the first call of any. */
   const later =
     <Input extends readonly unknown[], Output>(
-      method: (tock: OpenedTock) => (...input: Input) => Promise<Output>,
+      method: (tock: OpenedTock, ...input: Input) => Promise<Output>,
     ) =>
     async (...input: Input): Promise<Output> => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
       // Without a wait once it is there: what the caller hands over is read when he calls.
-      if (opened) return await method(opened)(...input);
+      if (opened) return await method(opened, ...input);
       opening ??= load();
-      return await method(await opening)(...input);
+      return await method(await opening, ...input);
     };
 
   return {
     jobs: registry.jobs,
-    // Its type depends on the job that it is given, which `later` cannot pass on.
-    enqueue: later(tock => tock.enqueue) as Tock['enqueue'],
-    enqueueMany: later(tock => tock.enqueueMany),
-    enqueueAll: later(tock => tock.enqueueAll),
-    tick: later(tock => tock.tick),
+    enqueue: later((tock, ...input) => tock.enqueue(...input)),
+    enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
+    enqueueAll: later((tock, ...input) => tock.enqueueAll(...input)),
+    tick: later((tock, ...input) => tock.tick(...input)),
     idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
       parseDuration(budget, 'budget');
       checkConcurrency(concurrency);
@@ -214,37 +213,37 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
           })
         : null;
     },
-    start: later(tock => tock.start),
-    migrate: later(tock => tock.migrate),
-    demandMigrated: later(tock => tock.demandMigrated),
-    register: later(tock => tock.register),
+    start: later((tock, ...input) => tock.start(...input)),
+    migrate: later((tock, ...input) => tock.migrate(...input)),
+    demandMigrated: later((tock, ...input) => tock.demandMigrated(...input)),
+    register: later((tock, ...input) => tock.register(...input)),
     runs: {
-      get: later(tock => tock.runs.get),
-      list: later(tock => tock.runs.list),
-      retry: later(tock => tock.runs.retry),
-      cancel: later(tock => tock.runs.cancel),
-      wait: later(tock => tock.runs.wait),
+      get: later((tock, ...input) => tock.runs.get(...input)),
+      list: later((tock, ...input) => tock.runs.list(...input)),
+      retry: later((tock, ...input) => tock.runs.retry(...input)),
+      cancel: later((tock, ...input) => tock.runs.cancel(...input)),
+      wait: later((tock, ...input) => tock.runs.wait(...input)),
     },
     schedules: {
-      list: later(tock => tock.schedules.list),
-      upsert: later(tock => tock.schedules.upsert) as Tock['schedules']['upsert'],
-      remove: later(tock => tock.schedules.remove),
-      pause: later(tock => tock.schedules.pause),
-      resume: later(tock => tock.schedules.resume),
-      backfill: later(tock => tock.schedules.backfill),
+      list: later((tock, ...input) => tock.schedules.list(...input)),
+      upsert: later((tock, ...input) => tock.schedules.upsert(...input)),
+      remove: later((tock, ...input) => tock.schedules.remove(...input)),
+      pause: later((tock, ...input) => tock.schedules.pause(...input)),
+      resume: later((tock, ...input) => tock.schedules.resume(...input)),
+      backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
     },
     queues: {
-      list: later(tock => tock.queues.list),
-      set: later(tock => tock.queues.set),
-      pause: later(tock => tock.queues.pause),
-      resume: later(tock => tock.queues.resume),
-      remove: later(tock => tock.queues.remove),
+      list: later((tock, ...input) => tock.queues.list(...input)),
+      set: later((tock, ...input) => tock.queues.set(...input)),
+      pause: later((tock, ...input) => tock.queues.pause(...input)),
+      resume: later((tock, ...input) => tock.queues.resume(...input)),
+      remove: later((tock, ...input) => tock.queues.remove(...input)),
     },
-    why: later(tock => tock.why),
-    status: later(tock => tock.status),
+    why: later((tock, ...input) => tock.why(...input)),
+    status: later((tock, ...input) => tock.status(...input)),
     close: async () => {
       isClosed = true;
-      await (await opening)?.close();
+      await (await opening?.catch(() => null))?.close();
     },
   };
 }

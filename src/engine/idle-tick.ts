@@ -1,6 +1,5 @@
 // Room: engine. A tick that finds nothing to do, in one statement; of the engine it needs next to nothing.
 // In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick, or null: a whole one is due.
-import { performance } from 'node:perf_hooks';
 import type pg from 'pg';
 import type { Registry } from '../model/registry.js';
 import { isConnectionFailure } from '../store/database-errors.js';
@@ -48,7 +47,7 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
       )) as Row[],
   };
   try {
-    const migrations = await migrationNames(options.migrations);
+    const migrations = migrationNames(options.migrations);
     const { fingerprint } = registry;
     if (!(await askWhetherIdle(session, { queues, fingerprint, migrations }))) return null;
   } catch (error) {

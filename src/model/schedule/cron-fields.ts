@@ -55,6 +55,34 @@ export function readCron(expression: string, seed?: string): CronFields {
   return fields;
 }
 
+/**
+ * Checks a cron expression: refuses what {@link readCron} refuses. What is plain is known to be sound by its text, and is
+ * expanded when it is first asked for: most processes that define a schedule, as each tick does, never ask.
+ *
+ * @throws TockError TOCK_BAD_SCHEDULE
+ */
+export function checkCron(expression: string, seed?: string): void {
+  if (HASHED.test(expression) || !isPlain(readCronText(expression))) readCron(expression, seed);
+}
+
+/** `*`, `5`, `mon`, `1-5`, `0-30/10`: no hash, no last day, no nth weekday. */
+const PLAIN = /^(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?$/i;
+
+/** Whether the text alone tells that the parser takes it, and that it comes. */
+function isPlain(text: CronText): boolean {
+  const { dayOfMonth, weekday } = text;
+  // With a star in one field and something in the other, dates and weekdays must meet: that is counted out.
+  const meets =
+    dayOfMonth.text === '*' ||
+    weekday.text === '*' ||
+    (!dayOfMonth.text.startsWith('*') && !weekday.text.startsWith('*'));
+  return (
+    meets &&
+    !isPastMonthEnd(text) &&
+    Object.values<FieldText>({ ...text }).every(({ entries }) => entries.every(entry => PLAIN.test(entry)))
+  );
+}
+
 type Row = readonly [
   second: string,
   minute: string,
