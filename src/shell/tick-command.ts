@@ -35,7 +35,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
   try {
     const options = readOptions(argv);
     if (options.help) {
-      console.log(HELP);
+      say(HELP);
       return 0;
     }
     const config = readConfig(process.env);
@@ -44,7 +44,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
     const most = config.ticks ?? MOST_TICKS;
     const place = await takeTickPlace(most, `${config.databaseUrl ?? config.dataFolder} ${config.schema}`);
     if (place === null) {
-      console.log(
+      say(
         `${new Date().toISOString()} tick: ${most} ticks of this host wait for the database already (TOCK_TICKS); this one leaves it to them`,
       );
       return 0;
@@ -67,7 +67,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
       });
       try {
         const summary = idle ?? (await tock.tick(call));
-        console.log(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
+        say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
         return 0;
       } finally {
         await close();
@@ -77,9 +77,13 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
     }
   } catch (error) {
     const { exitCode, message } = judgeError(error, schema);
-    console.error(`tick: ${message}`);
+    process.stderr.write(`tick: ${message}\n`);
     return exitCode;
   }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
 interface TickFlags {

@@ -19,7 +19,7 @@ select
       and r.run_at > tock.now() and r.status in (${statuses('claim')})
     order by r.run_at, r.id limit 1) f where $1::text[] is null or l.queue = any($1)),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", ${HAS_REMAINS} as "hasRemains"`;
+  exists (select from open) as "isOverdue", case when $2::boolean then ${HAS_REMAINS} else false end as "hasRemains"`;
 
 /** Milliseconds until the next occurrence and until the next run that waits will be due. */
 export interface NextDue {
@@ -29,13 +29,21 @@ export interface NextDue {
   readonly runMs: number | null;
   /** Runs are due and could be claimed now. */
   readonly isOverdue: boolean;
-  /** A reaping would find something to do: an expired lease, or what a process that died left undone. */
+  /** A reaping would find something to do: an expired lease, or what a process that died left undone. False if not asked. */
   readonly hasRemains: boolean;
 }
 
-/** Looks ahead. One index look-up for the occurrences, and a few for each queue and priority. */
-export async function readNextDue(session: Session, queues: readonly string[] | null): Promise<NextDue> {
-  const [due] = await session.run<NextDue>(NEXT_DUE, [queues], PREPARED);
+/**
+ * Looks ahead. One index look-up for the occurrences, and a few for each queue and priority.
+ *
+ * @param asksForRemains whether there is anything to be reaped: it walks over all runs that have not ended
+ */
+export async function readNextDue(
+  session: Session,
+  queues: readonly string[] | null,
+  asksForRemains: boolean,
+): Promise<NextDue> {
+  const [due] = await session.run<NextDue>(NEXT_DUE, [queues, asksForRemains], PREPARED);
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, hasRemains: false };
 }
 
