@@ -50,14 +50,14 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
   const place = config.databaseUrl === null ? null : placeOf(config.databaseUrl);
-  const pool = options.tick && config.databaseUrl !== null ? connectAhead(config.databaseUrl, config) : null;
+  const ahead = options.tick && config.databaseUrl !== null ? connectAhead(config.databaseUrl, config) : null;
   let server: Awaited<ReturnType<typeof startServer>> | null = null;
   let tock: ShellTock | null = null;
   let migrated: MigrateResult | null = null;
   const close = async () => {
     try {
       await tock?.close();
-      await pool?.end();
+      await ahead?.pool.end();
     } finally {
       await server?.stop();
     }
@@ -69,9 +69,18 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
     const { jobsModule, schema } = config;
     tock = assembleTock(
-      { connectionString, jobs, hooks, jobsModule, schema, ...settingsOf(config), ...(pool ? { pool } : {}) },
+      {
+        connectionString,
+        jobs,
+        hooks,
+        jobsModule,
+        schema,
+        ...settingsOf(config),
+        ...(ahead ? { pool: ahead.pool } : {}),
+      },
       makeLogger,
     );
+    await ahead?.connected;
     const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
     if (idle === null) migrated = await prepare(tock, options);
     return {
@@ -92,7 +101,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
 function connectAhead(
   connectionString: string,
   { connections = 10, statementTimeout = '60s' }: Config,
-): pg.Pool {
+): Ahead {
   const pool = openPoolTo(
     {
       connectionString,
@@ -105,12 +114,16 @@ function connectAhead(
     },
     connections,
   );
-  pool.connect().then(
-    client => client.release(),
-    // Whoever asks something next is told what is wrong.
-    () => undefined,
-  );
-  return pool;
+  const connected = pool.connect().then(client => client.release());
+  // It is waited for once the jobs are loaded. What is wrong with those is told first.
+  connected.catch(() => undefined);
+  return { pool, connected };
+}
+
+interface Ahead {
+  readonly pool: pg.Pool;
+  /** Rejects with what is wrong with the database. Whoever asks before opens a second connection. */
+  readonly connected: Promise<void>;
 }
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {
