@@ -68,19 +68,13 @@ export function checkCron(expression: string, seed?: string): void {
 /** `*`, `5`, `mon`, `1-5`, `0-30/10`: no hash, no last day, no nth weekday. */
 const PLAIN = /^(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?$/i;
 
-/** Whether the text alone tells that the parser takes it, and that it comes. */
+/**
+ * Whether the text alone tells that the parser takes it, and that it comes: in some year, a date that the month has is
+ * each of the weekdays.
+ */
 function isPlain(text: CronText): boolean {
-  const { dayOfMonth, weekday } = text;
-  // With a star in one field and something in the other, dates and weekdays must meet: that is counted out.
-  const meets =
-    dayOfMonth.text === '*' ||
-    weekday.text === '*' ||
-    (!dayOfMonth.text.startsWith('*') && !weekday.text.startsWith('*'));
-  return (
-    meets &&
-    !isPastMonthEnd(text) &&
-    Object.values<FieldText>({ ...text }).every(({ entries }) => entries.every(entry => PLAIN.test(entry)))
-  );
+  const fields: readonly FieldText[] = Object.values({ ...text });
+  return !isPastMonthEnd(text) && fields.every(({ entries }) => entries.every(entry => PLAIN.test(entry)));
 }
 
 type Row = readonly [
