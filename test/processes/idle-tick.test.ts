@@ -1,5 +1,5 @@
 // A tick that has nothing to do: what it loads, what it asks, and that it always notices when there is something.
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -135,6 +135,24 @@ describe('a tick with nothing to do', () => {
       `do $$ begin execute format('alter database %I set default_transaction_isolation = serializable', current_database()); end $$`,
     );
     expect(await tick()).toMatch(/nothing due/);
+  });
+});
+
+describe('a tick of an installed package', () => {
+  it('works where nothing can be kept beside it', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'tock-install-'));
+    const root = path.dirname(path.dirname(TICK));
+    for (const name of ['dist', 'migrations', 'package.json'])
+      await cp(path.join(root, name), path.join(folder, name), { recursive: true });
+    // A file where the folder of what was compiled would be.
+    await writeFile(path.join(folder, 'node_modules'), '');
+    await writeFile(jobs, JOBS.replace(INDEX, pathToFileURL(path.join(folder, 'dist', 'index.js')).href));
+    const script = path.join(folder, 'dist', 'tick.js');
+    for (const told of [/1 registered/, /nothing due/]) {
+      const ended = await startProcess(script, { DATABASE_URL: test.url, TOCK_JOBS: jobs }).ended;
+      expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(told) });
+    }
+    await rm(folder, { recursive: true, force: true });
   });
 });
 
