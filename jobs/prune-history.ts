@@ -5,15 +5,37 @@ import { defineJob } from '../src/index.js';
 
 export default defineJob({
   name: 'prune-history',
-  description: 'Drops old months of finished runs, and makes the partitions of the months to come.',
+  description: 'Drops old partitions of finished runs, and makes those to come.',
   payload: z.object({
-    /** Finished runs are kept this long. */
-    keep: z.string().default('90d'),
-    /** Idempotency keys outlive their runs: this long a key that was used stays used. */
-    keepKeys: z.string().default('400d'),
+    /** Finished runs are kept this long: all, or by their state. */
+    keep: z
+      .union([
+        z.string(),
+        z.strictObject({
+          succeeded: z.string().optional(),
+          dead: z.string().optional(),
+          cancelled: z.string().optional(),
+          skipped: z.string().optional(),
+          default: z.string().default('90d'),
+        }),
+      ])
+      .default('90d'),
+    /** Idempotency keys outlive their runs: this long a key that was used stays used. Default 400d, or the longest keep. */
+    keepKeys: z.string().optional(),
+    /** What the coming partitions hold; `auto`: days where a million runs end in a day. */
+    partition: z.enum(['month', 'day', 'auto']).default('auto'),
   }),
   schedule: { cron: '30 3 * * *', timezone: 'UTC', catchup: 'latest', startDeadline: '12h' },
   retry: { maxAttempts: 3, base: '5m' },
   timeout: '1h',
-  run: (ctx, { keep, keepKeys }) => ctx.scheduler.prune({ keep, keepKeys }),
+  async run(ctx, { keep, keepKeys, partition }) {
+    const onProgress = ({ stage, done, total }: { stage: string; done: number; total: number }) =>
+      ctx.progress(done / total, stage);
+    const result = await ctx.scheduler.prune({ keep, keepKeys, partition, onProgress, signal: ctx.signal });
+    // Nothing is lost: the next attempt takes up where this one left off.
+    if (result.left.length > 0) {
+      throw new Error(`somebody held locks for too long on: ${result.left.join(', ')}`);
+    }
+    return result;
+  },
 });

@@ -40,7 +40,7 @@ function describe({ TRANSITIONS, STATUS_MEANINGS, SKIP_REASONS, LIVE_STATUSES, F
 
 A run is in one of ${LIVE_STATUSES.length + FINISHED_STATUSES.length} states. ${list(LIVE_STATUSES)} are live: their rows are in \`job_runs_live\`.
 ${list(FINISHED_STATUSES)} are the ends: their rows are in \`job_runs_finished\`, in the partition of the
-month in which they ended.
+month or day in which they ended.
 
 \`\`\`mermaid
 stateDiagram-v2

@@ -23,7 +23,7 @@ import type { AnyJob, PayloadAndOptions, QueryClient } from './model/job.js';
 import { type Logger, silentLogger } from './model/logger.js';
 import { checkSchemaName } from './model/names.js';
 import { createRegistry } from './model/registry.js';
-import type { SchedulerStatus } from './model/scheduler-view.js';
+import type { PruneOptions, PruneResult, SchedulerStatus } from './model/scheduler-view.js';
 import { demandReachable } from './store/connection.js';
 import type { MigrateResult } from './store/migrate.js';
 import type { QueueRecord } from './store/queues.js';
@@ -131,6 +131,8 @@ export interface Tock {
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
+  /** Forgets old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does. */
+  prune(options?: PruneOptions): Promise<PruneResult>;
   /** Stops the daemons it started and ends its pool. */
   close(): Promise<void>;
 }
@@ -241,6 +243,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     },
     why: later((tock, ...input) => tock.why(...input)),
     status: later((tock, ...input) => tock.status(...input)),
+    prune: later((tock, ...input) => tock.prune(...input)),
     close: async () => {
       isClosed = true;
       await (await opening?.catch(() => null))?.close();

@@ -97,11 +97,18 @@ async function serve({ worker }, { url, settings, waits = false }) {
   return { handled: done, latencies };
 }
 
-/** Adds rows in batches, one after the other over one connection. */
+/**
+ * Adds rows in batches, one after the other over one connection, once it is told to go; keeps the connection until it is
+ * told to stop, so that what the server spent on it can be read.
+ */
 async function produce({ producer }, { url, count, batch, keys }) {
   const producing = await producer(url);
   // Connected, and the statement seen once.
   await producing.addMany([{ n: -1 }], { keys });
+  const [go, stop] = [told('go'), told('stop')];
+  process.send({ ready: true });
+  await go;
+  const cpuBefore = process.cpuUsage();
   const began = performance.now();
   for (let from = 0; from < count; from += batch) {
     const payloads = Array.from({ length: Math.min(batch, count - from) }, (_, index) => ({
@@ -110,6 +117,9 @@ async function produce({ producer }, { url, count, batch, keys }) {
     await producing.addMany(payloads, { keys });
   }
   const seconds = (performance.now() - began) / 1000;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  process.send({ added: true });
+  await stop;
   await producing.close();
-  return { handled: count, seconds };
+  return { handled: count, seconds, cpuSeconds: (user + system) / 1e6 };
 }

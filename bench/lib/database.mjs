@@ -1,6 +1,6 @@
 // A fresh server, and a fresh database for each measurement.
 // In: the project's built or bundled modules. Out: URLs; a session of the driver's own.
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -104,4 +104,23 @@ export async function withDatabase(serverUrl, work) {
 export async function settle(sql) {
   await sql.rows('vacuum analyze');
   await sql.rows('checkpoint');
+}
+
+/**
+ * CPU seconds that the backends of the contestant's connections have taken so far, in the driver's own database; null
+ * where they cannot be read: the server is elsewhere, or not on Linux.
+ */
+export async function backendSeconds(sql) {
+  const backends = await sql.rows(
+    `select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and application_name <> 'bench'`,
+  );
+  try {
+    // Nanoseconds on a CPU, nanoseconds waiting for one, turns.
+    const read = await Promise.all(
+      backends.map(async ({ pid }) => await readFile(`/proc/${pid}/schedstat`, 'utf8')),
+    );
+    return read.reduce((sum, text) => sum + Number(text.split(' ')[0]) / 1e9, 0);
+  } catch {
+    return null;
+  }
 }

@@ -5,9 +5,22 @@ import { load } from './load.mjs';
 import { memory } from './memory.mjs';
 import { processes } from './processes.mjs';
 import { quiet } from './quiet.mjs';
+import { retention } from './retention.mjs';
 import { share } from './share.mjs';
 import { snapshot } from './snapshot.mjs';
 import { throughput } from './throughput.mjs';
 import { tick } from './tick.mjs';
 
-export const MEASURES = [throughput, processes, share, load, snapshot, memory, enqueue, latency, tick, quiet];
+export const MEASURES = [
+  throughput,
+  processes,
+  share,
+  load,
+  snapshot,
+  retention,
+  memory,
+  enqueue,
+  latency,
+  tick,
+  quiet,
+];

@@ -11,6 +11,7 @@ import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
 import { addPause, addResume } from './commands/pause.js';
+import { addPrune } from './commands/prune.js';
 import { addQueue } from './commands/queue.js';
 import { addRun } from './commands/run.js';
 import { addRuns } from './commands/runs.js';
@@ -25,7 +26,7 @@ import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addMigrate]],
+  ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune]],
   ['Look:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue]],

@@ -1,5 +1,5 @@
 // Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
-import type { ClaimedRun } from '../store/claim-runs.js';
+import type { ClaimedRun } from '../store/claimed-run.js';
 import { createInterrupt, type Interrupt } from './interrupt.js';
 
 /** How far a handler is, as it told last; `events`: how often it has told. */

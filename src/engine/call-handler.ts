@@ -7,19 +7,25 @@ import { createContext } from './context.js';
 import type { Engine } from './engine.js';
 
 /** What the handler gets: the run's payload, as the job's schema makes it. @throws TockError TOCK_BAD_PAYLOAD */
-export async function readPayload(job: AnyJob, active: ActiveRun): Promise<unknown> {
-  return await parsePayload(job, payloadOf(job, active));
+export function readPayload(job: AnyJob, active: ActiveRun): unknown {
+  const payload = payloadOf(job, active);
+  // Without a schema there is nothing to wait for.
+  return job.payload === undefined ? payload : parsePayload(job, payload);
 }
 
 /** Calls the handler. A handler that throws before its first await ends like any other. */
-export async function callHandler(
+export function callHandler(
   engine: Engine,
   active: ActiveRun,
   workerId: string,
   job: AnyJob,
   payload: unknown,
 ): Promise<unknown> {
-  return await job.run(createContext(engine, active, workerId), payload);
+  try {
+    return Promise.resolve(job.run(createContext(engine, active, workerId), payload));
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 /** The stored payload; where code computes it and could not when the run was made, it is computed now. */

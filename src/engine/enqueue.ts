@@ -5,13 +5,15 @@ import { checkPriority } from '../model/define-job.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob, EnqueueOptions, QueryClient } from '../model/job.js';
-import { jobLimit } from '../model/limits.js';
+import { jobLimit, type Limit } from '../model/limits.js';
 import { checkKey, checkName, quote } from '../model/names.js';
-import { acceptPayload, findJob, parsePayload } from '../model/registry.js';
+import { payloadText } from '../model/payload.js';
+import { findJob, parsePayloadFor } from '../model/registry.js';
 import { checkMaxAttempts } from '../model/retry.js';
 import { TRIGGERS } from '../model/states.js';
 import type { Session } from '../store/database.js';
-import { type EnqueuedRow, enqueueRuns } from '../store/enqueue-runs.js';
+import { enqueueRuns } from '../store/enqueue-runs.js';
+import type { EnqueuedRow, RunShape } from '../store/run-shape.js';
 import type { Engine } from './engine.js';
 
 export interface NewRun extends Omit<EnqueueOptions, 'client'> {
@@ -54,20 +56,88 @@ export async function enqueueAll(
   client?: QueryClient,
 ): Promise<Enqueued[]> {
   if (runs.length === 0) return [];
-  const rows = await Promise.all(runs.map((run, place) => rowOf(engine, run, place)));
+  const checked = runs.map(run => checkRun(engine, run));
+  const limits = checked.map(limitOf);
+  const rows = rowsOf(engine, checked, areKnown(limits) ? limits : await Promise.all(limits.map(wait)));
   const session = client === undefined ? engine.database : sessionOfClient(engine, client);
   const enqueued = await enqueueRuns(session, rows);
   return enqueued.map(({ id, made, replaced }) => ({ id, isNew: made, isReplaced: replaced }));
 }
 
-async function rowOf(engine: Engine, run: NewRun, place: number): Promise<EnqueuedRow> {
+interface CheckedRun {
+  readonly run: NewRun;
+  readonly job: AnyJob;
+  readonly payload: string;
+  readonly key: string | null;
+}
+
+type Limits = readonly (Limit | null)[];
+
+function checkRun(engine: Engine, run: NewRun): CheckedRun {
   const job = findJob(engine.registry, run.job);
-  const payload = await acceptPayload(job, run.payload, engine.settings.maxPayloadBytes);
-  const limit = job.concurrency === undefined ? null : jobLimit(job, await parsePayload(job, payload));
   return {
-    place,
+    run,
+    job,
+    payload: payloadText(run.payload ?? {}, engine.settings.maxPayloadBytes),
+    key: run.key === undefined ? null : checkKey(run.key),
+  };
+}
+
+/**
+ * Applies the schema to the payload as it is stored, and asks the job for the limit of such a run. What is thrown is
+ * rejected, so that no promise of another row is left alone with its own error.
+ */
+function limitOf({ job, payload }: CheckedRun): Limit | null | Promise<Limit | null> {
+  if (job.payload === undefined && job.concurrency?.key === undefined) return jobLimit(job, undefined);
+  try {
+    return parsePayloadFor(job, JSON.parse(payload), parsed => jobLimit(job, parsed));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+const areKnown = (limits: readonly (Limit | null | Promise<Limit | null>)[]): limits is Limits =>
+  !limits.some(limit => limit !== null && 'then' in limit);
+
+const wait = async (limit: Limit | null | Promise<Limit | null>) => await limit;
+
+/** Rows that share all but payload and key share one shape: it is checked once, and sent once. */
+function rowsOf(engine: Engine, checked: readonly CheckedRun[], limits: Limits): EnqueuedRow[] {
+  const latest = new Map<AnyJob, { run: NewRun; limit: Limit | null; shape: RunShape }>();
+  return checked.map(({ run, job, payload, key }, place) => {
+    const limit = limits[place] ?? null;
+    const like = latest.get(job);
+    if (
+      like !== undefined &&
+      like.limit?.key === limit?.key &&
+      isShapedLike(run, like.run) &&
+      // Without a key, one that must have it is refused below.
+      (key !== null || !like.shape.is_live)
+    )
+      return { shape: like.shape, payload, key };
+    const shape = shapeOf(engine, run, job, limit);
+    latest.set(job, { run, limit, shape });
+    return { shape, payload, key };
+  });
+}
+
+function isShapedLike(run: NewRun, other: NewRun): boolean {
+  return (
+    run.queue === other.queue &&
+    run.priority === other.priority &&
+    run.maxAttempts === other.maxAttempts &&
+    run.trigger === other.trigger &&
+    run.runAt === other.runAt &&
+    run.delay === other.delay &&
+    run.unique === other.unique &&
+    run.replace === other.replace &&
+    run.debounce === other.debounce
+  );
+}
+
+function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null): RunShape {
+  return {
     job: job.name,
-    payload,
     ...checkUniqueness(run),
     ...checkTime(run),
     slot_keys: limit && [limit.key],
@@ -101,7 +171,6 @@ function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
       "replace needs unique: 'live': a key that is used up for good keeps its run as it was",
     );
   return {
-    key: key === undefined ? null : checkKey(key),
     is_live: isLive,
     replaces: replace === true || debounce !== undefined,
     most_ms: debounce === undefined ? null : MOST_DEBOUNCES * parseDuration(debounce, 'debounce'),

@@ -12,6 +12,7 @@ import type { ActiveRun } from './active-run.js';
 import { callHandler, readPayload } from './call-handler.js';
 import { leaseLost } from './effects.js';
 import type { Engine } from './engine.js';
+import { abort, offAbort, onAbort } from './interrupt.js';
 import { executeIsolated } from './isolate.js';
 
 /** Why a handler's signal aborted, as `signal.reason`. */
@@ -43,7 +44,8 @@ export async function executeRun(
   try {
     const job = findJob(engine.registry, run.job);
     // That of an isolated job is read again by its child: what a schema makes of it may not survive the way there.
-    const payload = await readPayload(job, active);
+    const read = readPayload(job, active);
+    const payload = read instanceof Promise ? await read : read;
     // Enqueued in SQL, or before the job had a limit: it comes back once it has its place.
     const limit = jobLimit(job, payload);
     if (limit && !run.slot_keys?.includes(limit.key)) return { kind: 'unplaced', limits: [limit] };
@@ -60,13 +62,34 @@ export async function executeRun(
   }
 }
 
-async function executeHere(
-  engine: Engine,
-  active: ActiveRun,
-  call: () => Promise<unknown>,
-): Promise<unknown> {
-  const abandoned = abandonAfterAbort(active, engine.settings.graceMs);
-  return await Promise.race([call(), abandoned.promise]).finally(abandoned.cancel);
+/**
+ * Calls the handler, and leaves it behind `graceMs` after the signal has aborted: then it did not heed it. One promise
+ * and no timer for a handler that nobody interrupts.
+ */
+function executeHere(engine: Engine, active: ActiveRun, call: () => Promise<unknown>): Promise<unknown> {
+  const { interrupt } = active;
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const startGrace = () => {
+      const abandon = () => reject(active.isLost ? leaseLost(active) : interrupt.reason);
+      timer = setTimeout(abandon, engine.settings.graceMs);
+    };
+    const stopWatching = () => {
+      if (timer !== undefined) clearTimeout(timer);
+      offAbort(interrupt, startGrace);
+    };
+    onAbort(interrupt, startGrace);
+    call().then(
+      value => {
+        stopWatching();
+        resolve(value);
+      },
+      (error: unknown) => {
+        stopWatching();
+        reject(error);
+      },
+    );
+  });
 }
 
 function endingOf(active: ActiveRun, error: unknown): Ending | null {
@@ -81,29 +104,13 @@ function endingOf(active: ActiveRun, error: unknown): Ending | null {
 }
 
 function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {
-  const abort = () => {
+  const end = () => {
     active.isTimedOut = true;
-    active.interrupt.abort(
+    abort(
+      active.interrupt,
       new TockError('TOCK_TIMEOUT', `the attempt took longer than its timeout of ${timeoutMs}ms`),
     );
   };
   // setTimeout counts in 32 bits; a timeout of over 24 days never fires in practice.
-  return setTimeout(abort, Math.min(timeoutMs, 2 ** 31 - 1));
-}
-
-/** Rejects `graceMs` after the signal has aborted: the handler did not heed it. */
-function abandonAfterAbort(active: ActiveRun, graceMs: number) {
-  const { interrupt } = active;
-  let timer: NodeJS.Timeout | undefined;
-  let forget = () => undefined as unknown;
-  const promise = new Promise<never>((_resolve, reject) => {
-    forget = interrupt.onAbort(() => {
-      timer = setTimeout(() => reject(active.isLost ? leaseLost(active) : interrupt.reason), graceMs);
-    });
-  });
-  const cancel = () => {
-    clearTimeout(timer);
-    forget();
-  };
-  return { promise, cancel };
+  return setTimeout(end, Math.min(timeoutMs, 2 ** 31 - 1));
 }

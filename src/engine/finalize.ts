@@ -10,16 +10,11 @@ const MOST_IN_A_BATCH = 500;
 const FLUSH_AFTER_MS = 3;
 const LONGEST_PAUSE_MS = 5000;
 
-export interface Finalizer {
-  /** Takes an outcome; resolves when it is written: true, or false where the lease was lost. */
-  add(finalization: Finalization): Promise<boolean>;
+export interface Finalizer<Entry extends Finalization> {
+  /** Takes an outcome; `done` is called when it is written. */
+  add(entry: Entry): void;
   /** Writes what has gathered, now. */
   flush(): void;
-}
-
-interface Waiting {
-  readonly finalization: Finalization;
-  readonly done: (isWritten: boolean) => void;
 }
 
 /**
@@ -30,9 +25,16 @@ interface Waiting {
  * `mayStillWrite` says; the fence makes a repetition harmless, and an outcome that was written though the reply
  * was lost is found by reading it back. A batch that holds something PostgreSQL refuses to store is written one
  * by one, the refused one with a constant error in its place.
+ *
+ * @param done called for each, in the end: with true when it is written, with false where the lease was lost
  */
-export function createFinalizer(engine: Engine, workerId: string, mayStillWrite: () => boolean): Finalizer {
-  let waiting: Waiting[] = [];
+export function createFinalizer<Entry extends Finalization>(
+  engine: Engine,
+  workerId: string,
+  mayStillWrite: () => boolean,
+  done: (entry: Entry, isWritten: boolean) => void,
+): Finalizer<Entry> {
+  let waiting: Entry[] = [];
   let timer: NodeJS.Timeout | undefined;
   let underWay = 0;
 
@@ -50,24 +52,22 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
     });
   };
 
-  const writeBatch = async (batch: readonly Waiting[]) => {
+  const writeBatch = async (batch: readonly Entry[]) => {
     let written = new Set<string>();
     try {
-      written = await write(batch.map(each => each.finalization));
+      written = await write(batch);
     } catch (error) {
       engine.logger.error(
         { event: 'finalize.failed', runs: batch.length, error: String(error) },
         'outcomes could not be written; the leases will expire',
       );
     }
-    for (const { finalization, done } of batch) done(written.has(finalization.id));
+    for (const entry of batch) done(entry, written.has(entry.id));
   };
 
   /** Writes a batch, and does what follows from it. Returns the ids that moved. */
   const finalizeBatch = async (batch: readonly Finalization[]): Promise<Set<string>> => {
-    // In the order of their ids; one with fewer digits is the smaller number.
-    const sorted = batch.toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1));
-    const { moved, freed, told } = await finalizeRuns(engine.database, sorted, workerId);
+    const { moved, freed, told } = await finalizeRuns(engine.database, batch, workerId);
     const dead = batch.filter(each => each.outcome.transition === 'exhaust' && moved.has(each.id));
     if (freed.length > 0 || told || dead.length > 0)
       await settle(engine, { freed, told, dead: dead.map(each => each.id) });
@@ -126,12 +126,10 @@ export function createFinalizer(engine: Engine, workerId: string, mayStillWrite:
   };
 
   return {
-    add(finalization) {
-      return new Promise(done => {
-        waiting.push({ finalization, done });
-        if (waiting.length >= MOST_IN_A_BATCH) flush();
-        else if (underWay === 0) timer ??= setTimeout(flush, FLUSH_AFTER_MS);
-      });
+    add(entry) {
+      waiting.push(entry);
+      if (waiting.length >= MOST_IN_A_BATCH) flush();
+      else if (underWay === 0) timer ??= setTimeout(flush, FLUSH_AFTER_MS);
     },
     flush,
   };

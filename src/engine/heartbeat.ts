@@ -7,6 +7,7 @@ import { renewLeases, writeProgress } from '../store/finalize-runs.js';
 import type { ActiveRun } from './active-run.js';
 import { leaseLost } from './effects.js';
 import type { Engine } from './engine.js';
+import { abort } from './interrupt.js';
 
 const PROGRESS_EVERY_MS = 1000;
 
@@ -99,14 +100,14 @@ function lose(engine: Engine, active: ActiveRun): void {
     { event: 'run.lease_lost', run_id: active.run.id, job: active.run.job, fence: active.run.fence },
     'the lease is lost; the handler is told to stop and nothing of this attempt is kept',
   );
-  active.interrupt.abort(leaseLost(active));
+  abort(active.interrupt, leaseLost(active));
 }
 
 /** Tells a handler that an operator wants it to stop. */
 export function requestCancel(active: ActiveRun): void {
   if (active.cancelRequested) return;
   active.cancelRequested = true;
-  active.interrupt.abort(new Cancel('cancelled by an operator'));
+  abort(active.interrupt, new Cancel('cancelled by an operator'));
 }
 
 /** Writes what progress there is; a failure is not worth a word, the next note comes in a second. */

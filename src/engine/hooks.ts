@@ -3,7 +3,7 @@
 import type { Outcome } from '../model/decide.js';
 import type { HookRun, Hooks } from '../model/hooks.js';
 import type { Trigger } from '../model/states.js';
-import type { ClaimedRun } from '../store/claim-runs.js';
+import type { ClaimedRun } from '../store/claimed-run.js';
 import { getRun } from '../store/reads.js';
 import type { Engine } from './engine.js';
 

@@ -1,54 +1,58 @@
 // Room: engine. An abort that costs nothing until somebody looks: most handlers never ask for their signal.
 // In: a reason, at most once. Out: whoever listens is called; an AbortSignal for who wants one.
 
-/** As an AbortController, whose signal is made when it is asked for. */
+/** As an AbortController, whose signal is made when it is asked for. Changed by the functions of this file only. */
 export interface Interrupt {
-  readonly signal: AbortSignal;
   readonly isAborted: boolean;
   /** Why; undefined before. */
   readonly reason: unknown;
-  /** Aborts; once more changes nothing. */
-  abort(reason: unknown): void;
-  /** Calls back once at the abort, at once if that has been. Returns the way to take it back. */
-  onAbort(callback: () => void): () => void;
+}
+
+interface State extends Interrupt {
+  isAborted: boolean;
+  reason: unknown;
+  controller: AbortController | null;
+  callbacks: (() => void)[] | null;
 }
 
 /** An interrupt that has not happened yet. */
 export function createInterrupt(): Interrupt {
-  let controller: AbortController | null = null;
-  let isAborted = false;
-  let reason: unknown;
-  let callbacks: Set<() => void> | null = null;
-  return {
-    get signal() {
-      if (controller === null) {
-        controller = new AbortController();
-        if (isAborted) controller.abort(reason);
-      }
-      return controller.signal;
-    },
-    get isAborted() {
-      return isAborted;
-    },
-    get reason() {
-      return reason;
-    },
-    abort(why) {
-      if (isAborted) return;
-      isAborted = true;
-      reason = why;
-      controller?.abort(why);
-      for (const callback of callbacks ?? []) callback();
-      callbacks = null;
-    },
-    onAbort(callback) {
-      if (isAborted) {
-        callback();
-        return () => undefined;
-      }
-      callbacks ??= new Set();
-      callbacks.add(callback);
-      return () => callbacks?.delete(callback);
-    },
-  };
+  const state: State = { isAborted: false, reason: undefined, controller: null, callbacks: null };
+  return state;
+}
+
+/** Its signal, the same one each time. */
+export function signalOf(interrupt: Interrupt): AbortSignal {
+  const state = interrupt as State;
+  if (state.controller === null) {
+    state.controller = new AbortController();
+    if (state.isAborted) state.controller.abort(state.reason);
+  }
+  return state.controller.signal;
+}
+
+/** Aborts; once more changes nothing. */
+export function abort(interrupt: Interrupt, reason: unknown): void {
+  const state = interrupt as State;
+  if (state.isAborted) return;
+  state.isAborted = true;
+  state.reason = reason;
+  state.controller?.abort(reason);
+  const { callbacks } = state;
+  state.callbacks = null;
+  for (const callback of callbacks ?? []) callback();
+}
+
+/** Calls back once at the abort, at once if that has been. */
+export function onAbort(interrupt: Interrupt, callback: () => void): void {
+  const state = interrupt as State;
+  if (state.isAborted) callback();
+  else if (state.callbacks === null) state.callbacks = [callback];
+  else state.callbacks.push(callback);
+}
+
+/** Takes back what `onAbort` was given. */
+export function offAbort(interrupt: Interrupt, callback: () => void): void {
+  const state = interrupt as State;
+  if (state.callbacks !== null) state.callbacks = state.callbacks.filter(each => each !== callback);
 }

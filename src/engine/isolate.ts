@@ -9,6 +9,7 @@ import { readSettled } from '../store/finalize-runs.js';
 import type { ActiveRun } from './active-run.js';
 import type { Engine } from './engine.js';
 import { type Child, type ChildEnd, forkChild } from './fork-child.js';
+import { signalOf } from './interrupt.js';
 import type { Answer, FromChild, Order } from './isolated-protocol.js';
 import type { Isolation } from './isolation.js';
 
@@ -33,7 +34,7 @@ export async function executeIsolated(
   isolate: Isolate,
 ): Promise<unknown> {
   const { isolation, settings } = engine;
-  const { signal } = active.interrupt;
+  const signal = signalOf(active.interrupt);
   if (isolation === null)
     throw new TockError('TOCK_BAD_OPTION', 'an isolated job needs jobsModule; pass it to createTock');
   signal.throwIfAborted();

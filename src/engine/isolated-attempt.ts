@@ -10,6 +10,7 @@ import { openDatabase } from '../store/database.js';
 import { type ActiveRun, activeRun } from './active-run.js';
 import { callHandler, readPayload } from './call-handler.js';
 import type { Engine } from './engine.js';
+import { abort } from './interrupt.js';
 import type { Answer, FromChild, LogLevel, Order } from './isolated-protocol.js';
 
 type Tell = (message: FromChild) => void;
@@ -36,7 +37,7 @@ export function openIsolatedAttempt(order: Order, tell: Tell): IsolatedAttempt {
     abort: reason => {
       const error = unpackError(reason);
       active.isLost ||= reason.code === 'TOCK_LEASE_LOST';
-      active.interrupt.abort(error);
+      abort(active.interrupt, error);
     },
     async execute(loadJobs) {
       const pool = openPoolTo(order.connection, MOST_CONNECTIONS);

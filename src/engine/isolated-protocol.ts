@@ -2,7 +2,7 @@
 // In, from the worker: the order, and perhaps that the attempt must stop. Out, from the child: logs, progress, one answer.
 import type { ErrorData } from '../model/error-data.js';
 import type { Json } from '../model/job.js';
-import type { ClaimedRun } from '../store/claim-runs.js';
+import type { ClaimedRun } from '../store/claimed-run.js';
 import type { Connection } from '../store/connection.js';
 import type { Settings } from './engine.js';
 

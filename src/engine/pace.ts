@@ -4,13 +4,14 @@
 
 /** What is claimed ahead is begun within about this long. */
 const AHEAD_MS = 50;
-/** Bounds what one process holds, whatever the backlog. */
+/** Bound what one process holds, whatever the backlog: so many runs, and so many characters of payload. */
 export const MOST_AHEAD = 1000;
+const MOST_PAYLOAD_AHEAD = 8 * 2 ** 20;
 const WINDOW_MS = 25;
 
 export interface Pace {
-  /** A run has ended. @param now milliseconds of any steady clock */
-  note(now: number): void;
+  /** A run has ended. @param now milliseconds of any steady clock @param length of its payload, in characters */
+  note(now: number, length?: number): void;
   /** How many runs to have in hand besides those that are executed. */
   ahead(now: number): number;
   /** What was claimed ahead could not be begun: none for now. */
@@ -22,6 +23,8 @@ export function createPace(): Pace {
   let perMs = 0;
   let count = 0;
   let since = 0;
+  /** Of a payload, as they were of late. */
+  let meanLength = 0;
   const settle = (now: number) => {
     const elapsed = now - since;
     if (elapsed < WINDOW_MS) return;
@@ -31,14 +34,15 @@ export function createPace(): Pace {
     since = now;
   };
   return {
-    note(now) {
+    note(now, length = 0) {
       settle(now);
       count++;
+      meanLength += (length - meanLength) / 16;
     },
     ahead(now) {
       settle(now);
-      const ahead = Math.floor(perMs * AHEAD_MS);
-      return Math.min(MOST_AHEAD, ahead);
+      const most = Math.min(MOST_AHEAD, MOST_PAYLOAD_AHEAD / Math.max(meanLength, 1));
+      return Math.floor(Math.min(most, perMs * AHEAD_MS));
     },
     halt(now) {
       perMs = 0;

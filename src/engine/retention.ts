@@ -1,86 +1,172 @@
-// Room: engine. Forgets what is old: whole months by dropping their partition, the rest in small batches.
-// In: how long to keep. Out: what was removed. No statement holds a lock for long.
-import { parseDuration } from '../model/duration.js';
+// Room: engine. Forgets what is old: finished runs by letting their partitions go, keys and effects in small batches.
+// In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for long.
 import { TockError } from '../model/errors.js';
-import type { PruneResult, SchedulerView } from '../model/scheduler-view.js';
-import type { Database } from '../store/database.js';
+import { fateOf, type Partition, type Retention, readRetention, unitOf } from '../model/retention.js';
+import type { PruneOptions, PruneResult } from '../model/scheduler-view.js';
+import type { Session } from '../store/database.js';
+import {
+  alone,
+  type Cutoffs,
+  deleteKeys,
+  deleteRuns,
+  readPartitions,
+  readVolume,
+  type Slice,
+} from '../store/partitions.js';
+import { readClock } from '../store/reads.js';
 import type { Engine } from './engine.js';
+import { dropLeftovers, type Forgotten, forget, thin } from './forget-partitions.js';
+import { patiently } from './patiently.js';
+import { type Stop, walk } from './walk-blocks.js';
 
+/** Rows of one DELETE. */
 const BATCH = 5000;
-const DEFAULT_KEEP_KEYS = '400d';
+/** How far ahead partitions are made. A night that is missed, or a fortnight of them, does no harm. */
+const AHEAD = { month: 3, day: 14 } as const;
 
-const OLD_PARTITIONS = `
-select c.relname as name
-from pg_catalog.pg_inherits i
-join pg_catalog.pg_class c on c.oid = i.inhrelid
-where i.inhparent = 'tock.job_runs_finished'::regclass and c.relname ~ '_\\d{4}_\\d{2}$'
-  and (to_date(right(c.relname, 7), 'YYYY_MM')::timestamp + interval '1 month') at time zone 'UTC'
-      <= tock.now() - $1 * interval '1 millisecond'
-order by c.relname`;
-
-const deleteOld = (table: string, key: string, column: string) => `
-with gone as (
-  delete from tock.${table} where (${key}) in (
-    select ${key} from tock.${table} where ${column} < tock.now() - $1 * interval '1 millisecond' order by ${key} limit $2
-    for update skip locked)
-  returning 1
-)
-select count(*)::int as count from gone`;
-
-const DELETE_RUNS = deleteOld('job_runs_finished', 'id, finished_at', 'finished_at');
-const DELETE_KEYS = deleteOld('job_keys', 'idempotency_key', 'created_at');
-const DELETE_EFFECTS = deleteOld('job_effects', 'key', 'created_at');
 /**
- * Removes finished runs that ended longer ago than `keep`, and keys and effects older than `keepKeys` (default
- * 400d). Keys are kept longer than runs, so that an occurrence cannot come again; `keepKeys` below `keep` is
- * refused. Also makes the coming months' partitions.
+ * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older than
+ * `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one finishes.
+ *
+ * A partition goes when the shortest keep is over for all of it. Runs in it that stay are put into a small partition of
+ * the same span, which takes its place in one transaction. In partitions of months, and in what was kept or caught
+ * beside them, single runs are deleted in batches meanwhile; a day waits for its end.
+ *
+ * The exclusive lock on `job_runs_finished` is asked for with a short lock_timeout, several times; where it cannot be
+ * had, the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an advisory lock of a
+ * transaction that stays open meanwhile, on a connection of its own.
+ *
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
-export async function prune(
-  engine: Engine,
-  options: Parameters<SchedulerView['prune']>[0],
-): Promise<PruneResult> {
+export async function prune(engine: Engine, options: PruneOptions = {}): Promise<PruneResult> {
+  const retention = readRetention(options);
   const { database } = engine;
-  const keepMs = parseDuration(options.keep, 'keep');
-  const keepKeysMs = Math.max(
-    parseDuration(options.keepKeys ?? DEFAULT_KEEP_KEYS, 'keepKeys'),
-    options.keepKeys === undefined ? keepMs : 0,
-  );
-  if (keepKeysMs < keepMs) {
+  if ((database.pool.options?.max ?? 2) < 2) {
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'keepKeys must not be shorter than keep: a key outlives its run, or its occurrence could come again',
+      'prune needs two connections, one of which holds its lock; raise connections, or max of the pool',
     );
   }
-  const droppedPartitions = await dropPartitions(database, keepMs);
-  const [made] = await database.run<{ made: number }>('select tock.create_partitions() as made');
+  const result = await alone(database, () => pruneAlone(engine, retention, options));
+  return result ?? { ...NOTHING, isBusy: true };
+}
+
+const NOTHING: PruneResult = {
+  droppedPartitions: [],
+  keptRuns: 0,
+  deletedRuns: 0,
+  deletedKeys: 0,
+  deletedEffects: 0,
+  madePartitions: 0,
+  partition: 'month',
+  left: [],
+  isBusy: false,
+};
+
+async function pruneAlone(engine: Engine, retention: Retention, stop: Stop): Promise<PruneResult> {
+  const { database } = engine;
+  const now = (await readClock(database)).getTime();
+  const cutoffs = cutoffsAt(now, retention);
+  const gone: Forgotten = { dropped: [], left: [], kept: 0 };
+  await dropLeftovers(engine, gone, stop);
+  const unit = unitOf(retention.partition, await readVolume(database));
+  const made = await patiently(engine, session => makePartitions(session, unit), stop.signal);
+  if (made === null) gone.left.push('coming partitions');
+  await letGo(engine, retention, { now, cutoffs, gone, stop });
+  const result: PruneResult = {
+    droppedPartitions: gone.dropped,
+    keptRuns: gone.kept,
+    deletedRuns: await trim(engine, retention, { now, cutoffs, stop }),
+    deletedKeys: await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, stop),
+    deletedEffects: await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, stop),
+    madePartitions: made?.value ?? 0,
+    partition: unit,
+    left: gone.left,
+    isBusy: false,
+  };
+  engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
+  return result;
+}
+
+async function makePartitions(session: Session, unit: 'month' | 'day'): Promise<number> {
+  const [row] = await session.run<{ made: number }>('select tock.create_partitions($1::int, $2) as made', [
+    AHEAD[unit],
+    unit,
+  ]);
+  return row?.made ?? 0;
+}
+
+function cutoffsAt(now: number, { keepMs }: Retention): Cutoffs {
   return {
-    droppedPartitions,
-    deletedRuns: await inBatches(database, DELETE_RUNS, keepMs),
-    deletedKeys: await inBatches(database, DELETE_KEYS, keepKeysMs),
-    deletedEffects: await inBatches(database, DELETE_EFFECTS, keepKeysMs),
-    madePartitions: made?.made ?? 0,
+    succeeded: now - keepMs.succeeded,
+    dead: now - keepMs.dead,
+    cancelled: now - keepMs.cancelled,
+    skipped: now - keepMs.skipped,
   };
 }
 
-async function dropPartitions(database: Database, keepMs: number): Promise<string[]> {
-  const old = await database.run<{ name: string }>(OLD_PARTITIONS, [keepMs]);
-  const dropped: string[] = [];
-  for (const { name } of old) {
-    await database.transaction(async session => {
-      // Live traffic goes first: rather than queue behind it, and have all others queue behind us, try again tomorrow.
-      await session.run(`set local lock_timeout = '2s'`);
-      await session.run(`drop table tock."${name}"`);
-    });
-    dropped.push(name);
-  }
-  return dropped;
+interface Doing {
+  readonly now: number;
+  readonly cutoffs: Cutoffs;
+  readonly stop: Stop;
 }
 
-async function inBatches(database: Database, statement: string, keepMs: number): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const [row] = await database.run<{ count: number }>(statement, [keepMs, BATCH]);
-    total += row?.count ?? 0;
-    if ((row?.count ?? 0) < BATCH) return total;
+/** Oldest first. Where one cannot be had, the rest waits too: each further try would hold up live traffic again. */
+async function letGo(
+  engine: Engine,
+  retention: Retention,
+  { now, cutoffs, gone, stop }: Doing & { readonly gone: Forgotten },
+): Promise<void> {
+  const due = (await readPartitions(engine.database))
+    .map(partition => ({ partition, fate: fateOf(partition, retention, now) }))
+    .filter(({ fate }) => fate === 'forget' || fate === 'thin');
+  for (const [index, { partition, fate }] of due.entries()) {
+    const isGone =
+      fate === 'forget'
+        ? await forget(engine, partition, gone, stop)
+        : await thin(engine, partition, cutoffs, gone, stop);
+    if (isGone) continue;
+    gone.left.push(...due.slice(index).map(each => each.partition.name));
+    return;
   }
+}
+
+async function trim(engine: Engine, retention: Retention, { now, cutoffs, stop }: Doing): Promise<number> {
+  const hasOld = (partition: Partition) => fateOf(partition, retention, now) === 'trim';
+  let total = 0;
+  for (const { name } of (await readPartitions(engine.database)).filter(hasOld)) {
+    const remove = (slice: Slice) => deleteRuns(engine.database, name, cutoffs, slice, BATCH);
+    total += await inBatches(engine, name, `old runs in ${name}`, remove, stop);
+  }
+  return total;
+}
+
+async function deleteOld(
+  engine: Engine,
+  table: 'job_keys' | 'job_effects',
+  before: number,
+  stop: Stop,
+): Promise<number> {
+  const remove = (slice: Slice) => deleteKeys(engine.database, table, before, slice, BATCH);
+  return await inBatches(engine, table, `old rows of ${table}`, remove, stop);
+}
+
+async function inBatches(
+  engine: Engine,
+  table: string,
+  stage: string,
+  remove: (slice: Slice) => Promise<number>,
+  stop: Stop,
+): Promise<number> {
+  let total = 0;
+  const visit = async (slice: Slice) => {
+    for (;;) {
+      stop.signal?.throwIfAborted();
+      const count = await remove(slice);
+      total += count;
+      if (count < BATCH) return;
+    }
+  };
+  await walk(engine.database, table, stage, visit, stop);
+  return total;
 }

@@ -2,8 +2,9 @@
 // In: an attempt and its outcome. Out: a tally, and one log line for each.
 import type { Outcome } from '../model/decide.js';
 import { formatDuration } from '../model/duration.js';
+import { hears } from '../model/logger.js';
 import { TRANSITIONS, type TransitionName } from '../model/states.js';
-import type { ClaimedRun } from '../store/claim-runs.js';
+import type { ClaimedRun } from '../store/claimed-run.js';
 import type { ActiveRun } from './active-run.js';
 import type { Engine } from './engine.js';
 
@@ -61,6 +62,7 @@ export function reportEnd(
 ): void {
   const word = isWritten ? wordFor(each.isSettled ? 'succeed' : (outcome?.transition ?? 'succeed')) : 'lost';
   tally[word]++;
+  if (!hears(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${error.message.split('\n')[0]}` : '';
   const next = outcome?.transition === 'fail' ? `; next attempt in ${formatDuration(outcome.delayMs)}` : '';

@@ -4,16 +4,21 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
+import { hears } from '../model/logger.js';
 import { claimLimitedRuns } from '../store/admit-runs.js';
-import { type Claim, type ClaimedRun, claimFreeRun, claimFreeRuns } from '../store/claim-runs.js';
+import { type Claim, claimFreeRun } from '../store/claim-runs.js';
+import type { ClaimedRun } from '../store/claimed-run.js';
+import type { Finalization } from '../store/finalize-runs.js';
 import { type ActiveRun, activeRun } from './active-run.js';
+import { createClaimer } from './claim.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
 import { noteProgress, requestCancel, startHeartbeat } from './heartbeat.js';
 import { tellOutcome, tellStart } from './hooks.js';
+import { abort } from './interrupt.js';
+import { createLine } from './line.js';
 import { createPace } from './pace.js';
-import { createScan } from './scan.js';
 import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
 import { createWakeup } from './wakeup.js';
 import { workerRow } from './worker-row.js';
@@ -61,9 +66,8 @@ export interface Worker {
 }
 
 const DEFAULT_CONCURRENCY = 10;
-/** How often one claim looks again, when what it found had no place under a limit. */
-const MOST_PASSES = 20;
-const MOST_PER_CLAIM = 500;
+/** While so many outcomes wait to be written, nothing more is claimed. */
+const MOST_UNWRITTEN = 1000;
 /** What was claimed ahead and could not begin for so long is given back. */
 const LONGEST_AHEAD_MS = 300;
 /**
@@ -73,6 +77,7 @@ const LONGEST_AHEAD_MS = 300;
 export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const { database, settings } = engine;
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
+  const queues = options.queues ?? null;
   const id = randomUUID();
   /** By attempt, not by run: a failed run may be claimed again before its last attempt has left. */
   const active = new Set<ActiveRun>();
@@ -84,63 +89,50 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const { change, wake } = createWakeup();
   const row = workerRow(engine, id, options.kind, capacity);
   const heartbeat = startHeartbeat(engine, id, active, row.beSeen);
-  const finalizer = createFinalizer(engine, id, () =>
-    [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
+  const finalizer = createFinalizer<Finalization & { readonly each: ActiveRun; readonly startedAt: number }>(
+    engine,
+    id,
+    () => [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
+    ({ each, outcome, startedAt }, isWritten) => letGo(each, outcome, startedAt, isWritten),
   );
 
   /** Claimed ahead, in their order; they begin when there is capacity. Their leases are renewed like the others'. */
-  let ahead: ActiveRun[] = [];
+  const ahead = createLine<ActiveRun>(LONGEST_AHEAD_MS, () => {
+    // The handlers before them have become slow.
+    pace.halt(performance.now());
+    giveBack();
+  });
   const pace = createPace();
-  const scan = createScan();
-  /** The last claim gave all that it asked for: there is more. */
-  let isFlowing = false;
-  let claiming: Promise<number> | null = null;
 
   const want = () => {
     if (isStopping) return 0;
     const inHand = capacity + pace.ahead(performance.now());
     // What waits to be written counts against memory, though not against the capacity.
-    return Math.max(0, Math.min(inHand - executing - ahead.length, inHand + 1000 - active.size));
+    return Math.max(0, Math.min(inHand - executing - ahead.length, inHand + MOST_UNWRITTEN - active.size));
   };
 
   const receive = (run: ClaimedRun, claimedAt: number) => {
     const each = activeRun(run, claimedAt);
     active.add(each);
     tally.claimed++;
-    engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
+    if (hears(engine.logger, 'debug'))
+      engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
     ahead.push(each);
   };
 
   const beginNext = () => {
     if (isStopping) giveBack();
-    let begun = 0;
-    for (; begun < ahead.length && executing < capacity; begun++) {
+    while (executing < capacity) {
+      const each = ahead.take();
+      if (each === undefined) break;
       executing++;
-      void live(ahead[begun] as ActiveRun);
+      void live(each);
     }
-    if (begun > 0) ahead = ahead.slice(begun);
-    watchAhead();
   };
 
   /** Runs that could not begin soon go back to the queue, where others may take them. */
   const giveBack = () => {
-    const left = ahead;
-    ahead = [];
-    for (const each of left) void hand(each, { kind: 'unplaced', limits: [] }, performance.now());
-  };
-  let aheadTimer: NodeJS.Timeout | undefined;
-  const watchAhead = () => {
-    if (ahead.length === 0 || aheadTimer) return;
-    const [oldest] = ahead;
-    aheadTimer = setTimeout(() => {
-      aheadTimer = undefined;
-      // Still there: the handlers before it have become slow.
-      if (oldest && ahead[0] === oldest) {
-        pace.halt(performance.now());
-        giveBack();
-      }
-      watchAhead();
-    }, LONGEST_AHEAD_MS);
+    for (const each of ahead.takeAll()) hand(each, { kind: 'unplaced', limits: [] }, performance.now());
   };
 
   /** Takes in what was claimed, and what is admitted of the rest. Returns how many. */
@@ -157,43 +149,14 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     return runs.length + admitted.length;
   };
 
-  const claimNow = async (): Promise<number> => {
-    const wasFlowing = isFlowing;
-    let total = 0;
-    for (let pass = 0; pass < MOST_PASSES; pass++) {
-      const limit = Math.min(want(), MOST_PER_CLAIM);
-      if (limit === 0) break;
-      const claimedAt = performance.now();
-      const lanes = scan.from(claimedAt);
-      const claim = await claimFreeRuns(
-        database,
-        { limit, workerId: id, leaseMs: settings.leaseMs, queues: options.queues ?? null },
-        lanes,
-      );
-      scan.note(claim, claimedAt);
-      total += await takeIn(claim, claimedAt);
-      isFlowing = claim.hasMore;
-      // What had no place was put aside, or its queue is closed now: there may be others behind it. And what came up
-      // short from where the last claim left off says nothing of what lies before.
-      if (!isFlowing && claim.limited.length === 0 && lanes === null) break;
-    }
-    if (wasFlowing && !isFlowing) wake();
-    return total;
-  };
-  const claim = (): Promise<number> => {
-    claiming ??= claimNow().finally(() => {
-      claiming = null;
-    });
-    return claiming;
-  };
+  const claimer = createClaimer(engine, { workerId: id, queues, room: want, takeIn, onEnd: wake });
 
   /** Goes on claiming while runs are executed, as long as there is more. */
   const refill = () => {
-    if (!isFlowing || isClosed || claiming || isStopping) return;
+    if (!claimer.isFlowing || isClosed || claimer.isClaiming || isStopping) return;
     if (ahead.length > pace.ahead(performance.now()) / 2 || want() === 0) return;
-    // What is wrong with the database shows in the claims of the tick or daemon.
-    claim().catch(() => {
-      isFlowing = false;
+    claimer.claim().catch(() => {
+      claimer.halt();
       wake();
     });
   };
@@ -203,32 +166,32 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     tellStart(engine, each.run);
     const ending = await executeRun(engine, each, id);
     executing--;
-    pace.note(performance.now());
-    const handed = hand(each, ending, startedAt);
+    pace.note(performance.now(), each.run.payload_length);
+    hand(each, ending, startedAt);
     // The slot is free while the outcome is being written.
     beginNext();
     refill();
     // Nothing else is coming soon: no reason to wait for company.
     if (executing === 0) finalizer.flush();
-    await handed;
   };
 
-  /** Hands an attempt's outcome on, and lets go of the run when it is written. */
-  const hand = async (each: ActiveRun, ending: Ending | null, startedAt: number) => {
+  /** Hands an attempt's outcome on; without one, nothing may be written. */
+  const hand = (each: ActiveRun, ending: Ending | null, startedAt: number) => {
     each.isFinalizing = true;
     const outcome = ending && outcomeOf(engine, each, ending);
-    const isWritten = each.isSettled || (outcome !== null && (await write(each, outcome)));
+    if (each.isSettled || outcome === null) return letGo(each, outcome, startedAt, each.isSettled);
+    const entry = { id: each.run.id, fence: each.run.fence, outcome, each, startedAt };
+    if (each.progress === null) finalizer.add(entry);
+    else void noteProgress(engine, id, new Set([each])).then(() => finalizer.add(entry));
+  };
+
+  const letGo = (each: ActiveRun, outcome: Outcome | null, startedAt: number, isWritten: boolean) => {
     active.delete(each);
     const durationMs = performance.now() - startedAt;
     reportEnd(engine, tally, each, outcome, isWritten, durationMs);
     if (isWritten && outcome) tellOutcome(engine, each.run, outcome, durationMs);
     // Somebody may wait for the last one; or the run, or one that waited for its place, may be due again.
     if (active.size === 0 || outcome?.transition !== 'succeed' || each.run.slot_keys !== null) wake();
-  };
-
-  const write = async (each: ActiveRun, outcome: Outcome) => {
-    if (each.progress !== null) await noteProgress(engine, id, new Set([each]));
-    return await finalizer.add({ id: each.run.id, fence: each.run.fence, outcome });
   };
 
   const worker: Worker = {
@@ -241,9 +204,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get room() {
       return want();
     },
-    claim,
+    claim: () => claimer.claim(),
     get isFlowing() {
-      return isFlowing;
+      return claimer.isFlowing;
     },
     close() {
       isClosed = true;
@@ -280,7 +243,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 }
 
 function abortAll(active: ReadonlySet<ActiveRun>): void {
-  for (const each of active) if (!each.isFinalizing) each.interrupt.abort(drainReason());
+  for (const each of active) if (!each.isFinalizing) abort(each.interrupt, drainReason());
 }
 
 function outcomeOf(engine: Engine, { run }: ActiveRun, ending: Ending): Outcome {

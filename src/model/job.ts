@@ -63,28 +63,30 @@ export interface JobContext {
   /** What the scheduler itself can tell and do: figures, reports, retention. */
   readonly scheduler: SchedulerView;
   /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was told is kept too. */
-  progress(fraction: number, stage?: string): void;
+  readonly progress: (fraction: number, stage?: string) => void;
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
    * outside any transaction, so it may be repeated if the process dies before the result is kept.
    */
-  step<T extends Json | void>(name: string, work: () => Promise<T> | T): Promise<T>;
+  readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
   /**
    * Does the work exactly once, ever, under `key`: the ledger row and what `work` writes through `trx` are
    * committed together, and later calls with the key get the kept result. Something outside the database
    * (a mail) is repeated only if the process dies between doing it and the commit.
    */
-  once<T extends Json | void>(
+  readonly once: <T extends Json | void>(
     key: string,
     work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
-  ): Promise<T>;
+  ) => Promise<T>;
   /**
    * Commits the work together with the run's success, under the fence: either both or neither. What it
    * returns becomes the run's output. Nothing may be done after it.
    */
-  transaction<T extends Json | void>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T): Promise<T>;
+  readonly transaction: <T extends Json | void>(
+    work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
+  ) => Promise<T>;
   /** Enqueues another run; see `Tock.enqueue`. */
-  enqueue<J extends string | AnyJob>(job: J, ...rest: PayloadAndOptions<J>): Promise<string>;
+  readonly enqueue: <J extends string | AnyJob>(job: J, ...rest: PayloadAndOptions<J>) => Promise<string>;
 }
 
 /** Options of one enqueued run. */

@@ -9,6 +9,13 @@ export interface Logger {
   readonly warn: LogMethod;
   readonly error: LogMethod;
   child(fields: Readonly<Record<string, unknown>>): Logger;
+  /** Whether lines of this level go anywhere; without it they all do. */
+  isLevelEnabled?(level: string): boolean;
+}
+
+/** Whether a line is worth putting together. */
+export function hears(logger: Logger, level: 'debug' | 'info' | 'warn' | 'error'): boolean {
+  return logger.isLevelEnabled?.(level) !== false;
 }
 
 const nothing: LogMethod = () => undefined;
@@ -19,4 +26,5 @@ export const silentLogger: Logger = {
   warn: nothing,
   error: nothing,
   child: () => silentLogger,
+  isLevelEnabled: () => false,
 };

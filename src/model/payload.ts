@@ -18,13 +18,52 @@ const MOST_DEPTH = 200;
  */
 export function checkPayload(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES): Json {
   const checked = copy(value, 'payload', 0);
-  const bytes = Buffer.byteLength(JSON.stringify(checked));
+  checkLength(JSON.stringify(checked), maxBytes);
+  return checked;
+}
+
+/**
+ * The same, as the JSON text that is stored, on one line. Most payloads are plain and are not copied for it.
+ *
+ * @throws TockError TOCK_BAD_PAYLOAD
+ */
+export function payloadText(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES): string {
+  const plain = isPlain(value, 0) ? JSON.stringify(value) : null;
+  // NUL and lone surrogates are escaped in JSON; so are other characters, and the copy finds out.
+  const text = plain === null || plain.includes('\\u') ? JSON.stringify(copy(value, 'payload', 0)) : plain;
+  checkLength(text, maxBytes);
+  return text;
+}
+
+function checkLength(text: string, maxBytes: number): void {
+  // No character has more than three bytes in UTF-8 for each of its units.
+  if (text.length * 3 <= maxBytes) return;
+  const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) {
     throw bad(
       `the payload has ${bytes} bytes, over the limit of ${maxBytes}; store the data in a table and pass its id`,
     );
   }
-  return checked;
+}
+
+/** Whether JSON.stringify gives what {@link copy} would, but for what the texts hold. False may only mean: ask the copy. */
+function isPlain(value: unknown, depth: number): boolean {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
+  if (typeof value === 'number')
+    return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value));
+  if (typeof value !== 'object' || depth >= MOST_DEPTH) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // A hole of an array is undefined, which is not plain.
+  if (prototype === Array.prototype) {
+    const elements = value as readonly unknown[];
+    for (let index = 0; index < elements.length; index++)
+      if (!isPlain(elements[index], depth + 1)) return false;
+    return Array.isArray(value);
+  }
+  if (prototype !== Object.prototype) return false;
+  for (const key of Object.keys(value))
+    if (!isPlain((value as Readonly<Record<string, unknown>>)[key], depth + 1)) return false;
+  return true;
 }
 
 function copy(value: unknown, path: string, depth: number): Json {

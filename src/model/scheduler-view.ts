@@ -80,18 +80,70 @@ export interface RunReport {
   }[];
 }
 
+/** How long finished runs are kept: for all states, or by state; `default` is for those that are not named. */
+export type Keep =
+  | Duration
+  | {
+      readonly succeeded?: Duration | undefined;
+      readonly dead?: Duration | undefined;
+      readonly cancelled?: Duration | undefined;
+      readonly skipped?: Duration | undefined;
+      /** Default `90d`. */
+      readonly default?: Duration | undefined;
+    };
+
+export interface PruneOptions {
+  /** Since a run's end. Default `90d`. */
+  readonly keep?: Keep;
+  /** Of keys and effects. Default `400d`, or the longest `keep` if that is longer. */
+  readonly keepKeys?: Duration | undefined;
+  /**
+   * What the coming partitions hold. Default `auto`: days from a million finished runs a day on, months again below half
+   * a million.
+   */
+  readonly partition?: 'month' | 'day' | 'auto';
+  readonly onProgress?: (progress: PruneProgress) => void;
+  /** Aborts: it ends after the batch at work. What is done stays done. */
+  readonly signal?: AbortSignal;
+}
+
+/** How far a step is, in blocks of the table that it goes through. */
+export interface PruneProgress {
+  readonly stage: string;
+  readonly done: number;
+  readonly total: number;
+}
+
 export interface PruneResult {
+  /** Also those that an earlier prune had detached and could not drop. */
   readonly droppedPartitions: readonly string[];
+  /** Runs of them whose state is kept longer: they are where they can be found, in a small partition. */
+  readonly keptRuns: number;
+  /** In batches, where their partition is not yet to go. */
   readonly deletedRuns: number;
   readonly deletedKeys: number;
   readonly deletedEffects: number;
   readonly madePartitions: number;
+  /** What the coming partitions hold. */
+  readonly partition: 'month' | 'day';
+  /**
+   * What could not get its locks in several tries and is left to the next prune: partitions that are past their time, or
+   * `coming partitions`.
+   */
+  readonly left: readonly string[];
+  /** Another prune is at work: nothing was done. */
+  readonly isBusy: boolean;
 }
 
 /** The scheduler as a job sees it. */
 export interface SchedulerView {
   status(): Promise<SchedulerStatus>;
   report(from: Date, to: Date): Promise<RunReport>;
-  /** Forgets finished runs that ended before `keep` ago, in small batches; keys are kept for `keepKeys`. */
-  prune(options: { readonly keep: Duration; readonly keepKeys?: Duration }): Promise<PruneResult>;
+  /**
+   * Forgets finished runs that ended before `keep` ago, by detaching and dropping their partitions; keys are kept for
+   * `keepKeys`. Makes the coming partitions. Needs the owner's rights, and two connections.
+   *
+   * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+   */
+  prune(options?: PruneOptions): Promise<PruneResult>;
 }

@@ -8,7 +8,8 @@
 // blocker commits first and looks for free places then, and who gives a place back looks for blocked runs after his
 // commit: one of the two sees the other. The reaper looks too, for the case that either died in between.
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../model/limits.js';
-import { type ClaimedRun, claimingSet, QUEUE_IS_OPEN, START_LEASE } from './claim-runs.js';
+import { QUEUE_IS_OPEN, START_LEASE } from './claim-runs.js';
+import { CLAIMED, type ClaimedRow, type ClaimedRun, claimedRun, inTurn } from './claimed-run.js';
 import type { Database, Session } from './database.js';
 import { statuses } from './transition.js';
 
@@ -72,8 +73,10 @@ with placed as (
   update tock.job_queues q set rate_next_at = to_timestamp(p.next_ms / 1000)
   from unnest($9::text[], $10::float8[]) as p(name, next_ms) where q.name = p.name
   returning q.name
-), ${claimingSet(`update tock.job_runs_live r set ${START_LEASE}
-  where r.id = any($1::bigint[]) and (select count(*) from placed) = coalesce(array_length($6, 1), 0)`)}`;
+)
+update tock.job_runs_live r set ${START_LEASE}
+where r.id = any($1::bigint[]) and (select count(*) from placed) = coalesce(array_length($6, 1), 0)
+returning ${CLAIMED}`;
 
 // The rest of a flood, so that the next claim does not have to look at it a handful at a time.
 const PUT_ASIDE = `
@@ -99,7 +102,7 @@ with keys as (
     select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key like 'definition:%'
     order by r.scheduled_for, r.id limit greatest(k.free, 0) for update skip locked) n
 ), let_in as (
-  update tock.job_runs_live r set blocked_on = null from next where r.id = next.id returning r.id
+  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from next)) returning r.id
 )
 select (select count(*) from let_in)::int as count, (select tock.notify('queued') from (select from let_in limit 1) any_of_them)`;
 
@@ -115,7 +118,7 @@ export async function claimLimitedRuns(
   database: Database,
   ids: readonly string[],
   options: { readonly workerId: string; readonly leaseMs: number },
-): Promise<ClaimedRun[]> {
+): Promise<readonly ClaimedRun[]> {
   if (ids.length === 0) return [];
   const { runs, blocked, floods } = await database.transaction(async session => {
     const rows = await session.run<CandidateRow>(CANDIDATES, [ids]);
@@ -177,10 +180,10 @@ async function carryOut(
   { admitted, places, blocked, spent }: Admission,
   paces: readonly Pace[],
   { workerId, leaseMs }: { readonly workerId: string; readonly leaseMs: number },
-): Promise<ClaimedRun[]> {
+): Promise<readonly ClaimedRun[]> {
   if (admitted.length === 0 && blocked.length === 0) return [];
   const moved = paces.filter(pace => (spent.get(pace.name) ?? 0) > 0);
-  return await session.run<ClaimedRun>(ADMIT, [
+  const rows = await session.run<ClaimedRow>(ADMIT, [
     admitted,
     workerId,
     leaseMs,
@@ -192,6 +195,7 @@ async function carryOut(
     moved.map(pace => pace.name),
     moved.map(pace => pace.first_ms + (spent.get(pace.name) ?? 0) * pace.step),
   ]);
+  return inTurn(rows.map(claimedRun), admitted);
 }
 
 /** Where several of one key were blocked at once, there may be many more. */

@@ -2,56 +2,14 @@
 // In: how many, by whom, for how long. Out: what executing them needs; and those that need a place under a limit
 // first, which admit-runs.ts claims.
 import { TRANSITIONS } from '../model/states.js';
+import { CLAIMED, type ClaimedRow, type ClaimedRun, claimedRun, inTurn } from './claimed-run.js';
 import type { Session } from './database.js';
 import { PREPARED } from './prepared.js';
 import { statuses } from './transition.js';
 
-/** A run that the worker has claimed: what executing it needs. Times in epoch milliseconds. */
-export interface ClaimedRun {
-  readonly id: string;
-  readonly fence: number;
-  readonly job: string;
-  /** Name of the definition; null for a one-off run. */
-  readonly definition: string | null;
-  readonly attempts: number;
-  readonly max_attempts: number;
-  readonly payload: unknown;
-  readonly scheduled_for: number | null;
-  readonly interval_start: number | null;
-  readonly occurrence_count: number;
-  readonly idempotency_key: string | null;
-  readonly trigger: string;
-  /** The concurrency keys under which it holds places. */
-  readonly slot_keys: readonly string[] | null;
-  /** Claimed for the first time, and its start deadline has passed: to be skipped, not executed. */
-  readonly is_late: boolean;
-  /** The hours in which its definition's runs may start; null: all. `now` is the database's. */
-  readonly window: {
-    readonly hours: string;
-    readonly timezone: string;
-    readonly outside: string;
-    readonly now: number;
-  } | null;
-}
-
-const EPOCH_MS = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
-
 /** The moves of a claim, over `r`, by worker $2 for $3 milliseconds. */
 export const START_LEASE = `status = '${TRANSITIONS.claim.to}', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now()`;
-
-const CLAIMED = `r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload, r.occurrence_count,
-  r.idempotency_key, r.trigger, r.slot_keys, ${EPOCH_MS('r.scheduled_for')} as scheduled_for,
-  ${EPOCH_MS('r.interval_start')} as interval_start, coalesce(r.fence = 1 and r.start_by < tock.now(), false) as is_late,
-  r.definition_id`;
-
-/** What the definition adds to a claimed run, over `d`, which may be null. */
-const OF_DEFINITION = `d.name as definition, case when d.active_window is not null then jsonb_build_object(
-    'hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${EPOCH_MS('tock.now()')})) end as "window"`;
-
-/** The end of a statement whose last set is an update that claims: it returns the runs in full. */
-export const claimingSet = (update: string) => `claimed as (${update} returning ${CLAIMED})
-select c.*, ${OF_DEFINITION} from claimed c left join tock.job_definitions d on d.id = c.definition_id`;
 
 // The distinct queues and priorities by a loose index scan: there are few of them, whatever the number of runs.
 // Source: the PostgreSQL wiki, "Loose indexscan".
@@ -103,8 +61,6 @@ const KNOWN_LANES = `open as materialized (
 // `after` is where an earlier claim left off: what lies before has been claimed, and mostly ended since. Its index
 // entries are dead, and as long as anybody holds an old snapshot no vacuum takes them away: to walk over them with
 // each claim made a claim slower with each run that had ended.
-const TAKEN = `c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.occurrence_count, c.idempotency_key, c.trigger, c.slot_keys,
-  c.scheduled_for, c.interval_start, c.is_late`;
 const claimFrom = (lanes: string, after: string) => `
 with ${lanes}, shares as materialized (
   select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share from open o order by o.priority, o.queue
@@ -126,19 +82,39 @@ with ${lanes}, shares as materialized (
   where not exists (select from lefts l where l.has_more and l.priority < f.priority)
 ), claimed as (
   update tock.job_runs_live r set ${START_LEASE}
-  from due where r.id = due.id and not due.is_limited
+  where r.id = any(array(select id from due where not is_limited))
   returning ${CLAIMED}
 )
-select due.is_limited, due.id, ${TAKEN}, ${OF_DEFINITION},
+select c.*, due.is_limited, due.id,
   case when due.place = 1 then (
     select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text, 'hasMore', coalesce(m.has_more, false), 'isLimited', o.is_limited))
     from shares o left join lefts m on m.queue = o.queue and m.priority = o.priority
     left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
       order by d.run_at desc, d.id desc limit 1) l on true) end as lanes
-from due left join claimed c on c.id = due.id left join tock.job_definitions d on d.id = c.definition_id`;
+from due left join claimed c on c.id = due.id order by due.place`;
 
 const CLAIM = claimFrom(`${LANES}, ${OPEN_LANES('$1', '$4')}`, '');
 const CLAIM_ON = claimFrom(KNOWN_LANES, 'and (r.run_at, r.id) > (o.after_at, o.after_id)');
+
+// The same where all that is due lies in one queue and priority and needs no place under a limit, as most backlogs do:
+// a third of the cost. What needs a place is left for the next claim from the beginning. The update asks for the ids
+// as an array, since the planner takes a join for a reason to read the whole table; so the rows come in the order of
+// their ids, and one of them brings along whose turn it is.
+const CLAIM_LANE = `
+with due as materialized (
+  select r.id, r.run_at from tock.job_runs_live r
+  where r.blocked_on is null and r.queue = $4 and r.priority = $5 and r.run_at <= tock.now()
+    and r.status in (${statuses('claim')}) and r.slot_keys is null and (r.run_at, r.id) > ($6::timestamptz, $7::bigint)
+  order by r.run_at, r.id
+  limit $1::integer
+  for update of r skip locked
+), turns as materialized (
+  select array_agg(id)::text as ids, max(run_at)::text as at, min(id) as told_by from due
+)
+update tock.job_runs_live r set ${START_LEASE}
+where r.id = any(array(select id from due))
+returning ${CLAIMED}, case when r.id = (select told_by from turns) then (select ids from turns) end as turns,
+  case when r.id = (select told_by from turns) then (select at from turns) end as at`;
 
 /** A queue and priority, and the last run that was claimed from it: its `run_at` as text, in full, and its id. */
 export interface Lane {
@@ -150,6 +126,8 @@ export interface Lane {
   readonly hasMore: boolean;
   /** Its queue has a limit: it is looked at anew with each claim. */
   readonly isLimited: boolean;
+  /** Nothing that the claim saw of it needs a place under a limit. */
+  readonly isPlain: boolean;
 }
 
 export interface ClaimOptions {
@@ -170,7 +148,9 @@ export interface Claim {
   readonly hasMore: boolean;
 }
 
-type ClaimRow = ClaimedRun & { readonly is_limited: boolean; readonly lanes: readonly Lane[] | null };
+type LaneRow = Omit<Lane, 'isPlain'>;
+type ClaimRow = ClaimedRow & { readonly is_limited: boolean; readonly lanes: readonly LaneRow[] | null };
+type TurnRow = ClaimedRow & { readonly turns: string | null; readonly at: string | null };
 
 /**
  * Claims due runs in one statement and starts their leases; with those that need a place first, `limit` at most. Runs
@@ -180,32 +160,55 @@ type ClaimRow = ClaimedRun & { readonly is_limited: boolean; readonly lanes: rea
  */
 export async function claimFreeRuns(
   session: Session,
-  { limit, workerId, leaseMs, queues }: ClaimOptions,
+  options: ClaimOptions,
   lanes: readonly Lane[] | null = null,
 ): Promise<Claim> {
-  const shared = [limit, workerId, leaseMs];
-  const rows =
-    lanes === null
-      ? await session.run<ClaimRow>(CLAIM, [...shared, queues], PREPARED)
-      : await session.run<ClaimRow>(
-          CLAIM_ON,
-          [
-            ...shared,
-            lanes.map(lane => lane.queue),
-            lanes.map(lane => lane.priority),
-            lanes.map(lane => lane.at ?? '-infinity'),
-            lanes.map(lane => lane.id ?? '0'),
-          ],
-          PREPARED,
-        );
-  return claimOf(rows);
+  const shared = [options.limit, options.workerId, options.leaseMs];
+  if (lanes === null) return claimOf(await session.run(CLAIM, [...shared, options.queues], PREPARED));
+  const [lane] = lanes;
+  if (lane?.isPlain && lanes.length === 1) return await claimLane(session, options, lane);
+  return claimOf(
+    await session.run(
+      CLAIM_ON,
+      [
+        ...shared,
+        lanes.map(each => each.queue),
+        lanes.map(each => each.priority),
+        lanes.map(each => each.at ?? '-infinity'),
+        lanes.map(each => each.id ?? '0'),
+      ],
+      PREPARED,
+    ),
+  );
 }
 
 function claimOf(rows: readonly ClaimRow[]): Claim {
-  const lanes = rows[0]?.lanes ?? [];
   const limited = rows.filter(row => row.is_limited).map(row => row.id);
+  const lanes = (rows[0]?.lanes ?? []).map(lane => ({
+    ...lane,
+    isPlain: limited.length === 0 && !lane.isLimited,
+  }));
   const runs = limited.length === 0 ? rows : rows.filter(row => !row.is_limited);
-  return { runs, limited, lanes, hasMore: lanes.some(lane => lane.hasMore) };
+  return { runs: runs.map(claimedRun), limited, lanes, hasMore: lanes.some(lane => lane.hasMore) };
+}
+
+async function claimLane(
+  session: Session,
+  { limit, workerId, leaseMs }: ClaimOptions,
+  lane: Lane,
+): Promise<Claim> {
+  const { queue, priority } = lane;
+  const values = [limit, workerId, leaseMs, queue, priority, lane.at ?? '-infinity', lane.id ?? '0'];
+  const rows = await session.run<TurnRow>(CLAIM_LANE, values, PREPARED);
+  const told = rows.find(row => row.turns !== null);
+  const turns = told?.turns?.slice(1, -1).split(',') ?? [];
+  const hasMore = rows.length >= limit;
+  return {
+    runs: inTurn(rows.map(claimedRun), turns),
+    limited: [],
+    lanes: told ? [{ ...lane, at: told.at, id: turns.at(-1) ?? null, hasMore }] : [],
+    hasMore,
+  };
 }
 
 const CLAIM_ONE = `
@@ -218,8 +221,7 @@ with due as materialized (
   update tock.job_runs_live r set ${START_LEASE} from due where r.id = due.id and not due.is_limited
   returning ${CLAIMED}
 )
-select due.is_limited, due.id, ${TAKEN}, ${OF_DEFINITION}, null as lanes
-from due left join claimed c on c.id = due.id left join tock.job_definitions d on d.id = c.definition_id`;
+select c.*, due.is_limited, due.id, null as lanes from due left join claimed c on c.id = due.id`;
 
 /** Claims one named run, if it is due, nobody else has it and its queue is open. */
 export async function claimFreeRun(
@@ -227,5 +229,5 @@ export async function claimFreeRun(
   id: string,
   { workerId, leaseMs }: Pick<ClaimOptions, 'workerId' | 'leaseMs'>,
 ): Promise<Claim> {
-  return claimOf(await session.run<ClaimRow>(CLAIM_ONE, [id, workerId, leaseMs]));
+  return claimOf(await session.run(CLAIM_ONE, [id, workerId, leaseMs]));
 }

@@ -21,6 +21,11 @@ export function isUnknownStatement(error: unknown): boolean {
   return state === '26000' || state === '42P05';
 }
 
+/** A lock could not be had within lock_timeout: nothing happened. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03';
+}
+
 /** A row of the same key is there. */
 export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';

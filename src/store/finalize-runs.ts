@@ -15,9 +15,11 @@ import {
   HELD,
   type Held,
   IS_HELD,
+  inOrder,
   json,
   KEPT,
   TOLD,
+  UNDER_ITS_FENCE,
   WITHDRAW_ASKED,
 } from './transition.js';
 
@@ -47,12 +49,16 @@ export async function writeProgress(
   entries: readonly (Held & { readonly progress: unknown })[],
   workerId: string,
 ): Promise<void> {
+  const sorted = inOrder(entries);
   await session.run(PROGRESS, [
-    ...fenced(entries),
+    ...fenced(sorted),
     workerId,
-    entries.map(each => JSON.stringify(each.progress)),
+    sorted.map(each => JSON.stringify(each.progress)),
   ]);
 }
+
+// Which of the batch have moved: null where all of them have, as nearly always.
+const MOVED = "case when count(*) < cardinality($1) then coalesce(array_agg(id::text), '{}') end as ids";
 
 // DELETE and INSERT, not an UPDATE of the partition key: a row that an UPDATE moves makes a concurrent locker
 // fail ("tuple to be locked was already moved to another partition"), a deleted one is skipped.
@@ -60,19 +66,28 @@ export async function writeProgress(
 // The one batch that is not locked first in the order of its ids: that cost a tenth of a run's whole price. The batch
 // comes sorted, an index scan deletes in that order, and heartbeats leave out what is being finalized, so that nobody
 // else takes several of these rows at once; what is left to chance is retried (40P01).
-const FINISH = `
-with outcome as materialized (
-  select * from unnest($1::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[]) as o(id, status, output, error, skip_reason)
-), gone as (
+const finishing = (outcomes: string, from: string, values: string) => `
+with ${outcomes}gone as (
   delete from tock.job_runs_live r where ${IS_HELD('succeed')} returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, output, errors, skip_reason)
-  select id, ${KEPT}, o.status, tock.now(), o.output, case when o.error is null then gone.errors else ${APPENDED_ERRORS('gone.errors', DATED('o.error'))} end,
-    case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
-  from gone join outcome o using (id)
+  insert into tock.job_runs_finished (id, ${KEPT}, finished_at, status, output, errors, skip_reason)
+  select id, ${KEPT}, tock.now(), ${values}
+  from ${from}
   returning id, definition_id, scheduled_for, job, status
 ), ${FREED('gone', 'true')}, ${TOLD('ended', 'e.status')}
-select id, ${AFTERMATH} from ended`;
+select ${MOVED}, ${AFTERMATH} from ended`;
+
+const FINISH = finishing(
+  `outcome as materialized (
+  select * from unnest($1::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[]) as o(id, status, output, error, skip_reason)
+), `,
+  'gone join outcome o using (id)',
+  `o.status, o.output, case when o.error is null then gone.errors else ${APPENDED_ERRORS('gone.errors', DATED('o.error'))} end,
+    case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end`,
+);
+
+// A batch of handlers that returned nothing, as most do that run by the thousand.
+const FINISH_PLAIN = finishing('', 'gone', `'${TRANSITIONS.succeed.to}', null, errors, null`);
 
 // An operator may have asked to cancel while the handler was ending: then the run is withdrawn, not put back.
 const FAIL = `
@@ -85,7 +100,7 @@ with outcome as materialized (
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
-select id, ${AFTERMATH} from (select id from failed union all select id from withdrawn) moved`;
+select ${MOVED}, ${AFTERMATH} from (select id from failed union all select id from withdrawn) moved`;
 
 // The attempt is given back, at most a hundred times: a run that is always caught by a drain must end some day.
 const RELEASE = `
@@ -96,7 +111,7 @@ with ${HELD('release')}, ${WITHDRAW_ASKED('held')}, released as (
   from held where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
-select id, ${AFTERMATH} from (select id from released union all select id from withdrawn) moved`;
+select ${MOVED}, ${AFTERMATH} from (select id from released union all select id from withdrawn) moved`;
 
 // The attempt is given back: the handler was not called. To wait for a time, or to be claimed with its places.
 const DEFER = `
@@ -111,7 +126,7 @@ with waits as materialized (
   from held join waits w using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
-select id, ${AFTERMATH} from (select id from deferred union all select id from withdrawn) moved`;
+select ${MOVED}, ${AFTERMATH} from (select id from deferred union all select id from withdrawn) moved`;
 
 /** An outcome and the run it is for. */
 export type Finalization = Held & { readonly outcome: Outcome };
@@ -125,7 +140,8 @@ export interface Finalized {
   readonly told: boolean;
 }
 
-type Moved = Aftermath & { readonly id: string };
+/** One row for a statement; `ids`: those that moved, null for all. */
+type Moved = Aftermath & { readonly ids: readonly string[] | null };
 
 /** Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. */
 export async function finalizeRuns(
@@ -133,58 +149,82 @@ export async function finalizeRuns(
   batch: readonly Finalization[],
   workerId: string,
 ): Promise<Finalized> {
-  const of = (transition: Outcome['transition']) =>
-    batch.filter(each => each.outcome.transition === transition);
-  const [failed, released, deferred] = [of('fail'), of('release'), of('defer')];
-  const others = [...failed, ...released, ...deferred];
-  const finished = others.length === 0 ? batch : batch.filter(each => !others.includes(each));
-  const rows: Moved[] = [];
-  if (finished.length > 0) rows.push(...(await finish(session, finished, workerId)));
-  if (failed.length > 0) {
-    const errors = failed.map(each => json(each.outcome.error));
-    const delays = failed.map(each => each.outcome.delayMs);
-    rows.push(...(await session.run<Moved>(FAIL, [...fenced(failed), workerId, errors, delays])));
+  const moved = new Set<string>();
+  const freed = new Set<string>();
+  let told = false;
+  for (const [carryOut, part] of parts(inOrder(batch))) {
+    if (part.length === 0) continue;
+    const [answer] = await carryOut(session, part, workerId);
+    if (answer === undefined) continue;
+    for (const id of answer.ids ?? part.map(each => each.id)) moved.add(id);
+    for (const key of answer.freed ?? []) freed.add(key);
+    told ||= answer.told;
   }
-  if (released.length > 0) rows.push(...(await session.run<Moved>(RELEASE, [...fenced(released), workerId])));
-  if (deferred.length > 0) {
-    const times = deferred.map(({ outcome }) => {
-      const runAt = outcome.deferral?.runAt ?? null;
-      return runAt === null ? null : new Date(runAt).toISOString();
-    });
-    const limits = deferred.map(({ outcome }) => JSON.stringify(outcome.deferral?.limits ?? []));
-    rows.push(...(await session.run<Moved>(DEFER, [...fenced(deferred), workerId, times, limits])));
-  }
-  const freed = rows.some(row => row.freed !== null) ? rows.flatMap(row => row.freed ?? []) : [];
-  return {
-    moved: new Set(rows.map(row => row.id)),
-    freed: [...new Set(freed)].sort(),
-    told: rows.some(row => row.told),
-  };
+  return { moved, freed: [...freed].sort(), told };
 }
 
-async function finish(session: Session, batch: readonly Finalization[], workerId: string): Promise<Moved[]> {
+type CarryOut = (session: Session, part: readonly Finalization[], workerId: string) => Promise<Moved[]>;
+
+/** A batch by the statements that carry it out. */
+function parts(batch: readonly Finalization[]): [CarryOut, readonly Finalization[]][] {
+  const of = (transition: Outcome['transition']) =>
+    batch.filter(each => each.outcome.transition === transition);
+  const others: [CarryOut, readonly Finalization[]][] = [
+    [fail, of('fail')],
+    [release, of('release')],
+    [defer, of('defer')],
+  ];
+  const areElsewhere = new Set(others.flatMap(([, part]) => part));
+  return [
+    [finish, areElsewhere.size === 0 ? batch : batch.filter(each => !areElsewhere.has(each))],
+    ...others,
+  ];
+}
+
+const finish: CarryOut = async (session, part, workerId) => {
+  if (part.every(({ outcome }) => outcome.transition === 'succeed' && outcome.output === null))
+    return await session.run(FINISH_PLAIN, [...fenced(part), workerId], PREPARED);
   return await session.run(
     FINISH,
     [
-      ...fenced(batch),
+      ...fenced(part),
       workerId,
-      batch.map(each => TRANSITIONS[each.outcome.transition].to),
-      batch.map(each => json(each.outcome.output)),
-      batch.map(each => json(each.outcome.error)),
-      batch.map(each => each.outcome.skipReason),
+      part.map(each => TRANSITIONS[each.outcome.transition].to),
+      part.map(each => json(each.outcome.output)),
+      part.map(each => json(each.outcome.error)),
+      part.map(each => each.outcome.skipReason),
     ],
     PREPARED,
   );
-}
+};
+
+const fail: CarryOut = async (session, part, workerId) =>
+  await session.run(FAIL, [
+    ...fenced(part),
+    workerId,
+    part.map(each => json(each.outcome.error)),
+    part.map(each => each.outcome.delayMs),
+  ]);
+
+const release: CarryOut = async (session, part, workerId) =>
+  await session.run(RELEASE, [...fenced(part), workerId]);
+
+const defer: CarryOut = async (session, part, workerId) => {
+  const times = part.map(({ outcome }) => {
+    const runAt = outcome.deferral?.runAt ?? null;
+    return runAt === null ? null : new Date(runAt).toISOString();
+  });
+  const limits = part.map(({ outcome }) => JSON.stringify(outcome.deferral?.limits ?? []));
+  return await session.run(DEFER, [...fenced(part), workerId, times, limits]);
+};
 
 // An attempt that ended, but not its run, is back among the live ones, under its own fence and without a holder. So is
 // one that was reaped, which says so itself.
 const SETTLED = `
-select id from tock.job_runs_finished
-where id = any($1::bigint[]) and (id || ':' || fence) = any($2::text[]) and locked_by = $3
+select id from tock.job_runs_finished r where ${UNDER_ITS_FENCE} and locked_by = $3
 union all
-select id from tock.job_runs_live
-where id = any($1::bigint[]) and (id || ':' || fence) = any($2::text[]) and locked_by is null and status <> 'running'
+select id from tock.job_runs_live r
+where ${UNDER_ITS_FENCE} and locked_by is null and status <> 'running'
   and errors -> -1 ->> 'code' is distinct from 'TOCK_LEASE_LOST'`;
 
 /**

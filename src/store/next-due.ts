@@ -36,7 +36,7 @@ export interface NextDue {
 /**
  * Looks ahead. One index look-up for the occurrences, and a few for each queue and priority.
  *
- * @param asksForRemains whether there is anything to be reaped: it walks over all runs that have not ended
+ * @param asksForRemains whether there is anything to be reaped: a few look-ups more, and over all that is due
  */
 export async function readNextDue(
   session: Session,

@@ -1,6 +1,7 @@
 // Room: store. Takes back runs whose lease has expired.
 // In: how many at most, and the backoff. Out: how many are to be tried again and how many are dead.
 import { TRANSITIONS } from '../model/states.js';
+import { LANES } from './claim-runs.js';
 import type { Session } from './database.js';
 import {
   AFTERMATH,
@@ -14,14 +15,21 @@ import {
 } from './transition.js';
 
 // Expired leases: back to the queue with a backoff while attempts are left, else dead. In batches, so that no
-// statement holds many rows; SKIP LOCKED, so that several reapers share the work.
-const IS_EXPIRED = `r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)`;
+// statement holds many rows; SKIP LOCKED, so that several reapers share the work, and none waits in whatever order.
+//
+// There is no index on leases, for the claim's sake (it stays a HOT update). But what is leased was due: so this goes
+// down each queue and priority to what is due, and a million future runs are not looked at.
+const IS_EXPIRED = `r.blocked_on is null and r.queue = l.queue and r.priority = l.priority and r.run_at <= tock.now()
+      and r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)`;
 const EXPIRED = `expired as materialized (
-  select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
-  where ${IS_EXPIRED}
-  order by r.id
+  select e.* from lanes l cross join lateral (
+    select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+    where ${IS_EXPIRED}
+    order by r.run_at, r.id
+    limit $1
+    for update skip locked
+  ) e
   limit $1
-  for update skip locked
 )`;
 const LEASE_ERROR = `jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
@@ -31,15 +39,19 @@ const LEASE_ERROR = `jsonb_build_object(
 // The job's own growth of the wait, without its jitter; for a job that is not known here, the default.
 const BACKOFF = `least(coalesce((p.base)::float8, $2) * case coalesce(p.backoff, 'exponential')
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce((p.max)::float8, $3))`;
+// Counted, not "not exists": that the planner answers for all workers at once, and reads every live run for it with each
+// reaping. This is asked for one that was not seen for so long, and then it is gone.
 const IS_GONE = `w.seen_at < tock.now() - interval '10 minutes'
-    and not exists (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running')`;
-const HAS_LIMITS = `(exists (select from tock.job_slots) or exists (select from tock.job_runs_live where blocked_on is not null))`;
+    and 0 = (select count(*) from (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running' limit 1) held)`;
+const HAS_LIMITS = `(exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null)`;
 const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
-/** Whether a reaping would find anything to do, as an SQL condition. */
-export const HAS_REMAINS = `(exists (select from tock.job_runs_live r where ${IS_EXPIRED})
+/** Whether a reaping would find anything to do, as an SQL condition; over {@link LANES}. */
+export const HAS_REMAINS = `(exists (select from lanes l cross join lateral (select from tock.job_runs_live r where ${IS_EXPIRED}
+    order by r.run_at, r.id limit 1) e)
   or exists (select from tock.workers w where ${IS_GONE}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;
 const REAP = `
-with ${EXPIRED}, policies as materialized (
+with ${LANES}, ${EXPIRED}, policies as materialized (
   select * from jsonb_to_recordset($4::jsonb) as p(job text, backoff text, base float8, max float8)
 ), ${WITHDRAW_ASKED('expired')}, again as (
   update tock.job_runs_live r
@@ -47,10 +59,10 @@ with ${EXPIRED}, policies as materialized (
       run_at = tock.now() + ${BACKOFF} * interval '1 millisecond',
       errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)}
   from expired left join policies p on p.job = expired.job
-  where r.id = expired.id and not expired.is_last and r.cancel_requested_at is null
+  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
   returning r.id
 ), gone as (
-  delete from tock.job_runs_live r using expired where r.id = expired.id and expired.is_last and r.cancel_requested_at is null returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors)
   select id, ${KEPT}, '${TRANSITIONS.reapToDead.to}', tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r

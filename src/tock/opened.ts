@@ -92,6 +92,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
+    prune: async pruneOptions => await createSchedulerView(open()).prune(pruneOptions),
     close: async () => {
       if (isClosed) return;
       isClosed = true;

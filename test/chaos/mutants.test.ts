@@ -57,8 +57,13 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'store/transition.ts',
-        from: `and (r.id || ':' || r.fence) = any($2::text[]) and r.locked_by = $3`,
-        to: 'and $2::text[] is not null and $3::uuid is not null',
+        from: '($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence`',
+        to: '$2::integer[] is not null and $3::uuid is not null`',
+      },
+      {
+        file: 'store/transition.ts',
+        from: 'and r.locked_by = $3 and r.status',
+        to: 'and r.status',
       },
     ],
     found: /^I[134]/,

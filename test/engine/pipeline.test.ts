@@ -28,6 +28,12 @@ describe('pace', () => {
     expect(pace.ahead(run(pace, 100, 300, now))).toBe(MOST_AHEAD);
   });
 
+  it('claims fewer ahead the larger their payloads are', () => {
+    const pace = createPace();
+    for (let at = 0; at < 300; at++) for (let count = 0; count < 50; count++) pace.note(at, 2 ** 20);
+    expect(pace.ahead(300)).toBe(8);
+  });
+
   it('forgets after a silence, and at once when it is told to', () => {
     const pace = createPace();
     const now = run(pace, 10, 300);
@@ -46,6 +52,7 @@ describe('scan', () => {
     id: '7',
     hasMore: true,
     isLimited: false,
+    isPlain: true,
     ...more,
   });
   const claim = (...lanes: Lane[]): Claim => ({
@@ -143,6 +150,59 @@ describe('a worker', () => {
     expect(seen.size).toBe(40_001);
     expect([...seen.values()].every(times => times === 1)).toBe(true);
     expect(urgentAfter).toBeLessThan(40_000);
+  });
+
+  it('begins runs in the order in which they were due, not in that of their ids', async () => {
+    const order: string[] = [];
+    const job = defineJob({ name: 'ordered', run: ctx => void order.push(ctx.runId) });
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 4000 }, () => ({ job })));
+    await test.sql(`update tock.job_runs_live set run_at = run_at - id * interval '1 ms'`);
+    await tock.tick({ concurrency: 20 });
+    expect(order).toHaveLength(4000);
+    expect(order).toEqual(order.toSorted((a, b) => Number(b) - Number(a)));
+  });
+
+  it('claims what needs a place under a limit also in the midst of a backlog that needs none', async () => {
+    const ended: string[] = [];
+    const plain = defineJob({ name: 'plain', run: () => void ended.push('plain') });
+    const limited = defineJob({
+      name: 'limited',
+      concurrency: { limit: 1 },
+      run: () => void ended.push('limited'),
+    });
+    const tock = test.another({ jobs: [plain, limited] });
+    await tock.enqueueMany(
+      Array.from({ length: 20_000 }, (_, n) => ({ job: n % 4000 === 3999 ? limited : plain })),
+    );
+    const daemon = await tock.start({ concurrency: 50 });
+    await until(async () => (await count('succeeded')) === 20_000, 'all to be executed');
+    await daemon.stop();
+    expect(ended.filter(each => each === 'limited')).toHaveLength(5);
+    expect(daemon.tally).toMatchObject({ succeeded: 20_000, lost: 0, failed: 0 });
+  });
+
+  it('gives handlers a context that may be taken apart', async () => {
+    const job = defineJob({
+      name: 'apart',
+      run: async ({ step, once, transaction, enqueue, log, progress, signal, scheduler, db, runId }) => {
+        log.info({}, 'begun');
+        progress(0.5, 'half');
+        await step('one', () => 1);
+        await once(`apart-${runId}`, () => 2);
+        await enqueue('other');
+        const { definitions } = await scheduler.status();
+        const rows = await db.selectFrom('tock.job_effects').selectAll().execute();
+        return await transaction(() => ({ rows: rows.length, definitions, aborted: signal.aborted }));
+      },
+    });
+    const tock = test.another({ jobs: [job, defineJob({ name: 'other', run: () => null })] });
+    const id = await tock.enqueue(job);
+    await tock.tick();
+    expect(await tock.runs.get(id)).toMatchObject({
+      status: 'succeeded',
+      output: { rows: 2, aborted: false },
+    });
   });
 
   it('lets serial runs of a definition go in the order of their occurrences, whoever is claimed first', async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import pruneHistory from '../../jobs/prune-history.js';
 import { defineJob } from '../../src/index.js';
 import type { TestTock } from '../../src/testing.js';
-import { openJobKit } from './job-kit.js';
+import { openJobKit, withScheduler } from './job-kit.js';
 
 const noted = defineJob({ name: 'noted', run: ctx => ctx.once(`note:${ctx.runId}`, () => 'noted') });
 
@@ -44,5 +44,36 @@ describe('prune-history', () => {
     await kit.clock.advance('2d');
     expect((await kit.runOnce(pruneHistory, { keep: '30d' })).status).toBe('succeeded');
     expect(await left()).toMatchObject([{ runs: 0 }]);
+  });
+
+  it('keeps them by their state, and tells of the partitions', async () => {
+    await kit.runOnce(noted);
+    await kit.clock.advance('31d');
+    const payload = { keep: { succeeded: '40d', default: '7d' }, partition: 'month' } as const;
+    expect((await kit.runOnce(pruneHistory, payload)).output).toMatchObject({ left: [], partition: 'month' });
+    expect(await left()).toMatchObject([{ runs: 1 }]);
+    await kit.clock.advance('10d');
+    await kit.runOnce(pruneHistory, payload);
+    expect(await left()).toMatchObject([{ runs: 0 }]);
+  });
+
+  it('refuses a state that no finished run has', async () => {
+    await expect(kit.runOnce(pruneHistory, { keep: { failed: '7d' } as never })).rejects.toMatchObject({
+      code: 'TOCK_BAD_PAYLOAD',
+    });
+  });
+
+  it('fails, and so comes again, where locks could not be had', async () => {
+    const run = await kit.runOnce(
+      pruneHistory,
+      {},
+      {
+        context: withScheduler({ prune: async () => ({ left: ['job_runs_finished_2025_01'] }) as never }),
+      },
+    );
+    expect(run).toMatchObject({
+      status: 'failed',
+      errors: [{ message: 'somebody held locks for too long on: job_runs_finished_2025_01' }],
+    });
   });
 });

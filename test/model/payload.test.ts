@@ -1,7 +1,7 @@
 // Room: test, model. What may be stored as a payload: the corpus of bad inputs, and what must survive unchanged.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkPayload, DEFAULT_MAX_PAYLOAD_BYTES } from '../../src/model/payload.js';
+import { checkPayload, DEFAULT_MAX_PAYLOAD_BYTES, payloadText } from '../../src/model/payload.js';
 
 /** `levels` arrays, one in the other. */
 function nested(levels: number): unknown {
@@ -155,6 +155,66 @@ describe('checkPayload', () => {
       fc.property(clean, value => {
         expect(JSON.stringify(checkPayload(value))).toBe(JSON.stringify(value));
       }),
+    );
+  });
+});
+
+describe('payloadText', () => {
+  it.each(REFUSED)('refuses %s', (_what, value, told) => {
+    expect(() => payloadText(value)).toThrow(
+      expect.objectContaining({
+        code: 'TOCK_BAD_PAYLOAD',
+        message: expect.stringMatching(told) as string,
+      }),
+    );
+  });
+
+  it('takes the limit that it is given, in bytes', () => {
+    expect(payloadText('abc', 5)).toBe('"abc"');
+    expect(payloadText('ä', 4)).toBe('"ä"');
+    expect(() => payloadText('äb', 4)).toThrow('the payload has 5 bytes, over the limit of 4');
+  });
+
+  it('is one line, and the text of what checkPayload gives, or refused as that is', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('\n', '\0', '\ud800', '\u001b', '\\u0041'),
+    );
+    const anything = fc.anything({
+      key: text,
+      values: [
+        text,
+        fc.constantFrom<unknown>(
+          Number.NaN,
+          -0,
+          2 ** 53,
+          1.5,
+          1e21,
+          undefined,
+          null,
+          true,
+          new Date(0),
+          () => 1,
+        ),
+      ],
+      withNullPrototype: true,
+      withSparseArray: true,
+      withMap: true,
+    });
+    const attempt = (work: () => string | undefined) => {
+      try {
+        return work();
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    fc.assert(
+      fc.property(anything, value => {
+        const given = attempt(() => payloadText(value));
+        expect(given).toBe(attempt(() => JSON.stringify(checkPayload(value))));
+        expect(given?.startsWith('payload') || !given?.includes('\n')).toBe(true);
+      }),
+      { numRuns: 1000 },
     );
   });
 });

@@ -22,7 +22,18 @@ describe('checkCron', () => {
   it('agrees with readCron about every date, alone and with a weekday', () => {
     const days = [
       ...Array.from({ length: 33 }, (_, day) => String(day)),
-      ...['*', '*/2', '*/31', '30-31', '29-31/2', '1-31/30', '31,30', '30,1', 'L', 'L,30', 'H', '30/1'],
+      '*',
+      '*/2',
+      '*/31',
+      '30-31',
+      '29-31/2',
+      '1-31/30',
+      '31,30',
+      '30,1',
+      'L',
+      'L,30',
+      'H',
+      '30/1',
     ];
     const months = ['*', '2', 'feb', 'FEB', '1-2', '4,6,9,11', '2-11/9', '*/2', '2/12', 'H'];
     const weekdays = ['*', '0', '7', 'mon-fri', '1-5/2', '*/2', '*/7', '5L', '1#5', 'sun,sat', 'H'];

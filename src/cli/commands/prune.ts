@@ -1,0 +1,95 @@
+// Shell: cli. `tock prune`: forgets what is old, as the job prune-history does.
+// In: how long to keep what. Out: what is gone and what is kept; how far it is meanwhile.
+import { type Command, Option } from 'commander';
+import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
+import { duration, examples, withJson } from '../flags.js';
+import { createProgressView } from '../progress-view.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { paint } from '../terminal.js';
+
+interface PruneFlags extends CommonOptions {
+  readonly keep?: string;
+  readonly keepSucceeded?: string;
+  readonly keepDead?: string;
+  readonly keepCancelled?: string;
+  readonly keepSkipped?: string;
+  readonly keepKeys?: string;
+  readonly partition?: NonNullable<PruneOptions['partition']>;
+}
+
+export function addPrune(program: Command): Command {
+  return withJson(program.command('prune'))
+    .summary('forget old runs, and make the coming partitions')
+    .description(
+      'Forgets finished runs: detaches and drops the partitions whose time is over, and keeps the runs of states that are kept longer. Deletes old keys and effects in batches, and makes the coming partitions. The job prune-history does the same each night. Safe to repeat, also after it was interrupted. Needs the owner’s rights.',
+    )
+    .option('--keep <duration>', 'how long finished runs are kept (default 90d)', duration)
+    .option('--keep-succeeded <duration>', 'succeeded runs, if not as --keep says', duration)
+    .option('--keep-dead <duration>', 'dead runs', duration)
+    .option('--keep-cancelled <duration>', 'cancelled runs', duration)
+    .option('--keep-skipped <duration>', 'skipped runs', duration)
+    .option(
+      '--keep-keys <duration>',
+      'keys and effects (default 400d); no shorter than any of these',
+      duration,
+    )
+    .addOption(
+      new Option(
+        '--partition <unit>',
+        'what the coming partitions hold (default auto: days from a million runs a day on)',
+      ).choices(['month', 'day', 'auto']),
+    )
+    .addHelpText(
+      'after',
+      examples(
+        ['tock prune', 'runs of 90 days, keys of 400'],
+        ['tock prune --keep 30d --keep-succeeded 7d --keep-dead 400d --partition day', 'by state'],
+      ),
+    )
+    .action(action(prune));
+}
+
+async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const view = createProgressView(shell);
+    const result = await tock
+      .prune({
+        keep: {
+          succeeded: flags.keepSucceeded,
+          dead: flags.keepDead,
+          cancelled: flags.keepCancelled,
+          skipped: flags.keepSkipped,
+          default: flags.keep,
+        },
+        keepKeys: flags.keepKeys,
+        ...(flags.partition === undefined ? {} : { partition: flags.partition }),
+        onProgress: ({ stage, done, total }) => view.show(done, total, stage),
+      })
+      .finally(view.end);
+    shell.document(result);
+    for (const line of resultLines(result)) shell.say(line);
+    return result.isBusy || result.left.length > 0 ? 1 : 0;
+  });
+}
+
+function resultLines(result: PruneResult): string[] {
+  const { droppedPartitions: dropped, keptRuns, deletedRuns, deletedKeys, deletedEffects, left } = result;
+  if (result.isBusy) return ['another prune is at work; nothing was done'];
+  const lines = [
+    dropped.length === 0
+      ? 'no partition’s time is over'
+      : `dropped ${counted(dropped.length, 'partition')}: ${dropped.join(', ')}`,
+    ...(keptRuns > 0 ? [`kept ${counted(keptRuns, 'run')} of them, whose states are kept longer`] : []),
+    `deleted ${counted(deletedRuns, 'run')}, ${counted(deletedKeys, 'key')} and ${counted(deletedEffects, 'effect')} in batches`,
+    `made ${counted(result.madePartitions, 'partition')}, by the ${result.partition}`,
+  ];
+  if (left.length > 0)
+    lines.push(
+      `${paint('bold', 'left')} to the next prune, since somebody held locks for too long: ${left.join(', ')} (see pg_blocking_pids)`,
+    );
+  return lines;
+}
+
+function counted(count: number, what: string): string {
+  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+}

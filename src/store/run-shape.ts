@@ -1,0 +1,43 @@
+// Room: store. What enqueueing takes and gives.
+// In: nothing. Out: types.
+
+/** What a run to be enqueued is besides its payload and its key. Instants as ISO text, durations in milliseconds. */
+export interface RunShape {
+  readonly job: string;
+  /** Its key is unique among live runs only. */
+  readonly is_live: boolean;
+  /** With `is_live`: a run that waits under the key is brought to the state of this one. */
+  readonly replaces: boolean;
+  /** With `replaces`: how long after it was made a run starts at the latest; null: no bound. */
+  readonly most_ms: number | null;
+  /** One of `at` and `delay_ms`, or neither. */
+  readonly at: string | null;
+  readonly delay_ms: number | null;
+  readonly queue: string;
+  readonly priority: number;
+  readonly max_attempts: number;
+  readonly trigger: string;
+  readonly slot_keys: readonly string[] | null;
+  readonly slot_limits: readonly number[] | null;
+}
+
+/** A run to be enqueued. Rows that share one shape, the very same object, cost the least where they follow each other. */
+export interface EnqueuedRow {
+  readonly shape: RunShape;
+  /** JSON on one line, as JSON.stringify writes it. */
+  readonly payload: string;
+  readonly key: string | null;
+}
+
+/** What became of a row: `made` a run; or `replaced` one that waited; or there is one of the key already. */
+export interface EnqueuedRun {
+  /** Empty only where the run of the key is not known yet. */
+  readonly id: string;
+  readonly made: boolean;
+  readonly replaced: boolean;
+}
+
+/** A shape without what is null: that need not be sent. */
+export function withoutNulls(shape: RunShape): Partial<RunShape> {
+  return Object.fromEntries(Object.entries(shape).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,217 @@
+// Store: the hot statements use the indexes that they are written for: with the values known and with a generic plan,
+// on tables that are large, and whatever the statistics say.
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrationsFolder } from '../../src/environment/paths.js';
+import type { Outcome } from '../../src/model/decide.js';
+import { letBlockedIn } from '../../src/store/admit-runs.js';
+import { claimFreeRun, claimFreeRuns, type Lane } from '../../src/store/claim-runs.js';
+import { openDatabase, type Session } from '../../src/store/database.js';
+import { enqueueRuns } from '../../src/store/enqueue-runs.js';
+import { finalizeRuns, readSettled, renewLeases, writeProgress } from '../../src/store/finalize-runs.js';
+import { migrate } from '../../src/store/migrate.js';
+import { askWhetherIdle, readNextDue } from '../../src/store/next-due.js';
+import { reapRuns } from '../../src/store/reap-runs.js';
+import type { EnqueuedRow, RunShape } from '../../src/store/run-shape.js';
+import { createTestDatabase, type TestDatabase } from '../support/embedded-database.js';
+
+const WORKER = '00000000-0000-4000-8000-000000000001';
+
+let home: TestDatabase;
+let client: pg.Client;
+
+beforeAll(async () => {
+  home = await createTestDatabase();
+  const database = openDatabase({ connectionString: home.url });
+  await migrate(database, migrationsFolder());
+  await database.close();
+  client = new pg.Client({ connectionString: home.url });
+  await client.connect();
+  // Half of it due, a third in the future under a higher priority, some leased, some finished.
+  await client.query(`
+    insert into tock.job_runs_live (id, job, run_at, priority) select n, 'noop', now() - interval '1 h', 0 from generate_series(1, 30000) n;
+    insert into tock.job_runs_live (id, job, run_at, priority) select n, 'noop', now() + interval '1 y', -5 from generate_series(30001, 50000) n;
+    update tock.job_runs_live set status = 'running', fence = 1, attempts = 1, locked_by = '${WORKER}', locked_until = now() - interval '1 s' where id <= 2000;
+    update tock.job_runs_live set slot_keys = '{k}', slot_limits = '{1}', blocked_on = 'k' where id between 29001 and 30000;
+    insert into tock.job_runs_finished (id, job, status, finished_at, fence) select n, 'noop', 'succeeded', now() - n * interval '1 s', 1 from generate_series(100001, 150000) n;
+    insert into tock.job_keys (idempotency_key, run_id) select 'key-' || n, n from generate_series(1, 50000) n;`);
+});
+afterAll(async () => {
+  await client.end();
+  await home.drop();
+});
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly Filter?: string;
+  readonly Plans?: readonly Node[];
+}
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+const literal = (value: unknown): string => {
+  if (value === null || value === undefined) return 'null';
+  if (Array.isArray(value))
+    return pg.escapeLiteral(
+      `{${value.map(each => (each === null ? 'NULL' : JSON.stringify(String(each)))).join(',')}}`,
+    );
+  return pg.escapeLiteral(typeof value === 'string' ? value : JSON.stringify(value));
+};
+
+/** A session that executes nothing: it notes how each statement would be executed. */
+function explaining(mode: string): { session: Session; plans: Node[][] } {
+  const plans: Node[][] = [];
+  const session: Session = {
+    async run(text, values = []) {
+      await client.query(`set plan_cache_mode = ${mode}`);
+      await client.query(`prepare hot as ${text}`);
+      const parameters = values.length === 0 ? '' : `(${values.map(literal).join(', ')})`;
+      const { rows } = await client.query(`explain (format json) execute hot${parameters}`);
+      await client.query('deallocate hot');
+      plans.push(nodesOf(rows[0]['QUERY PLAN'][0].Plan));
+      return [];
+    },
+  };
+  return { session, plans };
+}
+
+const held = Array.from({ length: 500 }, (_, n) => ({ id: String(n + 1), fence: 1 }));
+const outcome = (more: Partial<Outcome> = {}): Outcome => ({
+  transition: 'succeed',
+  output: null,
+  error: null,
+  delayMs: 0,
+  skipReason: null,
+  ...more,
+});
+const finalize = (session: Session, more: Partial<Outcome>) =>
+  finalizeRuns(
+    session,
+    held.map(each => ({ ...each, outcome: outcome(more) })),
+    WORKER,
+  );
+const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
+const lane = (more: Partial<Lane> = {}): Lane => ({
+  queue: 'default',
+  priority: 0,
+  at: '2026-03-01 12:00:00+00',
+  id: '7',
+  hasMore: true,
+  isLimited: false,
+  isPlain: true,
+  ...more,
+});
+const claim = { limit: 500, workerId: WORKER, leaseMs: 60_000, queues: null };
+const shape: RunShape = {
+  job: 'noop',
+  is_live: false,
+  replaces: false,
+  most_ms: null,
+  at: null,
+  delay_ms: null,
+  queue: 'default',
+  priority: 0,
+  max_attempts: 10,
+  trigger: 'api',
+  slot_keys: null,
+  slot_limits: null,
+};
+const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
+  Array.from({ length: 500 }, (_, n) => ({
+    shape: { ...shape, ...more },
+    payload: `{"n":${n}}`,
+    key: `key-${n}`,
+  }));
+
+/** Whether a worker that was last seen ten minutes ago still holds anything: asked once in its afterlife. */
+const SELDOM = /locked_by = w_?\d*\.id/;
+const CLAIM_INDEX = 'job_runs_live_claim';
+const PRIMARY_KEY = 'job_runs_live_pkey';
+const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly string[]][] = [
+  ['a claim from the beginning', s => claimFreeRuns(s, claim), [CLAIM_INDEX, PRIMARY_KEY]],
+  ['one that goes on in one lane', s => claimFreeRuns(s, claim, [lane()]), [CLAIM_INDEX, PRIMARY_KEY]],
+  [
+    'one that goes on in two lanes',
+    s => claimFreeRuns(s, claim, [lane(), lane({ priority: 3 })]),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
+  ['a heartbeat', s => renewLeases(s, held, WORKER, 60_000), [PRIMARY_KEY]],
+  [
+    'progress',
+    s =>
+      writeProgress(
+        s,
+        held.map(each => ({ ...each, progress: {} })),
+        WORKER,
+      ),
+    [PRIMARY_KEY],
+  ],
+  ['successes without output', s => finalize(s, {}), [PRIMARY_KEY]],
+  ['successes with output', s => finalize(s, { output: { ok: true } }), [PRIMARY_KEY]],
+  ['deaths', s => finalize(s, { transition: 'exhaust', error }), [PRIMARY_KEY]],
+  ['failures', s => finalize(s, { transition: 'fail', error }), [PRIMARY_KEY]],
+  ['releases', s => finalize(s, { transition: 'release' }), [PRIMARY_KEY]],
+  ['what became of a lost reply', s => readSettled(s, held, WORKER), [PRIMARY_KEY]],
+  [
+    'the reaper',
+    s => reapRuns(s, { limit: 500, backoffMs: 1, maxBackoffMs: 1, policies: [] }).catch(() => undefined),
+    [CLAIM_INDEX],
+  ],
+  ['when the next run is due', s => readNextDue(s, null, false), [CLAIM_INDEX]],
+  ['the look of an idle daemon', s => readNextDue(s, null, true), [CLAIM_INDEX]],
+  [
+    'the look of a tick',
+    s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }),
+    [CLAIM_INDEX],
+  ],
+  ['letting blocked runs in', s => letBlockedIn(s, ['k']), ['job_runs_live_blocked']],
+  ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
+  ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],
+];
+
+describe.each(['analyzed', 'never analyzed'])('on large tables, %s', statistics => {
+  beforeAll(async () => {
+    if (statistics === 'analyzed') await client.query('analyze');
+    else await client.query('delete from pg_statistic');
+  });
+
+  describe.each(['force_custom_plan', 'force_generic_plan'])('%s', mode => {
+    it.each(HOT)('%s', async (_name, statement, indexes) => {
+      const { session, plans } = explaining(mode);
+      await statement(session);
+      expect(plans.length).toBeGreaterThan(0);
+      const nodes = plans.flat();
+      const scanned = nodes
+        .filter(node => node['Node Type'] === 'Seq Scan' && !SELDOM.test(node.Filter ?? ''))
+        .map(node => node['Relation Name']);
+      expect(scanned.filter(name => name === 'job_runs_live' || name === 'job_keys')).toEqual([]);
+      const used = new Set(nodes.map(node => node['Index Name']));
+      for (const index of indexes) expect(used).toContain(index);
+    });
+  });
+});
+
+describe('a claim', () => {
+  it('stays a HOT update, also where it takes all runs of a page at once', async () => {
+    const fresh = await createTestDatabase();
+    const database = openDatabase({ connectionString: fresh.url, connections: 1 });
+    try {
+      await migrate(database, migrationsFolder());
+      await database.run(
+        `insert into tock.job_runs_live (job, payload) select 'noop', '{"n": 1}' from generate_series(1, 5000)`,
+      );
+      for (let batch = 0; batch < 10; batch++) await claimFreeRuns(database, claim);
+      await database.run('select pg_stat_force_next_flush()');
+      const [updates] = await database.run(
+        `select n_tup_upd::int as all, n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'job_runs_live'`,
+      );
+      expect(updates).toEqual({ all: 5000, hot: 5000 });
+    } finally {
+      await database.close();
+      await fresh.drop();
+    }
+  });
+});
