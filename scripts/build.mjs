@@ -2,12 +2,93 @@
 // `--quiet` says nothing and leaves the declarations out: what `npm start` and `npm test` need.
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
-import { chmod, readdir, rm } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
+
+/**
+ * cron-parser makes a luxon date with each expression that it reads, and Tock reads nothing but the fields
+ * (src/model/schedule/cron-fields.ts). luxon is the largest part of what a tick would load, and asks Intl for the
+ * locale, which takes as long as to connect. So the bundles have the one call that is made, and no other.
+ */
+const withoutLuxon = {
+  name: 'without-luxon',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /^luxon$/ }, ({ importer }) =>
+      /[\\/]node_modules[\\/]cron-parser[\\/]/.test(importer)
+        ? { path: 'luxon', namespace: 'without-luxon' }
+        : null,
+    );
+    esbuild.onLoad({ filter: /.*/, namespace: 'without-luxon' }, () => ({
+      contents: `exports.DateTime = { fromMillis: (ms, { zone }) => ({ isValid: true, zoneName: zone, toMillis: () => ms }) };`,
+      loader: 'js',
+    }));
+  },
+};
+
+/** Packages that are evaluated when they are first used: each importer sees an object that looks like the package. */
+const late = {
+  name: 'late',
+  setup(esbuild) {
+    const looks = {
+      // A tick that has nothing to do reads no expression.
+      'cron-parser': `export const CronExpressionParser = { parse: (...input) => require('cron-parser').CronExpressionParser.parse(...input) };`,
+      // The command line connects with few commands.
+      pg: `export default { get Pool() { return require('pg').Pool; } };`,
+    };
+    esbuild.onResolve({ filter: /^(?:cron-parser|pg)$/ }, ({ path: name, kind, importer }) =>
+      kind === 'import-statement' && /[\\/]src[\\/](?:store|model)[\\/]/.test(importer)
+        ? { path: name, namespace: 'late' }
+        : null,
+    );
+    esbuild.onLoad({ filter: /.*/, namespace: 'late' }, ({ path: name }) => ({
+      contents: looks[name],
+      loader: 'js',
+      resolveDir: root,
+    }));
+  },
+};
+
+/**
+ * What every tick loads, in one chunk. esbuild makes a chunk of what the same entries reach, some twenty of them, and
+ * a file costs more to find and open than to read. So all entries, and all that is imported late, reach all of it.
+ */
+const together = {
+  name: 'together',
+  setup(esbuild) {
+    const core = ['src/shell/tick-command.ts', 'src/index.ts'].map(file => path.join(root, file));
+    let reaching;
+    esbuild.onStart(async () => {
+      reaching = await filesImportedLate();
+      const { entryPoints } = esbuild.initialOptions;
+      for (const [name, file] of Object.entries(entryPoints))
+        if (!ALONE.includes(name)) reaching.add(path.join(root, file));
+    });
+    esbuild.onLoad({ filter: /[\\/](?:src|jobs)[\\/].*\.ts$/ }, async ({ path: file }) => {
+      if (!reaching.has(file)) return null;
+      const others = core.filter(each => each !== file);
+      const imports = others.map(each => `import ${JSON.stringify(each)};`);
+      return { contents: `${await readFile(file, 'utf8')}\n${imports.join('\n')}`, loader: 'ts' };
+    });
+  },
+};
+
+/** Entries that are to load next to nothing. They share no file with the others but the smallest. */
+const ALONE = ['tick', 'isolated-watch', 'testing-warden'];
+
+async function filesImportedLate() {
+  const found = new Set();
+  for (const name of await readdir('src', { recursive: true })) {
+    if (!name.endsWith('.ts')) continue;
+    const file = path.join(root, 'src', name);
+    for (const [, to] of (await readFile(file, 'utf8')).matchAll(/\bimport\('(\.[^']+)\.js'\)/g))
+      found.add(`${path.join(path.dirname(file), to)}.ts`);
+  }
+  return found;
+}
 
 /** What is built, as esbuild takes it. scripts/dev.mjs watches the same. Works in the project's folder. */
 export async function bundleOptions() {
@@ -40,6 +121,10 @@ export async function bundleOptions() {
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
     },
+    plugins: [withoutLuxon, late, together],
+    // Names stay: stacks and errors are read by people. White space and comments are only there to be loaded.
+    minifyWhitespace: true,
+    minifySyntax: true,
     metafile: true,
     logLevel: 'warning',
   };
@@ -55,6 +140,8 @@ async function main() {
     const file = path.join('dist', name);
     if (/\.js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
   }
+  // What ticks have kept of an earlier build (src/shell/compile-cache.ts).
+  await rm('node_modules/.cache/pg-tock', { recursive: true, force: true });
   await chmod('dist/cli.js', 0o755);
 
   if (!quiet) {

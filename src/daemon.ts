@@ -44,8 +44,12 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   let isStopping = false;
   let isAway = false;
   let registerDue = false;
+  // When each room is due, by performance.now(). A look says when; until the first one, all are due.
   let reapDueAt = 0;
   let materializeDueAt = 0;
+  let claimDueAt = 0;
+  /** When to ask next whether there is anything to reap. */
+  let remainsDueAt = 0;
   let hurryMs = FIRST_HURRY_MS;
 
   const beat = cron.schedule(
@@ -66,25 +70,55 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
           else worker.cancel(cancelled);
         });
 
-  /** One pass through the rooms that are due. Returns how long nothing will be due. */
+  /**
+   * One pass through the rooms that are due, and a look at what will be: where nothing is, the look is all. Returns for
+   * how long nothing is due.
+   */
   const pass = async (): Promise<number> => {
+    const beganAt = performance.now();
     if (registerDue) await register(engine);
     registerDue = false;
-    if (performance.now() >= reapDueAt) {
+    if (beganAt >= reapDueAt) {
       await reap(engine);
-      reapDueAt = performance.now() + REAP_EVERY_MS;
+      reapDueAt = Number.POSITIVE_INFINITY;
+      remainsDueAt = beganAt + REAP_EVERY_MS;
     }
-    if (performance.now() >= materializeDueAt) await materialize(engine);
-    const claimed = await worker.claim();
-    // It goes on by itself, and makes itself known when there is no more.
-    if (worker.isFlowing) return pollMs;
-    const due = await readNextDue(engine.database, options.queues ?? null);
-    const occurrenceMs = Math.min(due.occurrenceMs ?? pollMs, pollMs);
-    materializeDueAt = performance.now() + occurrenceMs;
-    // Due, and not claimed though there was room: another claim had it in hand. Looked at again, less and less often.
-    hurryMs = claimed > 0 || !due.isOverdue ? FIRST_HURRY_MS : Math.min(hurryMs * 2, pollMs);
-    const againMs = due.isOverdue && worker.room > 0 ? hurryMs : pollMs;
-    return Math.min(occurrenceMs, due.runMs ?? pollMs, againMs, pollMs);
+    const isPlanning = beganAt >= materializeDueAt;
+    if (isPlanning) await materialize(engine);
+    const isClaiming = isPlanning || beganAt >= claimDueAt;
+    const claimed = isClaiming ? await worker.claim() : 0;
+    if (worker.isFlowing) {
+      // It goes on by itself, and makes itself known when there is no more. Nobody looks meanwhile.
+      reapDueAt = Math.min(reapDueAt, remainsDueAt);
+      if (isPlanning) materializeDueAt = beganAt + pollMs;
+      return Math.min(pollMs, Math.max(1, Math.min(reapDueAt, materializeDueAt) - performance.now()));
+    }
+    return await look(isPlanning, isClaiming, claimed);
+  };
+
+  const look = async (hasPlanned: boolean, hasClaimed: boolean, claimed: number): Promise<number> => {
+    const askedAt = performance.now();
+    const asksForRemains = askedAt >= remainsDueAt;
+    const due = await readNextDue(engine.database, options.queues ?? null, asksForRemains);
+    if (asksForRemains) remainsDueAt = askedAt + REAP_EVERY_MS;
+    if (due.hasRemains) reapDueAt = askedAt;
+    // Due, though it was just taken in hand: another one holds it. Looked at again, less and less often.
+    hurryMs = claimed > 0 || !due.isOverdue || !hasClaimed ? FIRST_HURRY_MS : Math.min(hurryMs * 2, pollMs);
+    const overdueMs = !hasClaimed ? 0 : worker.room > 0 ? hurryMs : pollMs;
+    const claimMs = Math.min(due.runMs ?? pollMs, due.isOverdue ? overdueMs : pollMs);
+    const occurrenceMs = Math.max(due.occurrenceMs ?? pollMs, hasPlanned ? FIRST_HURRY_MS : 0);
+    const lookedAt = performance.now();
+    // What only a poll would find is not due then: the poll looks first.
+    claimDueAt = due.runMs === null && !due.isOverdue ? Number.POSITIVE_INFINITY : lookedAt + claimMs;
+    materializeDueAt = due.occurrenceMs === null ? Number.POSITIVE_INFINITY : lookedAt + occurrenceMs;
+    return Math.min(Math.max(0, Math.min(reapDueAt, materializeDueAt, claimDueAt) - lookedAt), pollMs);
+  };
+
+  /** Waits. Whoever is woken before the time claims first, and looks then: somebody has enqueued, or a run has ended. */
+  const rest = async (ms: number): Promise<void> => {
+    const until = performance.now() + ms;
+    await worker.change(ms);
+    if (performance.now() < until - 1) claimDueAt = 0;
   };
 
   const live = async () => {
@@ -95,7 +129,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
         if (isAway) engine.logger.info({ event: 'database.back' }, 'the database is back');
         isAway = false;
         pause = 250;
-        if (!isStopping) await worker.change(Math.max(1, Math.ceil(wait)));
+        if (!isStopping) await rest(Math.max(1, Math.ceil(wait)));
       } catch (error) {
         const log = isConnectionFailure(error) ? 'warn' : 'error';
         if (!isAway)
@@ -104,6 +138,8 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
             `cannot work with the database, trying again: ${String(error)}`,
           );
         isAway = true;
+        // Whatever was due is due still.
+        [reapDueAt, materializeDueAt, claimDueAt] = [0, 0, 0];
         await worker.change(pause);
         pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
       }

@@ -1,41 +1,33 @@
 // createTock: the engine as a library. Everything a shell does, it does through here.
-// In: a database, jobs, settings. Out: a Tock.
+// In: a database, jobs, settings. Out: a Tock. What is wrong with the options is said at once; the engine is loaded with
+// the first call that needs it (tock/opened.ts), since a job module imports this file for `defineJob` alone.
 import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from './daemon.js';
-import { type BackfillOptions, type BackfillResult, backfill } from './engine/backfill.js';
-import { cancel, executeOrWait, retry, type WaitOptions } from './engine/commands.js';
-import { type Engine, readSettings, type SettingsInput } from './engine/engine.js';
-import { type Enqueued, enqueue, enqueueAll, type NewRun } from './engine/enqueue.js';
+import type { BackfillOptions, BackfillResult } from './engine/backfill.js';
+import type { WaitOptions } from './engine/commands.js';
+import { checkConcurrency, readSettings, type SettingsInput } from './engine/engine.js';
+import type { Enqueued, NewRun } from './engine/enqueue.js';
+import { askIdleTick } from './engine/idle-tick.js';
 import { readIsolation } from './engine/isolation.js';
-import { pauseDefinition, type ResumedDefinition, resumeDefinition } from './engine/pause.js';
+import type { ResumedDefinition } from './engine/pause.js';
 import type { QueueLimits } from './engine/queues.js';
-import * as queues from './engine/queues.js';
-import { type RegisterResult, register } from './engine/register.js';
-import { runTick, type TickSummary } from './engine/run-tick.js';
-import { createSchedulerView } from './engine/scheduler-view.js';
-import { removeSchedule, type ScheduleInput, upsertSchedule, type VersionGuard } from './engine/schedules.js';
-import { type Why, why } from './engine/why.js';
-import { createLogger } from './environment/logger.js';
+import type { RegisterResult } from './engine/register.js';
+import type { TickSummary } from './engine/run-tick.js';
+import type { ScheduleInput, VersionGuard } from './engine/schedules.js';
+import type { Why } from './engine/why.js';
 import { isolatedEntry, migrationsFolder } from './environment/paths.js';
 import { type Duration, parseDuration } from './model/duration.js';
 import { TockError } from './model/errors.js';
 import type { Hooks } from './model/hooks.js';
 import type { AnyJob, PayloadAndOptions, QueryClient } from './model/job.js';
 import { type Logger, silentLogger } from './model/logger.js';
+import { checkSchemaName } from './model/names.js';
 import { createRegistry } from './model/registry.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from './model/scheduler-view.js';
-import { openDatabase } from './store/database.js';
-import { demandMigrated, type MigrateResult, migrate } from './store/migrate.js';
+import { demandReachable } from './store/connection.js';
+import type { MigrateResult } from './store/migrate.js';
 import type { QueueRecord } from './store/queues.js';
-import {
-  type DefinitionFilter,
-  type DefinitionRecord,
-  getRun,
-  listDefinitions,
-  listRuns,
-  type RunFilter,
-  type RunRecord,
-} from './store/reads.js';
+import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads.js';
 
 export interface TockOptions extends SettingsInput {
   /** Names the database; or pass `pool`. */
@@ -145,94 +137,116 @@ export interface Tock {
   close(): Promise<void>;
 }
 
+/** A Tock whose engine is loaded. */
+export type OpenedTock = Omit<Tock, 'jobs'>;
+
 /**
  * Makes a Tock. Nothing is connected or written until it is used.
  *
  * @throws TockError for a bad schema name, setting or job
  */
 export function createTock(options: TockOptions): Tock {
-  const logger = options.logger === false ? silentLogger : (options.logger ?? createLogger());
+  return assembleTock(options, async () => {
+    if (options.logger !== undefined) return options.logger || silentLogger;
+    return (await import('./environment/logger.js')).createLogger();
+  });
+}
+
+/** What the shells have beyond a Tock. */
+export interface ShellTock extends Tock {
+  /**
+   * Looks, with one statement over `pool`, whether a tick would find anything to do. Its summary when it would not, and
+   * null when it might; or when the look said nothing, as before the first migration.
+   */
+  idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
+}
+
+/** As {@link createTock}; the logger is made when the engine is loaded, and `options.logger` is not looked at. */
+export function assembleTock(options: TockOptions, makeLogger: () => Promise<Logger>): ShellTock {
   const registry = createRegistry(options.jobs ?? []);
-  const settings = readSettings(options);
-  const statementTimeoutMs = parseDuration(options.statementTimeout ?? '60s', 'statementTimeout');
-  const database = openDatabase({ ...options, statementTimeoutMs });
-  const isolation = readIsolation(registry, isolatedEntry(), options);
-  const engine: Engine = { database, registry, logger, settings, isolation, hooks: options.hooks ?? {} };
-  const daemons = new Set<Daemon>();
+  const checked = {
+    registry,
+    settings: readSettings(options),
+    statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
+    isolation: readIsolation(registry, isolatedEntry(), options),
+  };
+  const schema = checkSchemaName(options.schema ?? 'tock');
+  demandReachable(options);
+  let opened: OpenedTock | null = null;
+  let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;
 
-  const open = (): Engine => {
-    if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
-    return engine;
+  const load = async () => {
+    const [{ openTock }, logger] = await Promise.all([import('./tock/opened.js'), makeLogger()]);
+    opened = openTock(options, { ...checked, logger });
+    return opened;
   };
+  /** A method of the opened Tock, which is opened with the first call of any. */
+  const later =
+    <Input extends readonly unknown[], Output>(
+      method: (tock: OpenedTock, ...input: Input) => Promise<Output>,
+    ) =>
+    async (...input: Input): Promise<Output> => {
+      if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
+      // Without a wait once it is there: what the caller hands over is read when he calls.
+      if (opened) return await method(opened, ...input);
+      opening ??= load();
+      return await method(await opening, ...input);
+    };
 
   return {
     jobs: registry.jobs,
-    enqueue: async (job, ...[payload, enqueueOptions]) => await enqueue(open(), job, payload, enqueueOptions),
-    enqueueMany: async (runs, { client } = {}) =>
-      (await enqueueAll(open(), runs, client)).map(each => each.id),
-    enqueueAll: async (runs, { client } = {}) => await enqueueAll(open(), runs, client),
-    tick: async ({ budget = '50s', ...rest } = {}) =>
-      await runTick(open(), {
-        budgetMs: parseDuration(budget, 'budget'),
-        ...rest,
-        concurrency: checkConcurrency(rest.concurrency),
-        kind: 'library',
-      }),
-    start: async startOptions => {
-      checkConcurrency(startOptions?.concurrency);
-      // Loaded only here: a tick has no use for node-cron.
-      const { startDaemon } = await import('./daemon.js');
-      const daemon = await startDaemon(open(), startOptions);
-      daemons.add(daemon);
-      return daemon;
+    enqueue: later((tock, ...input) => tock.enqueue(...input)),
+    enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
+    enqueueAll: later((tock, ...input) => tock.enqueueAll(...input)),
+    tick: later((tock, ...input) => tock.tick(...input)),
+    idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
+      parseDuration(budget, 'budget');
+      checkConcurrency(concurrency);
+      const { statementTimeoutMs } = checked;
+      return options.pool
+        ? await askIdleTick({
+            pool: options.pool,
+            schema,
+            registry,
+            queues,
+            statementTimeoutMs,
+            migrations: migrationsFolder(),
+          })
+        : null;
     },
-    migrate: async () => await migrate(open().database, migrationsFolder()),
-    demandMigrated: async () => await demandMigrated(open().database, migrationsFolder()),
-    register: async () => await register(open()),
+    start: later((tock, ...input) => tock.start(...input)),
+    migrate: later((tock, ...input) => tock.migrate(...input)),
+    demandMigrated: later((tock, ...input) => tock.demandMigrated(...input)),
+    register: later((tock, ...input) => tock.register(...input)),
     runs: {
-      get: async id => await getRun(open().database, id),
-      list: async filter => await listRuns(open().database, filter),
-      retry: async (id, retryOptions) => await retry(open(), id, retryOptions),
-      cancel: async (id, cancelOptions) => await cancel(open(), id, cancelOptions),
-      wait: async (id, waitOptions) => await executeOrWait(open(), id, waitOptions),
+      get: later((tock, ...input) => tock.runs.get(...input)),
+      list: later((tock, ...input) => tock.runs.list(...input)),
+      retry: later((tock, ...input) => tock.runs.retry(...input)),
+      cancel: later((tock, ...input) => tock.runs.cancel(...input)),
+      wait: later((tock, ...input) => tock.runs.wait(...input)),
     },
     schedules: {
-      list: async filter => await listDefinitions(open().database, filter),
-      upsert: async (schedule, guard) => await upsertSchedule(open(), schedule, guard),
-      remove: async (name, guard) => await removeSchedule(open(), name, guard),
-      pause: async (name, pauseOptions) => await pauseDefinition(open(), name, pauseOptions),
-      resume: async name => await resumeDefinition(open(), name),
-      backfill: async (name, window) => await backfill(open(), name, window),
+      list: later((tock, ...input) => tock.schedules.list(...input)),
+      upsert: later((tock, ...input) => tock.schedules.upsert(...input)),
+      remove: later((tock, ...input) => tock.schedules.remove(...input)),
+      pause: later((tock, ...input) => tock.schedules.pause(...input)),
+      resume: later((tock, ...input) => tock.schedules.resume(...input)),
+      backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
     },
     queues: {
-      list: async () => await queues.queues(open()),
-      set: async (name, limits) => await queues.limitQueue(open(), name, limits),
-      pause: async (name, note) => await queues.pause(open(), name, note),
-      resume: async name => await queues.resume(open(), name),
-      remove: async name => await queues.unlimitQueue(open(), name),
+      list: later((tock, ...input) => tock.queues.list(...input)),
+      set: later((tock, ...input) => tock.queues.set(...input)),
+      pause: later((tock, ...input) => tock.queues.pause(...input)),
+      resume: later((tock, ...input) => tock.queues.resume(...input)),
+      remove: later((tock, ...input) => tock.queues.remove(...input)),
     },
-    why: async (definition, time) => await why(open(), definition, time),
-    status: async () => await createSchedulerView(open()).status(),
-    prune: async pruneOptions => await createSchedulerView(open()).prune(pruneOptions),
+    why: later((tock, ...input) => tock.why(...input)),
+    status: later((tock, ...input) => tock.status(...input)),
+    prune: later((tock, ...input) => tock.prune(...input)),
     close: async () => {
-      if (isClosed) return;
       isClosed = true;
-      await Promise.all([...daemons].map(daemon => daemon.stop()));
-      await engine.database.close();
+      await (await opening?.catch(() => null))?.close();
     },
   };
-}
-
-/** Checks how many runs at once: a whole number from 1 to 10000. */
-export function checkConcurrency(concurrency: number | undefined): number | undefined {
-  if (
-    concurrency === undefined ||
-    (Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 10_000)
-  )
-    return concurrency;
-  throw new TockError(
-    'TOCK_BAD_OPTION',
-    `concurrency ${String(concurrency)} is not a whole number from 1 to 10000`,
-  );
 }

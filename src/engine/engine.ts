@@ -75,6 +75,19 @@ export function readSettings(input: SettingsInput): Settings {
   return settings;
 }
 
+/** Checks how many runs at once: a whole number from 1 to 10000. */
+export function checkConcurrency(concurrency: number | undefined): number | undefined {
+  if (
+    concurrency === undefined ||
+    (Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 10_000)
+  )
+    return concurrency;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `concurrency ${String(concurrency)} is not a whole number from 1 to 10000`,
+  );
+}
+
 /** The retry policy of a job: its own over the engine's. */
 export function retryPolicyOf(engine: Engine, job: string): RetryPolicy {
   return { ...engine.settings.retry, ...engine.registry.jobs.get(job)?.retry };

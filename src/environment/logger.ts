@@ -1,13 +1,11 @@
 // Room: environment. The logger: one event per line as JSON, or readable lines for people.
 // In: level and form. Out: a pino logger. pino is used here and nowhere else.
 import { pino } from 'pino';
-import { TockError } from '../model/errors.js';
 import type { Logger } from '../model/logger.js';
-import { quote } from '../model/names.js';
 import { redact } from '../model/sanitize.js';
+import { checkLogLevel } from './log-level.js';
 
 export type LogFormat = 'json' | 'pretty';
-const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'];
 
 export interface LoggerOptions {
   /** debug, info, warn (default), error, silent. */
@@ -18,9 +16,7 @@ export interface LoggerOptions {
 
 /** Makes a logger that writes to standard error, synchronously, so that the last lines of a dying process are there. */
 export function createLogger(options: LoggerOptions = {}): Logger {
-  const level = options.level ?? 'warn';
-  if (!LEVELS.includes(level))
-    throw new TockError('TOCK_BAD_OPTION', `log level ${quote(level)} is none of ${LEVELS.join(', ')}`);
+  const level = checkLogLevel(options.level ?? 'warn');
   const base = {
     level,
     base: { pid: process.pid },

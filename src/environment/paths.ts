@@ -5,6 +5,13 @@ import { fileURLToPath } from 'node:url';
 
 /** The folder of this package: the nearest one above this file whose package.json is ours. */
 export function packageFolder(): string {
+  known ??= findPackageFolder();
+  return known;
+}
+
+let known: string | undefined;
+
+function findPackageFolder(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url));
   for (;;) {
     const manifest = path.join(folder, 'package.json');

@@ -1,11 +1,15 @@
 // Room: shell. Opens Tock as the environment says: the shells' common beginning and end.
 // In: a Config. Out: a Tock on a database that answers and is migrated; a close that stops what was started.
-import { createLogger } from '../environment/logger.js';
+import type pg from 'pg';
+import type { TickSummary } from '../engine/run-tick.js';
+import { checkLogLevel } from '../environment/log-level.js';
+import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job.js';
+import { openPoolTo } from '../store/connection.js';
 import { explainDatabaseError } from '../store/database-errors.js';
 import type { MigrateResult } from '../store/migrate.js';
-import { createTock, type Tock } from '../tock.js';
+import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock.js';
 import type { Config } from './config.js';
 import { loadJobModule } from './job-module.js';
 
@@ -21,6 +25,8 @@ export interface OpenOptions {
   readonly migrate?: boolean | 'if-needed';
   /** Whether the command has a use for the jobs; else they are not loaded. Default true. */
   readonly needsJobs?: boolean;
+  /** A tick that is about to be made: where it would find nothing to do, nothing more is asked of the database. */
+  readonly tick?: TickCallOptions;
   /** Told what is being waited for. */
   readonly onStep?: (step: string) => void;
 }
@@ -30,6 +36,8 @@ export interface OpenTock {
   readonly jobs: readonly AnyJob[];
   /** What migrating did; null where it was not asked for. */
   readonly migrated: MigrateResult | null;
+  /** The summary of the tick that there was to be, when there was nothing to do; else null. */
+  readonly idle: TickSummary | null;
   /** Where the data are, without password. */
   readonly where: string;
   readonly close: () => Promise<void>;
@@ -38,33 +46,84 @@ export interface OpenTock {
 /** Opens Tock. Errors come explained: see exit-codes.ts for what each means to a script. */
 export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const { config } = options;
-  const logger = createLogger({
-    level: config.logLevel ?? options.defaultLogLevel ?? 'warn',
-    format: config.logFormat ?? (options.pretty ? 'pretty' : 'json'),
-  });
-  const { jobs, hooks } =
-    options.needsJobs === false ? { jobs: [], hooks: {} } : await loadJobModule(config.jobsModule);
-  const server = config.databaseUrl === null ? await startServer(config, options.onStep) : null;
-  const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
-  const where = server ? `the embedded server in ${config.dataFolder}` : placeOf(connectionString);
-  let tock: Tock | null = null;
+  const level = checkLogLevel(config.logLevel ?? options.defaultLogLevel ?? 'warn');
+  const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
+  const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
+  const place = config.databaseUrl === null ? null : placeOf(config.databaseUrl);
+  const ahead = options.tick && config.databaseUrl !== null ? connectAhead(config.databaseUrl, config) : null;
+  let server: Awaited<ReturnType<typeof startServer>> | null = null;
+  let tock: ShellTock | null = null;
   let migrated: MigrateResult | null = null;
   const close = async () => {
     try {
       await tock?.close();
+      await ahead?.pool.end();
     } finally {
       await server?.stop();
     }
   };
   try {
+    const { jobs, hooks } =
+      options.needsJobs === false ? { jobs: [], hooks: {} } : await loadJobModule(config.jobsModule);
+    if (config.databaseUrl === null) server = await startServer(config, options.onStep);
+    const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
     const { jobsModule, schema } = config;
-    tock = createTock({ connectionString, jobs, hooks, jobsModule, logger, schema, ...settingsOf(config) });
-    migrated = await prepare(tock, options);
+    tock = assembleTock(
+      {
+        connectionString,
+        jobs,
+        hooks,
+        jobsModule,
+        schema,
+        ...settingsOf(config),
+        ...(ahead ? { pool: ahead.pool } : {}),
+      },
+      makeLogger,
+    );
+    await ahead?.connected;
+    const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
+    if (idle === null) migrated = await prepare(tock, options);
+    return {
+      tock,
+      jobs,
+      migrated,
+      idle,
+      where: place ?? `the embedded server in ${config.dataFolder}`,
+      close,
+    };
   } catch (error) {
     await close();
     throw explainDatabaseError(error, config.schema);
   }
-  return { tock, jobs, migrated, where, close };
+}
+
+/** A pool that has begun to connect: the server starts its process while the jobs are being loaded. */
+function connectAhead(
+  connectionString: string,
+  { connections = 10, statementTimeout = '60s' }: Config,
+): Ahead {
+  const pool = openPoolTo(
+    {
+      connectionString,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 15_000,
+      connectionTimeoutMillis: Math.max(
+        1,
+        Math.min(10_000, parseDuration(statementTimeout, 'statementTimeout')),
+      ),
+    },
+    connections,
+  );
+  const connected = pool.connect().then(client => client.release());
+  // It is waited for once the jobs are loaded. What is wrong with those is told first.
+  connected.catch(() => undefined);
+  return { pool, connected };
+}
+
+interface Ahead {
+  readonly pool: pg.Pool;
+  /** Rejects with what is wrong with the database. Whoever asks before opens a second connection. */
+  readonly connected: Promise<void>;
 }
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {

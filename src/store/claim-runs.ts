@@ -3,7 +3,8 @@
 // first, which admit-runs.ts claims.
 import { TRANSITIONS } from '../model/states.js';
 import { CLAIMED, type ClaimedRow, type ClaimedRun, claimedRun, inTurn } from './claimed-run.js';
-import { PREPARED, type Session } from './database.js';
+import type { Session } from './database.js';
+import { PREPARED } from './prepared.js';
 import { statuses } from './transition.js';
 
 /** The moves of a claim, over `r`, by worker $2 for $3 milliseconds. */

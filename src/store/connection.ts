@@ -50,13 +50,25 @@ export function connectionOf(options: {
   }
 }
 
+/** Refuses options that name no database. @throws TockError TOCK_BAD_OPTION */
+export function demandReachable(options: {
+  readonly connectionString?: string;
+  readonly pool?: pg.Pool;
+}): void {
+  if (options.pool || options.connectionString) return;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    'no database is named: set DATABASE_URL, or pass connectionString or pool',
+  );
+}
+
 /** Opens a pool of at most `most` connections; it connects on first use and never ends the process. */
 export function openPoolTo(connection: Connection, most: number): pg.Pool {
   const pool = new pg.Pool({
     application_name: 'tock',
+    connectionTimeoutMillis: 10_000,
     ...connection,
     max: most,
-    connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 30_000,
     allowExitOnIdle: true,
   });

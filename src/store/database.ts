@@ -9,10 +9,8 @@ import type { AnyDatabase } from '../model/job.js';
 import { checkSchemaName } from '../model/names.js';
 import { isSerializationFailure, isUnknownStatement } from './database-errors.js';
 import { poolWithDeadlines, queryWithin } from './deadline.js';
+import type { PREPARED } from './prepared.js';
 import { schemaRewriter } from './sql.js';
-
-/** For the few statements that are run again and again, whose plan would cost more than their work. */
-export const PREPARED = 'prepared';
 
 /** Something that runs a statement: the pool, or an open transaction. */
 export interface Session {

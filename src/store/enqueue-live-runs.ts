@@ -1,6 +1,7 @@
 // Room: store. Puts runs into the queue some of which have a key that is unique only while its run is live.
 // In: rows as the engine has checked them, and any client. Out: which run each row stands for.
-import { PREPARED, type Session } from './database.js';
+import type { Session } from './database.js';
+import { PREPARED } from './prepared.js';
 import { type EnqueuedRow, type EnqueuedRun, type RunShape, withoutNulls } from './run-shape.js';
 
 // One statement, however many rows, of any kind. The keys go in sorted, so that two batches never wait in a circle. A key

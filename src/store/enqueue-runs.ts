@@ -1,7 +1,8 @@
 // Room: store. Puts runs into the queue, under their keys.
 // In: rows as the engine has checked them, and any client. Out: which run each row stands for.
-import { PREPARED, type Session } from './database.js';
+import type { Session } from './database.js';
 import { enqueueLiveRuns } from './enqueue-live-runs.js';
+import { PREPARED } from './prepared.js';
 import { type EnqueuedRow, type EnqueuedRun, type RunShape, withoutNulls } from './run-shape.js';
 
 // One statement, however many rows. It gets segments: a shape, the payloads of the rows that have it, and their keys.

@@ -3,7 +3,8 @@
 // In: runs by id and fence. Out: the ids that really changed; the others' lease is lost.
 import type { Outcome } from '../model/decide.js';
 import { TRANSITIONS } from '../model/states.js';
-import { PREPARED, type Session } from './database.js';
+import type { Session } from './database.js';
+import { PREPARED } from './prepared.js';
 import {
   AFTERMATH,
   type Aftermath,

@@ -1,7 +1,7 @@
 // Room: store. Brings the schema to the version that this code needs.
 // In: the folder of migrations/*.sql. Out: the names of those that were applied; or whether any is missing.
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import type { Database, Session } from './database.js';
@@ -44,7 +44,7 @@ comment on table tock.migrations is 'Which migrations have been applied, and wha
  * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else, TOCK_DATABASE_TOO_OLD
  */
 export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
-  const migrations = await readMigrations(folder);
+  const migrations = readMigrations(folder);
   return await database.transaction(async session => {
     await refuseOldServer(session);
     await session.run(`set local lock_timeout = '10s'`);
@@ -77,7 +77,7 @@ export async function migrate(database: Database, folder: string): Promise<Migra
  * @throws TockError TOCK_NOT_MIGRATED
  */
 export async function demandMigrated(database: Database, folder: string): Promise<void> {
-  const names = (await readdir(folder)).filter(isMigration);
+  const names = migrationNames(folder);
   const rows = await database.run<{ name: string }>('select name from tock.migrations');
   const applied = new Set(rows.map(row => row.name));
   const missing = names.filter(name => !applied.has(name)).sort();
@@ -86,6 +86,11 @@ export async function demandMigrated(database: Database, folder: string): Promis
     'TOCK_NOT_MIGRATED',
     `the schema ${database.schema} lacks ${missing.join(', ')}; run: tock migrate`,
   );
+}
+
+/** The names of the migrations in the folder, unsorted. Read at once: they are few, and each tick asks. */
+export function migrationNames(folder: string): string[] {
+  return readdirSync(folder).filter(isMigration);
 }
 
 function isMigration(name: string): boolean {
@@ -104,18 +109,17 @@ async function refuseOldServer(session: Session): Promise<void> {
   }
 }
 
-async function readMigrations(folder: string): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter(isMigration).sort();
-  return await Promise.all(
-    names.map(async name => {
-      const text = await readFile(path.join(folder, name), 'utf8');
+function readMigrations(folder: string): Migration[] {
+  return migrationNames(folder)
+    .sort()
+    .map(name => {
+      const text = readFileSync(path.join(folder, name), 'utf8');
       return {
         name,
         text,
         checksum: createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex'),
       };
-    }),
-  );
+    });
 }
 
 function pending(migrations: readonly Migration[], done: ReadonlyMap<string, string>): Migration[] {

@@ -19,11 +19,12 @@ import {
 //
 // There is no index on leases, for the claim's sake (it stays a HOT update). But what is leased was due: so this goes
 // down each queue and priority to what is due, and a million future runs are not looked at.
+const IS_EXPIRED = `r.blocked_on is null and r.queue = l.queue and r.priority = l.priority and r.run_at <= tock.now()
+      and r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)`;
 const EXPIRED = `expired as materialized (
   select e.* from lanes l cross join lateral (
     select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
-    where r.blocked_on is null and r.queue = l.queue and r.priority = l.priority and r.run_at <= tock.now()
-      and r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)
+    where ${IS_EXPIRED}
     order by r.run_at, r.id
     limit $1
     for update skip locked
@@ -38,6 +39,17 @@ const LEASE_ERROR = `jsonb_build_object(
 // The job's own growth of the wait, without its jitter; for a job that is not known here, the default.
 const BACKOFF = `least(coalesce((p.base)::float8, $2) * case coalesce(p.backoff, 'exponential')
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce((p.max)::float8, $3))`;
+// Counted, not "not exists": that the planner answers for all workers at once, and reads every live run for it with each
+// reaping. This is asked for one that was not seen for so long, and then it is gone.
+const IS_GONE = `w.seen_at < tock.now() - interval '10 minutes'
+    and 0 = (select count(*) from (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running' limit 1) held)`;
+const HAS_LIMITS = `(exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null)`;
+const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
+/** Whether a reaping would find anything to do, as an SQL condition; over {@link LANES}. */
+export const HAS_REMAINS = `(exists (select from lanes l cross join lateral (select from tock.job_runs_live r where ${IS_EXPIRED}
+    order by r.run_at, r.id limit 1) e)
+  or exists (select from tock.workers w where ${IS_GONE}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;
 const REAP = `
 with ${LANES}, ${EXPIRED}, policies as materialized (
   select * from jsonb_to_recordset($4::jsonb) as p(job text, backoff text, base float8, max float8)
@@ -60,18 +72,13 @@ with ${LANES}, ${EXPIRED}, policies as materialized (
   union all select g.*, '${TRANSITIONS.reapToDead.to}' from gone g
 ), ${FREED('expired', 'm.is_last or m.id in (select id from asked)')}, ${TOLD('ended', 'e.ended_as')}, forgotten as (
   -- A process that is gone has no other way to leave. One that was only cut off makes itself known again.
-  delete from tock.workers w where w.seen_at < tock.now() - interval '10 minutes'
-    -- Counted, not "not exists": that the planner answers for all workers at once, and reads every live run for it
-    -- with each reaping. This is asked for one that was not seen for so long, and then it is gone.
-    and 0 = (select count(*) from (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running' limit 1) held)
+  delete from tock.workers w where ${IS_GONE}
 )
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
   (select count(*) from withdrawn)::int as cancelled, ${AFTERMATH},
   array(select id::text from dead) as dead_ids,
   -- As of the beginning of the statement: what was left undone before.
-  exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null as has_limits,
-  exists (select from tock.job_outbox) as has_outbox`;
+  ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox`;
 
 /** How many are to be tried again, are dead, or ended as an operator had asked. */
 export interface ReapedRuns {

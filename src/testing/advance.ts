@@ -69,7 +69,7 @@ export async function advanceTo(
         `over ${limit} moments at which something was due on the way to ${new Date(until).toISOString()}: raise the limit, or jump with clock.set and drain`,
       );
     }
-    const due = await readNextDue(kit.database, options.queues ?? null);
+    const due = await readNextDue(kit.database, options.queues ?? null, false);
     const waits = [due.occurrenceMs, due.runMs].flatMap(ms =>
       ms === null || ms <= 0 ? [] : [Math.ceil(ms)],
     );

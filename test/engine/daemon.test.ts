@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../src/index.js';
+import { openRecorder } from '../support/recorded-connection.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const events: string[] = [];
@@ -147,6 +148,42 @@ describe('tock.start', () => {
       'the daemon to say that the database is back',
     );
     expect(count('run.failed')).toBe(0);
+  });
+
+  it('asks one question at a time when idle, over one connection and one that listens', async () => {
+    const recorder = await openRecorder(test.url);
+    try {
+      daemon = await test.another({ connectionString: recorder.url }).start();
+      // One that is prepared is named, from its second time on.
+      const looks = await until(async () => {
+        const last = recorder.statements().slice(-3);
+        return last.length === 3 && last.every(each => each.startsWith('tock_') && each === last[0]) && last;
+      }, 'three looks in a row, and nothing between');
+      expect(recorder.statements().filter(each => each === looks[0]).length).toBeGreaterThan(2);
+      expect(recorder.connections()).toBe(2);
+      await daemon.stop();
+      daemon = undefined;
+    } finally {
+      await recorder.close();
+    }
+  });
+
+  it('takes back an expired lease, and what was left undone, without being told', async () => {
+    daemon = await test.tock.start({ listen: false });
+    const [lost] = await test.sql<{ id: string }>(
+      `insert into tock.job_runs_live (job, status, attempts, locked_by, locked_until)
+       values ('quick', 'running', 1, gen_random_uuid(), tock.now() - interval '1 second') returning id::text`,
+    );
+    await until(
+      async () => (await test.tock.runs.get(lost?.id ?? ''))?.status === 'failed',
+      'the lease to be taken back',
+    );
+    const [blocked] = await test.sql<{ id: string }>(
+      `insert into tock.job_runs_live (job, status, blocked_on, slot_keys, slot_limits)
+       values ('quick', 'queued', 'job:quick:', '{job:quick:}', '{1}') returning id::text`,
+    );
+    await ended(blocked?.id ?? '');
+    expect(await test.tock.runs.get(blocked?.id ?? '')).toMatchObject({ status: 'succeeded' });
   });
 
   it('shares the work with another on the same database and doubles nothing', async () => {

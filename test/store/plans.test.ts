@@ -10,7 +10,7 @@ import { openDatabase, type Session } from '../../src/store/database.js';
 import { enqueueRuns } from '../../src/store/enqueue-runs.js';
 import { finalizeRuns, readSettled, renewLeases, writeProgress } from '../../src/store/finalize-runs.js';
 import { migrate } from '../../src/store/migrate.js';
-import { readNextDue } from '../../src/store/next-due.js';
+import { askWhetherIdle, readNextDue } from '../../src/store/next-due.js';
 import { reapRuns } from '../../src/store/reap-runs.js';
 import type { EnqueuedRow, RunShape } from '../../src/store/run-shape.js';
 import { createTestDatabase, type TestDatabase } from '../support/embedded-database.js';
@@ -160,7 +160,13 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     s => reapRuns(s, { limit: 500, backoffMs: 1, maxBackoffMs: 1, policies: [] }).catch(() => undefined),
     [CLAIM_INDEX],
   ],
-  ['when the next run is due', s => readNextDue(s, null), [CLAIM_INDEX]],
+  ['when the next run is due', s => readNextDue(s, null, false), [CLAIM_INDEX]],
+  ['the look of an idle daemon', s => readNextDue(s, null, true), [CLAIM_INDEX]],
+  [
+    'the look of a tick',
+    s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }),
+    [CLAIM_INDEX],
+  ],
   ['letting blocked runs in', s => letBlockedIn(s, ['k']), ['job_runs_live_blocked']],
   ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
   ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],

@@ -35,20 +35,25 @@ const MOST_EXCLUDED = 200_000;
  */
 export function compileSchedule(spec: ScheduleSpec, seed?: string): CompiledSchedule {
   const read = readSpec(spec, seed);
-  const instants = instantsOf(read);
+  let compiled: Instants | undefined;
+  // With the first question: whoever only checks a schedule has none.
+  const instants = () => {
+    compiled ??= instantsOf(read);
+    return compiled;
+  };
   const first = Math.ceil((read.startAt ?? EARLIEST_MS) / 1000);
   const last = Math.floor((read.endAt ?? LATEST_MS) / 1000);
   return {
     next(after) {
       const from = Math.max(Math.floor(checkTime(after) / 1000) + 1, first);
       if (from > last) return null;
-      const found = instants.atOrAfter(from);
+      const found = instants().atOrAfter(from);
       return found === null || found > last ? null : found * 1000;
     },
     previous(before) {
       const to = Math.min(Math.ceil(checkTime(before) / 1000) - 1, last);
       if (to < first) return null;
-      const found = instants.atOrBefore(to);
+      const found = instants().atOrBefore(to);
       return found === null || found < first ? null : found * 1000;
     },
   };

@@ -55,6 +55,28 @@ export function readCron(expression: string, seed?: string): CronFields {
   return fields;
 }
 
+/**
+ * Checks a cron expression: refuses what {@link readCron} refuses. What is plain is known to be sound by its text, and is
+ * expanded when it is first asked for: most processes that define a schedule, as each tick does, never ask.
+ *
+ * @throws TockError TOCK_BAD_SCHEDULE
+ */
+export function checkCron(expression: string, seed?: string): void {
+  if (HASHED.test(expression) || !isPlain(readCronText(expression))) readCron(expression, seed);
+}
+
+/** `*`, `5`, `mon`, `1-5`, `0-30/10`: no hash, no last day, no nth weekday. */
+const PLAIN = /^(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?$/i;
+
+/**
+ * Whether the text alone tells that the parser takes it, and that it comes: in some year, a date that the month has is
+ * each of the weekdays.
+ */
+function isPlain(text: CronText): boolean {
+  const fields: readonly FieldText[] = Object.values({ ...text });
+  return !isPastMonthEnd(text) && fields.every(({ entries }) => entries.every(entry => PLAIN.test(entry)));
+}
+
 type Row = readonly [
   second: string,
   minute: string,

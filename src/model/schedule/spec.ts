@@ -3,7 +3,7 @@
 import { type Duration, parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { badSchedule, show } from './bad-schedule.js';
-import { type CronFields, readCron } from './cron-fields.js';
+import { type CronFields, checkCron, readCron } from './cron-fields.js';
 import { type Exclusions, readExclusions } from './exclusions.js';
 import { readInstant } from './instant-text.js';
 import { findZone, type Zone } from './zone.js';
@@ -99,7 +99,13 @@ function readTiming(spec: ScheduleSpec, seed: string | undefined): ReadSpec['tim
   }
   if (cron !== undefined) {
     if (typeof cron !== 'string') throw badSchedule(`cron is ${show(cron)}; write text, as in '30 2 * * *'`);
-    return { kind: 'cron', fields: readCron(cron, seed) };
+    checkCron(cron, seed);
+    return {
+      kind: 'cron',
+      get fields() {
+        return readCron(cron, seed);
+      },
+    };
   }
   if (at !== undefined) return { kind: 'at', at: readInstant(at, 'at') };
   const seconds = wholeSeconds(every, 'every');

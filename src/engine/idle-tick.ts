@@ -1,0 +1,58 @@
+// Room: engine. A tick that finds nothing to do, in one statement; of the engine it needs next to nothing.
+// In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick, or null: a whole one is due.
+import type pg from 'pg';
+import type { Registry } from '../model/registry.js';
+import { isConnectionFailure } from '../store/database-errors.js';
+import { queryWithin } from '../store/deadline.js';
+import { migrationNames } from '../store/migrate.js';
+import { askWhetherIdle } from '../store/next-due.js';
+import { inSchema } from '../store/sql.js';
+import type { TickSummary } from './run-tick.js';
+import { emptyTally } from './tally.js';
+
+export interface IdleTickOptions {
+  readonly pool: pg.Pool;
+  readonly schema: string;
+  readonly registry: Registry;
+  readonly queues: readonly string[] | undefined;
+  readonly statementTimeoutMs: number;
+  /** The folder of the migrations that must have been applied. */
+  readonly migrations: string;
+}
+
+const NOTHING = {
+  registered: { status: 'unchanged', added: [], changed: [], vanished: [] },
+  reaped: { failed: 0, dead: 0, cancelled: 0 },
+  materialized: { definitions: 0, runs: 0, skips: 0, broken: [] },
+  stoppedEarly: false,
+} as const;
+
+/**
+ * Asks whether a tick would find anything to do. Where the server refuses the question, the whole tick finds out why.
+ *
+ * @throws what says that the database cannot be reached: a whole tick would only wait for it once more
+ */
+export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary | null> {
+  const { pool, schema, registry, queues = null, statementTimeoutMs } = options;
+  // Without any job it is told that there are none, and nothing is registered.
+  if (registry.definitions.length === 0) return null;
+  const startedAt = performance.now();
+  const session = {
+    run: async <Row>(text: string, values: readonly unknown[] = []) =>
+      (await queryWithin(
+        pool,
+        { name: null, text: inSchema(text, schema) },
+        values,
+        statementTimeoutMs,
+      )) as Row[],
+  };
+  try {
+    const migrations = migrationNames(options.migrations);
+    const { fingerprint } = registry;
+    if (!(await askWhetherIdle(session, { queues, fingerprint, migrations }))) return null;
+  } catch (error) {
+    if (isConnectionFailure(error)) throw error;
+    return null;
+  }
+  return { ...NOTHING, executed: emptyTally(), durationMs: Math.round(performance.now() - startedAt) };
+}

