@@ -27,8 +27,9 @@ export function instrumentJobs(jobs: readonly AnyJob[]): InstrumentedJobs {
       const injected = failures.get(job.name);
       if (injected !== undefined && injected.length > 0) throw injected.shift();
       let changed = ctx;
+      // Not spread: half of a context lies in its prototype.
       for (const change of [ofJobs.get(job.name), ofRuns.get(ctx.runId)])
-        if (change) changed = { ...changed, ...change(changed) };
+        if (change) changed = Object.create(changed, Object.getOwnPropertyDescriptors(change(changed)));
       return (await job.run(changed, payload)) as unknown;
     },
   });
