@@ -263,7 +263,7 @@ describe('4: COMMIT is sent and its reply is lost', () => {
     expect(calls).toBe(1);
   });
 
-  it.each(['succeeds', 'fails'] as const)(
+  it.each(['succeeds', 'succeeds with an output', 'fails'] as const)(
     'a batch of outcomes is found by reading it back: nothing is run again (each run %s)',
     async how => {
       const job = defineJob({
@@ -272,15 +272,21 @@ describe('4: COMMIT is sent and its reply is lost', () => {
         async run(ctx) {
           await note(ctx);
           if (how === 'fails') throw new Error('as asked');
+          return how === 'succeeds' ? undefined : { done: true };
         },
       });
       through([job]);
       await tock.register();
       const ids = await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job })));
-      const lost = proxy.loseReplyTo(how === 'fails' ? 'o(id, error, delay_ms)' : 'o(id, status, output');
+      const statement = {
+        succeeds: `'succeeded', null, errors, null`,
+        'succeeds with an output': 'o(id, status, output',
+        fails: 'o(id, error, delay_ms)',
+      };
+      const lost = proxy.loseReplyTo(statement[how]);
       const summary = await tock.tick();
       await lost;
-      expect(summary.executed).toMatchObject({ [how === 'succeeds' ? 'succeeded' : 'failed']: 5, lost: 0 });
+      expect(summary.executed).toMatchObject({ [how === 'fails' ? 'failed' : 'succeeded']: 5, lost: 0 });
       expect(await executions()).toBe(5);
       for (const id of ids) {
         const run = await test.tock.runs.get(id);
