@@ -279,7 +279,7 @@ describe('4: COMMIT is sent and its reply is lost', () => {
       await tock.register();
       const ids = await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job })));
       const statement = {
-        succeeds: `tock.now(), 'succeeded' from gone`,
+        succeeds: `'succeeded' from gone`,
         'succeeds with an output': 'o(id, status, output',
         fails: 'o(id, error, delay_ms)',
       };
