@@ -3,6 +3,7 @@ import { enqueue } from './enqueue.mjs';
 import { latency } from './latency.mjs';
 import { load } from './load.mjs';
 import { memory } from './memory.mjs';
+import { notify } from './notify.mjs';
 import { processes } from './processes.mjs';
 import { quiet } from './quiet.mjs';
 import { retention } from './retention.mjs';
@@ -21,6 +22,7 @@ export const MEASURES = [
   memory,
   enqueue,
   latency,
+  notify,
   tick,
   quiet,
 ];

@@ -13,7 +13,7 @@ export const processes = {
   title: `No-op runs per second, one process and ${MANY}`,
   unit: 'runs/s',
   better: 'higher',
-  defaults: { rounds: 3, runs: 100_000 },
+  defaults: { rounds: 3, runs: 300_000 },
   async run({ url: server, rounds, runs, say, nodeFlags, only }) {
     const variants = [];
     for (const who of ['tock', 'graphile', 'boss']) {

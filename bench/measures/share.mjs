@@ -1,5 +1,6 @@
 // Handlers that take 10 ms, 100 at once: how much of the ideal 10,000 a second is reached.
 // In: a server. Out: percent of the ideal.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { contestant } from '../contestants/index.mjs';
 import { median } from '../figures.mjs';
 import { withDatabase } from '../lib/database.mjs';
@@ -23,8 +24,10 @@ export const share = {
       { who: 'graphile', label: 'graphile-worker', config: { ...settings, concurrency: CONCURRENCY } },
       { who: 'boss', label: 'pg-boss, 2 loops of 50', config: { loops: 2, batch: CONCURRENCY / 2 } },
     ].filter(({ who }) => only === undefined || only.includes(who));
-    const measure = async ({ who, config }) =>
-      await withDatabase(server, async ({ url, sql }) => {
+    variants.push({ who: null, label: 'no queue: a loop', config: {} });
+    const measure = async ({ who, config }) => {
+      if (who === null) return await loop(runs);
+      return await withDatabase(server, async ({ url, sql }) => {
         await (await contestant(who)).install(url);
         await fill(who, url, runs);
         const report = await drain({
@@ -39,6 +42,7 @@ export const share = {
         const perSecond = runs / report.seconds;
         return { value: (perSecond / IDEAL) * 100, perSecond, seconds: report.seconds };
       });
+    };
     const rows = await inTurn({ variants, rounds, measure, say, unit: '%', digits: 1 });
     return {
       rows: withRatios(rows).map(row => ({
@@ -49,3 +53,15 @@ export const share = {
     };
   },
 };
+
+/** The same handlers with nothing around them: Node's timers take longer than they are told. */
+async function loop(runs) {
+  let begun = 0;
+  const began = performance.now();
+  const one = async () => {
+    while (begun++ < runs) await sleep(HANDLER_MS);
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, one));
+  const perSecond = (runs / (performance.now() - began)) * 1000;
+  return { value: (perSecond / IDEAL) * 100, perSecond };
+}

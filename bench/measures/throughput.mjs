@@ -9,7 +9,7 @@ export const throughput = {
   title: 'No-op runs per second, one process',
   unit: 'runs/s',
   better: 'higher',
-  defaults: { rounds: 3, runs: 100_000 },
+  defaults: { rounds: 3, runs: 300_000 },
   async run({ url: server, rounds, runs, say, nodeFlags, concurrency = [24, 100, 500], only }) {
     const { settings: graphile, documented } = await contestant('graphile');
     const { settings: boss } = await contestant('boss');
