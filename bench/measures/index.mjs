@@ -1,4 +1,5 @@
 // The measures, in the order in which they are taken.
+import { cost } from './cost.mjs';
 import { enqueue } from './enqueue.mjs';
 import { latency } from './latency.mjs';
 import { load } from './load.mjs';
@@ -14,6 +15,7 @@ import { tick } from './tick.mjs';
 
 export const MEASURES = [
   throughput,
+  cost,
   processes,
   share,
   load,

@@ -99,7 +99,8 @@ const CLAIM_ON = claimFrom(KNOWN_LANES, 'and (r.run_at, r.id) > (o.after_at, o.a
 // The same where all that is due lies in one queue and priority and needs no place under a limit, as most backlogs do:
 // a third of the cost. What needs a place is left for the next claim from the beginning. The update asks for the ids
 // as an array, since the planner takes a join for a reason to read the whole table; so the rows come in the order of
-// their ids, and one of them brings along whose turn it is.
+// their ids, and one of them brings along whose turn it is. The time as JSON has it, whatever style of dates the
+// session, and the next claim's session, has.
 const CLAIM_LANE = `
 with due as materialized (
   select r.id, r.run_at from tock.job_runs_live r
@@ -109,7 +110,7 @@ with due as materialized (
   limit $1::integer
   for update of r skip locked
 ), turns as materialized (
-  select array_agg(id)::text as ids, max(run_at)::text as at, min(id) as told_by from due
+  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as told_by from due
 )
 update tock.job_runs_live r set ${START_LEASE}
 where r.id = any(array(select id from due))

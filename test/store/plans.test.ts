@@ -195,6 +195,37 @@ describe.each(['analyzed', 'never analyzed'])('on large tables, %s', statistics 
 });
 
 describe('a claim', () => {
+  it('goes on where the last one left off, also where its session writes dates in another style', async () => {
+    const fresh = await createTestDatabase();
+    const database = openDatabase({ connectionString: fresh.url });
+    const clients = [new pg.Client(fresh.url), new pg.Client(fresh.url)] as const;
+    const [first, second] = clients.map(
+      (each): Session => ({
+        run: async (text, values) => (await each.query(text, [...(values ?? [])])).rows,
+      }),
+    ) as [Session, Session];
+    try {
+      await migrate(database, migrationsFolder());
+      await database.run(
+        `insert into tock.job_runs_live (job, run_at) select 'noop', '2026-03-05T00:00:00.123456Z' from generate_series(1, 6)`,
+      );
+      for (const each of clients) await each.connect();
+      await clients[0].query(`set datestyle = 'SQL, DMY'`);
+      const begun = await claimFreeRuns(first, { ...claim, limit: 2 });
+      const next = await claimFreeRuns(first, { ...claim, limit: 2 }, begun.lanes);
+      const last = await claimFreeRuns(second, { ...claim, limit: 3 }, next.lanes);
+      expect([begun, next, last].map(each => each.runs.map(run => run.id))).toEqual([
+        ['1', '2'],
+        ['3', '4'],
+        ['5', '6'],
+      ]);
+    } finally {
+      for (const each of clients) await each.end();
+      await database.close();
+      await fresh.drop();
+    }
+  });
+
   it('stays a HOT update, also where it takes all runs of a page at once', async () => {
     const fresh = await createTestDatabase();
     const database = openDatabase({ connectionString: fresh.url, connections: 1 });
