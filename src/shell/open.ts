@@ -102,18 +102,8 @@ function connectAhead(
   connectionString: string,
   { connections = 10, statementTimeout = '60s' }: Config,
 ): Ahead {
-  const pool = openPoolTo(
-    {
-      connectionString,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 15_000,
-      connectionTimeoutMillis: Math.max(
-        1,
-        Math.min(10_000, parseDuration(statementTimeout, 'statementTimeout')),
-      ),
-    },
-    connections,
-  );
+  const deadlineMs = parseDuration(statementTimeout, 'statementTimeout');
+  const pool = openPoolTo({ connectionString }, connections, deadlineMs);
   const connected = pool.connect().then(client => client.release());
   // It is waited for once the jobs are loaded. What is wrong with those is told first.
   connected.catch(() => undefined);

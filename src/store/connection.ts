@@ -62,17 +62,25 @@ export function demandReachable(options: {
   );
 }
 
-/** Opens a pool of at most `most` connections; it connects on first use and never ends the process. */
-export function openPoolTo(connection: Connection, most: number): pg.Pool {
+const CONNECT_MS = 10_000;
+
+/**
+ * Opens a pool of at most `most` connections; it connects on first use and never ends the process. To connect may take
+ * 10 s, or as long as a statement may if that is shorter.
+ */
+export function openPoolTo(connection: Connection, most: number, deadlineMs = CONNECT_MS): pg.Pool {
   const pool = new pg.Pool({
     application_name: 'tock',
-    connectionTimeoutMillis: 10_000,
     ...connection,
     max: most,
+    connectionTimeoutMillis: Math.max(1, Math.min(CONNECT_MS, deadlineMs)),
     idleTimeoutMillis: 30_000,
+    // So that a connection on which we only wait (LISTEN, a long statement) is known to be dead in half a minute.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 15_000,
     allowExitOnIdle: true,
   });
-  // See openPool in database.ts.
+  // Without somebody who listens, Node ends the process for a lost client.
   pool.on('connect', client => client.on('error', () => undefined));
   pool.on('error', () => undefined);
   return pool;

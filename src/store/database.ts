@@ -3,10 +3,10 @@
 // In: a connection string or the app's own pool. Out: a Database, which all other files of store/ and engine/ use.
 import { createHash } from 'node:crypto';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
-import pg from 'pg';
-import { TockError } from '../model/errors.js';
+import type pg from 'pg';
 import type { AnyDatabase } from '../model/job.js';
 import { checkSchemaName } from '../model/names.js';
+import { demandReachable, openPoolTo } from './connection.js';
 import { isSerializationFailure, isUnknownStatement } from './database-errors.js';
 import { poolWithDeadlines, queryWithin } from './deadline.js';
 import type { PREPARED } from './prepared.js';
@@ -57,13 +57,15 @@ export interface DatabaseOptions {
 
 const MOST_RETRIES = 5;
 const STATEMENT_TIMEOUT_MS = 60_000;
-const CONNECT_MS = 10_000;
 
 /** Opens the database. Connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
   const schema = checkSchemaName(options.schema ?? 'tock');
   const deadlineMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
-  const pool = options.pool ?? openPool(options.connectionString, options.connections ?? 10, deadlineMs);
+  demandReachable(options);
+  const pool =
+    options.pool ??
+    openPoolTo({ connectionString: options.connectionString }, options.connections ?? 10, deadlineMs);
   const rewrite = schemaRewriter(schema);
   const kyselyWithin = (statementMs: number | null) =>
     new Kysely<AnyDatabase>({
@@ -106,28 +108,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
   };
   return database;
-}
-
-function openPool(connectionString: string | undefined, connections: number, deadlineMs: number): pg.Pool {
-  if (!connectionString) {
-    throw new TockError(
-      'TOCK_BAD_OPTION',
-      'no database is named: set DATABASE_URL, or pass connectionString or pool',
-    );
-  }
-  const pool = new pg.Pool({
-    connectionString,
-    max: connections,
-    connectionTimeoutMillis: Math.min(CONNECT_MS, deadlineMs),
-    idleTimeoutMillis: 30_000,
-    // So that a connection on which we only wait (LISTEN, a long statement) is known to be dead in half a minute.
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 15_000,
-    application_name: 'tock',
-    allowExitOnIdle: true,
-  });
-  pool.on('error', () => undefined);
-  return pool;
 }
 
 /**
