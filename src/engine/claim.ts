@@ -29,7 +29,7 @@ export interface ClaimerOptions {
 
 /** How often one call looks again, when what it found had no place under a limit. */
 const MOST_PASSES = 20;
-const MOST_PER_CLAIM = 500;
+const MOST_PER_CLAIM = 2000;
 
 /** A claimer that has not looked yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {

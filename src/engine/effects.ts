@@ -78,8 +78,8 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
             delayMs: 0,
             skipReason: null,
           } as const;
-          const { moved, freed, told } = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
-          if (!moved.has(id)) throw leaseLost(active);
+          const { lost, freed, told } = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
+          if (lost.has(id)) throw leaseLost(active);
           return { value: done, left: { freed, told, dead: [] } };
         }, HANDLERS_OWN);
         active.isSettled = true;

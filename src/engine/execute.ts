@@ -5,6 +5,7 @@ import type { Ending } from '../model/decide.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { readIsolate } from '../model/isolate.js';
+import type { AnyJob } from '../model/job.js';
 import { jobLimit } from '../model/limits.js';
 import { findJob } from '../model/registry.js';
 import { windowIn } from '../model/window.js';
@@ -12,24 +13,104 @@ import type { ActiveRun } from './active-run.js';
 import { callHandler, readPayload } from './call-handler.js';
 import { leaseLost } from './effects.js';
 import type { Engine } from './engine.js';
-import { abort, offAbort, onAbort } from './interrupt.js';
+import { abort, onAbort } from './interrupt.js';
 import { executeIsolated } from './isolate.js';
 
 /** Why a handler's signal aborted, as `signal.reason`. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
 
 /**
- * Executes the handler. Never throws.
+ * Executes the handler, and calls `end` once, later, with how the attempt ended; null where the lease was lost and
+ * nothing may be written. Never throws.
  *
  * When the signal aborts (timeout, cancel, drain, lost lease), the handler has `graceMs` to stop; then the
  * attempt ends without it, and that of an isolated job is killed. No database transaction is open meanwhile,
- * unless the handler asked for one.
+ * unless the handler asked for one. A handler that nobody interrupts costs its own promise and one more, and no timer.
  */
-export async function executeRun(
+export function executeRun(
   engine: Engine,
   active: ActiveRun,
   workerId: string,
-): Promise<Ending | null> {
+  end: (ending: Ending | null) => void,
+): void {
+  new Attempt(engine, active, workerId, end).begin();
+}
+
+/** A class, since of closures each would be made anew for each run. */
+class Attempt {
+  private timeout: NodeJS.Timeout | undefined;
+  private grace: NodeJS.Timeout | undefined;
+  private isOver = false;
+  private readonly engine: Engine;
+  private readonly active: ActiveRun;
+  private readonly workerId: string;
+  private readonly end: (ending: Ending | null) => void;
+
+  constructor(engine: Engine, active: ActiveRun, workerId: string, end: (ending: Ending | null) => void) {
+    this.engine = engine;
+    this.active = active;
+    this.workerId = workerId;
+    this.end = end;
+  }
+
+  begin(): void {
+    const { engine, active } = this;
+    try {
+      const early = endingBefore(active);
+      // Later, like every other end: whoever is told may begin the next one.
+      if (early !== undefined) return queueMicrotask(() => this.finish(early));
+      const job = findJob(engine.registry, active.run.job);
+      // That of an isolated job is read again by its child: what a schema makes of it may not survive the way there.
+      const payload = readPayload(job, active);
+      if (payload instanceof Promise)
+        payload.then(read => this.call(job, read)).catch((error: unknown) => this.fail(error));
+      else this.call(job, payload);
+    } catch (error) {
+      queueMicrotask(() => this.fail(error));
+    }
+  }
+
+  private call(job: AnyJob, payload: unknown): void {
+    const { engine, active, workerId } = this;
+    // Enqueued in SQL, or before the job had a limit: it comes back once it has its place.
+    const limit = jobLimit(job, payload);
+    if (limit && !active.run.slot_keys?.includes(limit.key))
+      return queueMicrotask(() => this.finish({ kind: 'unplaced', limits: [limit] }));
+    if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
+    const isolate = readIsolate(job.isolate);
+    // A child is given its grace by who watches it.
+    if (!isolate) onAbort(active.interrupt, () => this.startGrace());
+    const running = isolate
+      ? executeIsolated(engine, active, workerId, isolate)
+      : callHandler(engine, active, workerId, job, payload);
+    running.then(
+      value => this.finish(active.isLost ? null : { kind: 'returned', value }),
+      (error: unknown) => this.fail(error),
+    );
+  }
+
+  private startGrace(): void {
+    const { active, engine } = this;
+    const abandon = () => this.fail(active.isLost ? leaseLost(active) : active.interrupt.reason);
+    this.grace = setTimeout(abandon, engine.settings.graceMs);
+  }
+
+  private fail(error: unknown): void {
+    this.finish(endingOf(this.active, error));
+  }
+
+  private finish(ending: Ending | null): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    if (this.timeout !== undefined) clearTimeout(this.timeout);
+    if (this.grace !== undefined) clearTimeout(this.grace);
+    onAbort(this.active.interrupt, null);
+    this.end(ending);
+  }
+}
+
+/** How an attempt ends whose handler is not to be called at all; undefined where it is. */
+function endingBefore(active: ActiveRun): Ending | null | undefined {
   const { run } = active;
   if (run.is_late) return { kind: 'late' };
   if (run.window) {
@@ -38,58 +119,8 @@ export async function executeRun(
     if (!window.isOpen(now))
       return { kind: 'outside', opensAt: outside === 'skip' ? null : window.opening(now) };
   }
-  let timer: NodeJS.Timeout | undefined;
   // Cancelled, or told to drain, while it was waiting for its turn in this process.
-  if (active.interrupt.isAborted) return endingOf(active, active.interrupt.reason);
-  try {
-    const job = findJob(engine.registry, run.job);
-    // That of an isolated job is read again by its child: what a schema makes of it may not survive the way there.
-    const read = readPayload(job, active);
-    const payload = read instanceof Promise ? await read : read;
-    // Enqueued in SQL, or before the job had a limit: it comes back once it has its place.
-    const limit = jobLimit(job, payload);
-    if (limit && !run.slot_keys?.includes(limit.key)) return { kind: 'unplaced', limits: [limit] };
-    if (job.timeout !== undefined) timer = startTimeout(active, parseDuration(job.timeout));
-    const isolate = readIsolate(job.isolate);
-    const value = await (isolate
-      ? executeIsolated(engine, active, workerId, isolate)
-      : executeHere(engine, active, () => callHandler(engine, active, workerId, job, payload)));
-    return active.isLost ? null : { kind: 'returned', value };
-  } catch (error) {
-    return endingOf(active, error);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/**
- * Calls the handler, and leaves it behind `graceMs` after the signal has aborted: then it did not heed it. One promise
- * and no timer for a handler that nobody interrupts.
- */
-function executeHere(engine: Engine, active: ActiveRun, call: () => Promise<unknown>): Promise<unknown> {
-  const { interrupt } = active;
-  return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined;
-    const startGrace = () => {
-      const abandon = () => reject(active.isLost ? leaseLost(active) : interrupt.reason);
-      timer = setTimeout(abandon, engine.settings.graceMs);
-    };
-    const stopWatching = () => {
-      if (timer !== undefined) clearTimeout(timer);
-      offAbort(interrupt, startGrace);
-    };
-    onAbort(interrupt, startGrace);
-    call().then(
-      value => {
-        stopWatching();
-        resolve(value);
-      },
-      (error: unknown) => {
-        stopWatching();
-        reject(error);
-      },
-    );
-  });
+  return active.interrupt.isAborted ? endingOf(active, active.interrupt.reason) : undefined;
 }
 
 function endingOf(active: ActiveRun, error: unknown): Ending | null {

@@ -6,19 +6,19 @@ import { type Finalization, finalizeRuns, readSettled } from '../store/finalize-
 import { settle } from './aftermath.js';
 import type { Engine } from './engine.js';
 
-const MOST_IN_A_BATCH = 500;
+const MOST_IN_A_BATCH = 2000;
 const FLUSH_AFTER_MS = 3;
 const LONGEST_PAUSE_MS = 5000;
 
 export interface Finalizer<Entry extends Finalization> {
   /** Takes an outcome; `done` is called when it is written. */
   add(entry: Entry): void;
-  /** Writes what has gathered, now. */
-  flush(): void;
+  /** Nothing else is coming soon: writes what has gathered as soon as the batch before is written. */
+  hurry(): void;
 }
 
 /**
- * Gathers outcomes and writes them in batches: at 500, or when the batch before is written, or 3 ms after the first, or
+ * Gathers outcomes and writes them in batches: at 2,000, or when the batch before is written, or 3 ms after the first, or
  * when told that nothing else is coming.
  *
  * A batch that the database does not take because it is away is sent again, with growing pauses, for as long as
@@ -53,36 +53,33 @@ export function createFinalizer<Entry extends Finalization>(
   };
 
   const writeBatch = async (batch: readonly Entry[]) => {
-    let written = new Set<string>();
+    let lost: ReadonlySet<string> | null = null;
     try {
-      written = await write(batch);
+      lost = await write(batch);
     } catch (error) {
       engine.logger.error(
         { event: 'finalize.failed', runs: batch.length, error: String(error) },
         'outcomes could not be written; the leases will expire',
       );
     }
-    for (const entry of batch) done(entry, written.has(entry.id));
+    for (const entry of batch) done(entry, lost !== null && !lost.has(entry.id));
   };
 
-  /** Writes a batch, and does what follows from it. Returns the ids that moved. */
-  const finalizeBatch = async (batch: readonly Finalization[]): Promise<Set<string>> => {
-    const { moved, freed, told } = await finalizeRuns(engine.database, batch, workerId);
-    const dead = batch.filter(each => each.outcome.transition === 'exhaust' && moved.has(each.id));
+  /** Writes a batch, and does what follows from it. Returns the ids that did not move. */
+  const finalizeBatch = async (batch: readonly Finalization[]): Promise<ReadonlySet<string>> => {
+    const { lost, freed, told } = await finalizeRuns(engine.database, batch, workerId);
+    const dead = batch.filter(each => each.outcome.transition === 'exhaust' && !lost.has(each.id));
     if (freed.length > 0 || told || dead.length > 0)
       await settle(engine, { freed, told, dead: dead.map(each => each.id) });
-    return new Set(moved);
+    return lost;
   };
 
-  const write = async (batch: readonly Finalization[]): Promise<Set<string>> => {
+  const write = async (batch: readonly Finalization[]): Promise<ReadonlySet<string>> => {
     let mayBeWritten = false;
     for (let pause = 50; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        const moved = await finalizeBatch(batch);
-        if (mayBeWritten && moved.size < batch.length) {
-          for (const id of await readSettled(engine.database, batch, workerId)) moved.add(id);
-        }
-        return moved;
+        const lost = await finalizeBatch(batch);
+        return mayBeWritten && lost.size > 0 ? await withoutSettled(batch, lost) : lost;
       } catch (error) {
         if (isConnectionFailure(error) && mayStillWrite()) {
           mayBeWritten = true;
@@ -98,7 +95,15 @@ export function createFinalizer<Entry extends Finalization>(
     }
   };
 
-  const writeSingly = async (batch: readonly Finalization[], error: unknown): Promise<Set<string>> => {
+  const withoutSettled = async (batch: readonly Finalization[], lost: ReadonlySet<string>) => {
+    const settled = await readSettled(engine.database, batch, workerId);
+    return new Set([...lost].filter(id => !settled.has(id)));
+  };
+
+  const writeSingly = async (
+    batch: readonly Finalization[],
+    error: unknown,
+  ): Promise<ReadonlySet<string>> => {
     const [first] = batch;
     if (first === undefined) return new Set();
     if (isConnectionFailure(error)) {
@@ -106,11 +111,11 @@ export function createFinalizer<Entry extends Finalization>(
         { event: 'finalize.lost', runs: batch.length, error: String(error) },
         'outcomes could not be written; the leases will expire and the runs be tried again',
       );
-      return new Set();
+      return new Set(batch.map(each => each.id));
     }
     if (batch.length > 1) {
-      const written = await Promise.all(batch.map(each => write([each])));
-      return new Set(written.flatMap(each => [...each]));
+      const lost = await Promise.all(batch.map(each => write([each])));
+      return new Set(lost.flatMap(each => [...each]));
     }
     engine.logger.error(
       { event: 'finalize.refused', run_id: first.id, error: String(error), code: sqlState(error) },
@@ -131,7 +136,9 @@ export function createFinalizer<Entry extends Finalization>(
       if (waiting.length >= MOST_IN_A_BATCH) flush();
       else if (underWay === 0) timer ??= setTimeout(flush, FLUSH_AFTER_MS);
     },
-    flush,
+    hurry() {
+      if (underWay === 0) flush();
+    },
   };
 }
 

@@ -12,12 +12,12 @@ interface State extends Interrupt {
   isAborted: boolean;
   reason: unknown;
   controller: AbortController | null;
-  callbacks: (() => void)[] | null;
+  callback: (() => void) | null;
 }
 
 /** An interrupt that has not happened yet. */
 export function createInterrupt(): Interrupt {
-  const state: State = { isAborted: false, reason: undefined, controller: null, callbacks: null };
+  const state: State = { isAborted: false, reason: undefined, controller: null, callback: null };
   return state;
 }
 
@@ -38,21 +38,14 @@ export function abort(interrupt: Interrupt, reason: unknown): void {
   state.isAborted = true;
   state.reason = reason;
   state.controller?.abort(reason);
-  const { callbacks } = state;
-  state.callbacks = null;
-  for (const callback of callbacks ?? []) callback();
+  const { callback } = state;
+  state.callback = null;
+  callback?.();
 }
 
-/** Calls back once at the abort, at once if that has been. */
-export function onAbort(interrupt: Interrupt, callback: () => void): void {
+/** Calls back once at the abort, at once if that has been; in place of whoever was to be called before. Null: nobody. */
+export function onAbort(interrupt: Interrupt, callback: (() => void) | null): void {
   const state = interrupt as State;
-  if (state.isAborted) callback();
-  else if (state.callbacks === null) state.callbacks = [callback];
-  else state.callbacks.push(callback);
-}
-
-/** Takes back what `onAbort` was given. */
-export function offAbort(interrupt: Interrupt, callback: () => void): void {
-  const state = interrupt as State;
-  if (state.callbacks !== null) state.callbacks = state.callbacks.filter(each => each !== callback);
+  if (state.isAborted) callback?.();
+  else state.callback = callback;
 }

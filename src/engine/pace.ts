@@ -5,7 +5,7 @@
 /** What is claimed ahead is begun within about this long. */
 const AHEAD_MS = 50;
 /** Bound what one process holds, whatever the backlog: so many runs, and so many characters of payload. */
-export const MOST_AHEAD = 1000;
+export const MOST_AHEAD = 4000;
 const MOST_PAYLOAD_AHEAD = 8 * 2 ** 20;
 const WINDOW_MS = 25;
 

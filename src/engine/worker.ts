@@ -67,7 +67,7 @@ export interface Worker {
 
 const DEFAULT_CONCURRENCY = 10;
 /** While so many outcomes wait to be written, nothing more is claimed. */
-const MOST_UNWRITTEN = 1000;
+const MOST_UNWRITTEN = 4000;
 /** What was claimed ahead and could not begin for so long is given back. */
 const LONGEST_AHEAD_MS = 300;
 /**
@@ -126,7 +126,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       const each = ahead.take();
       if (each === undefined) break;
       executing++;
-      void live(each);
+      live(each);
     }
   };
 
@@ -161,18 +161,19 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     });
   };
 
-  const live = async (each: ActiveRun) => {
+  const live = (each: ActiveRun) => {
     const startedAt = performance.now();
     tellStart(engine, each.run);
-    const ending = await executeRun(engine, each, id);
-    executing--;
-    pace.note(performance.now(), each.run.payload_length);
-    hand(each, ending, startedAt);
-    // The slot is free while the outcome is being written.
-    beginNext();
-    refill();
-    // Nothing else is coming soon: no reason to wait for company.
-    if (executing === 0) finalizer.flush();
+    executeRun(engine, each, id, ending => {
+      executing--;
+      pace.note(performance.now(), each.run.payload_length);
+      hand(each, ending, startedAt);
+      // The slot is free while the outcome is being written.
+      beginNext();
+      refill();
+      // Nothing else is coming soon: no reason to wait for company.
+      if (executing === 0) finalizer.hurry();
+    });
   };
 
   /** Hands an attempt's outcome on; without one, nothing may be written. */

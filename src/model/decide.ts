@@ -57,7 +57,7 @@ export function decideOutcome(
 ): Outcome {
   switch (ending.kind) {
     case 'returned':
-      return { ...NOTHING, transition: 'succeed', output: describeOutput(ending.value) };
+      return succeededWith(describeOutput(ending.value));
     case 'cancelled':
       return { ...NOTHING, transition: 'withdraw' };
     case 'drained':
@@ -76,6 +76,12 @@ export function decideOutcome(
 }
 
 const NOTHING = { output: null, error: null, delayMs: 0, skipReason: null } as const;
+/** One for all that return nothing. */
+const SUCCEEDED: Outcome = { ...NOTHING, transition: 'succeed' };
+
+function succeededWith(output: Json | null): Outcome {
+  return output === null ? SUCCEEDED : { ...SUCCEEDED, output };
+}
 
 function decideFailure(
   error: unknown,

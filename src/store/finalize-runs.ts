@@ -138,9 +138,10 @@ select ${MOVED}, ${AFTERMATH} from (select id from deferred union all select id 
 /** An outcome and the run it is for. */
 export type Finalization = Held & { readonly outcome: Outcome };
 
-/** The ids that moved; the others were taken away, since their lease had expired. And what is left to be done. */
+/** What became of a batch, and what is left to be done. */
 export interface Finalized {
-  readonly moved: ReadonlySet<string>;
+  /** The ids that did not move: they were taken away, since their lease had expired. Empty nearly always. */
+  readonly lost: ReadonlySet<string>;
   /** Concurrency keys under which places are free now. */
   readonly freed: readonly string[];
   /** The outbox has rows. */
@@ -149,6 +150,7 @@ export interface Finalized {
 
 /** One row for a statement; `ids`: those that moved, null for all. */
 type Moved = Aftermath & { readonly ids: readonly string[] | null };
+const NONE_MOVED: Moved = { ids: [], freed: null, told: false };
 
 /** Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. */
 export async function finalizeRuns(
@@ -156,18 +158,20 @@ export async function finalizeRuns(
   batch: readonly Finalization[],
   workerId: string,
 ): Promise<Finalized> {
-  const moved = new Set<string>();
+  const lost = new Set<string>();
   const freed = new Set<string>();
   let told = false;
   for (const [carryOut, part] of parts(inOrder(batch))) {
     if (part.length === 0) continue;
-    const [answer] = await carryOut(session, part, workerId);
-    if (answer === undefined) continue;
-    for (const id of answer.ids ?? part.map(each => each.id)) moved.add(id);
+    const [answer = NONE_MOVED] = await carryOut(session, part, workerId);
+    if (answer.ids !== null) {
+      const moved = new Set(answer.ids);
+      for (const { id } of part) if (!moved.has(id)) lost.add(id);
+    }
     for (const key of answer.freed ?? []) freed.add(key);
     told ||= answer.told;
   }
-  return { moved, freed: [...freed].sort(), told };
+  return { lost, freed: [...freed].sort(), told };
 }
 
 type CarryOut = (session: Session, part: readonly Finalization[], workerId: string) => Promise<Moved[]>;

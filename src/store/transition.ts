@@ -92,10 +92,13 @@ export const WITHDRAW_ASKED = (lockedSet: string) => `asked as (
   returning id
 )`;
 
-/** The two arrays that HELD takes, in the order of the ids: the ids, and their fences. */
-export function fenced(held: readonly Held[]): [string[], number[]] {
+/**
+ * The two arrays that HELD takes, in the order of the ids: the ids, and their fences. As PostgreSQL writes arrays of
+ * numbers: a driver would look at each of them for what to escape.
+ */
+export function fenced(held: readonly Held[]): [string, string] {
   const sorted = inOrder(held);
-  return [sorted.map(each => each.id), sorted.map(each => each.fence)];
+  return [`{${sorted.map(each => each.id).join()}}`, `{${sorted.map(each => each.fence).join()}}`];
 }
 
 /** In the order of their ids, which are numbers; one with fewer digits is the smaller. */
