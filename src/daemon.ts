@@ -30,6 +30,8 @@ export interface Daemon {
 }
 
 const REAP_EVERY_MS = 5000;
+/** And so seldom that it takes no more than one in so many moments. */
+const REAP_ONE_IN = 20;
 const FIRST_HURRY_MS = 5;
 const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
@@ -44,23 +46,15 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   let isStopping = false;
   let isAway = false;
   let registerDue = false;
-  // When each room is due, by performance.now(). A look says when; until the first one, all are due.
-  let reapDueAt = 0;
+  // When each room is due, by performance.now(). A look says when; until the first one, all are due, but the reaper
+  // last: what is there to be claimed does not wait for it.
+  let reapDueAt = Number.POSITIVE_INFINITY;
   let materializeDueAt = 0;
   let claimDueAt = 0;
   /** When to ask next whether there is anything to reap. */
   let remainsDueAt = 0;
   let hurryMs = FIRST_HURRY_MS;
 
-  const beat = cron.schedule(
-    '* * * * *',
-    () => {
-      registerDue = true;
-      materializeDueAt = 0;
-      worker.wake();
-    },
-    { noOverlap: true },
-  );
   const listener =
     options.listen === false
       ? null
@@ -79,9 +73,10 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     if (registerDue) await register(engine);
     registerDue = false;
     if (beganAt >= reapDueAt) {
+      const reapedAt = performance.now();
       await reap(engine);
       reapDueAt = Number.POSITIVE_INFINITY;
-      remainsDueAt = beganAt + REAP_EVERY_MS;
+      remainsDueAt = nextAfter(reapedAt);
     }
     const isPlanning = beganAt >= materializeDueAt;
     if (isPlanning) await materialize(engine);
@@ -96,11 +91,15 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     return await look(isPlanning, isClaiming, claimed);
   };
 
+  /** When to look for remains again, after a look that began then: it passes over all that is due, however much that is. */
+  const nextAfter = (beganAt: number) =>
+    beganAt + Math.max(REAP_EVERY_MS, REAP_ONE_IN * (performance.now() - beganAt));
+
   const look = async (hasPlanned: boolean, hasClaimed: boolean, claimed: number): Promise<number> => {
     const askedAt = performance.now();
     const asksForRemains = askedAt >= remainsDueAt;
     const due = await readNextDue(engine.database, options.queues ?? null, asksForRemains);
-    if (asksForRemains) remainsDueAt = askedAt + REAP_EVERY_MS;
+    if (asksForRemains) remainsDueAt = nextAfter(askedAt);
     if (due.hasRemains) reapDueAt = askedAt;
     // Due, though it was just taken in hand: another one holds it. Looked at again, less and less often.
     hurryMs = claimed > 0 || !due.isOverdue || !hasClaimed ? FIRST_HURRY_MS : Math.min(hurryMs * 2, pollMs);
@@ -146,6 +145,16 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     }
   };
   const living = live();
+  // Last: making its calendar takes longer than the first pass.
+  const beat = cron.schedule(
+    '* * * * *',
+    () => {
+      registerDue = true;
+      materializeDueAt = 0;
+      worker.wake();
+    },
+    { noOverlap: true },
+  );
 
   return {
     id: worker.id,

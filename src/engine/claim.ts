@@ -25,6 +25,8 @@ export interface ClaimerOptions {
   readonly takeIn: (claim: Claim, sentAt: number) => Promise<number>;
   /** There was more, and is no more. */
   readonly onEnd: () => void;
+  /** It has stopped for now. Whoever ended meanwhile found it at work, and left it to go on by itself. */
+  readonly onRest: () => void;
 }
 
 /** How often one call looks again, when what it found had no place under a limit. */
@@ -33,7 +35,7 @@ const MOST_PER_CLAIM = 2000;
 
 /** A claimer that has not looked yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
-  const { workerId, queues, room, takeIn, onEnd } = options;
+  const { workerId, queues, room, takeIn, onEnd, onRest } = options;
   const { leaseMs } = engine.settings;
   const scan = createScan();
   let isFlowing = false;
@@ -83,9 +85,17 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   return {
     claim() {
-      claiming ??= claimNow().finally(() => {
-        claiming = null;
-      });
+      claiming ??= claimNow().then(
+        total => {
+          claiming = null;
+          onRest();
+          return total;
+        },
+        (error: unknown) => {
+          claiming = null;
+          throw error;
+        },
+      );
       return claiming;
     },
     get isFlowing() {

@@ -7,7 +7,7 @@ const AHEAD_MS = 50;
 /** Bound what one process holds, whatever the backlog: so many runs, and so many characters of payload. */
 export const MOST_AHEAD = 4000;
 const MOST_PAYLOAD_AHEAD = 8 * 2 ** 20;
-const WINDOW_MS = 25;
+const WINDOW_MS = 10;
 
 export interface Pace {
   /** A run has ended. @param now milliseconds of any steady clock @param length of its payload, in characters */
@@ -28,8 +28,9 @@ export function createPace(): Pace {
   const settle = (now: number) => {
     const elapsed = now - since;
     if (elapsed < WINDOW_MS) return;
-    // The new window weighs as much as all before it; a long silence leaves next to nothing.
-    perMs = elapsed > 10 * WINDOW_MS ? count / elapsed : (perMs + count / elapsed) / 2;
+    // The new window weighs as much as all before it; the first one, and one after a long silence, stand alone.
+    const isAlone = perMs === 0 || elapsed > 10 * WINDOW_MS;
+    perMs = isAlone ? count / elapsed : (perMs + count / elapsed) / 2;
     count = 0;
     since = now;
   };

@@ -149,7 +149,14 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     return runs.length + admitted.length;
   };
 
-  const claimer = createClaimer(engine, { workerId: id, queues, room: want, takeIn, onEnd: wake });
+  const claimer = createClaimer(engine, {
+    workerId: id,
+    queues,
+    room: want,
+    takeIn,
+    onEnd: wake,
+    onRest: () => refill(),
+  });
 
   /** Goes on claiming while runs are executed, as long as there is more. */
   const refill = () => {
