@@ -4,6 +4,7 @@
 import { performance } from 'node:perf_hooks';
 import cron from 'node-cron';
 import type { Engine } from './engine/engine.js';
+import { createHearsay } from './engine/hearsay.js';
 import { startListener } from './engine/listen.js';
 import { materialize } from './engine/materialize.js';
 import { reap } from './engine/reap.js';
@@ -55,13 +56,15 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   let remainsDueAt = 0;
   let hurryMs = FIRST_HURRY_MS;
 
+  const hearsay = createHearsay(options.queues ?? null);
   const listener =
     options.listen === false
       ? null
       : startListener(engine, payload => {
           const cancelled = /^cancel:(\d+)$/.exec(payload)?.[1];
-          if (cancelled === undefined) worker.wake();
-          else worker.cancel(cancelled);
+          if (cancelled !== undefined) return worker.cancel(cancelled);
+          hearsay.note(payload);
+          worker.wake();
         });
 
   /**
@@ -81,14 +84,17 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     const isPlanning = beganAt >= materializeDueAt;
     if (isPlanning) await materialize(engine);
     const isClaiming = isPlanning || beganAt >= claimDueAt;
-    const claimed = isClaiming ? await worker.claim() : 0;
+    // Where a worker without runs hears of one new run, it takes that, and looks for others after it has begun.
+    const heard = isClaiming ? hearsay.take() : null;
+    const told = isPlanning || worker.running > 0 ? null : heard;
+    const claimed = isClaiming ? await worker.claim(told ?? undefined) : 0;
     if (worker.isFlowing) {
       // It goes on by itself, and makes itself known when there is no more. Nobody looks meanwhile.
       reapDueAt = Math.min(reapDueAt, remainsDueAt);
       if (isPlanning) materializeDueAt = beganAt + pollMs;
       return Math.min(pollMs, Math.max(1, Math.min(reapDueAt, materializeDueAt) - performance.now()));
     }
-    return await look(isPlanning, isClaiming, claimed);
+    return await look(isPlanning, isClaiming && told === null, claimed);
   };
 
   /** When to look for remains again, after a look that began then: it passes over all that is due, however much that is. */

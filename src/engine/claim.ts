@@ -1,13 +1,17 @@
 // Room: engine, fourth of a tick. Claims due runs, in batches, as long as there are more and room for them.
 // In: how much room there is, and who takes in what was claimed. Out: claims, one under way at a time.
 import { performance } from 'node:perf_hooks';
-import { type Claim, claimFreeRuns } from '../store/claim-runs.js';
+import { type Claim, claimFreeRuns, claimToldRuns, type LaneName } from '../store/claim-runs.js';
 import type { Engine } from './engine.js';
 import { createScan } from './scan.js';
 
 export interface Claimer {
-  /** Claims until there is no room, or no more. Called while one is under way, it is that one. Returns how many. */
-  claim(): Promise<number>;
+  /**
+   * Claims until there is no room, or no more. Called while one is under way, it is that one. Returns how many.
+   *
+   * @param told a queue and priority in which somebody has just enqueued: only there
+   */
+  claim(told?: LaneName): Promise<number>;
   /** There was more at the last claim. */
   readonly isFlowing: boolean;
   readonly isClaiming: boolean;
@@ -53,6 +57,16 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     return { answer, sentAt, isFromStart: lanes === null };
   };
 
+  /** What somebody has told of, and no more: the next look, or claim, finds what else there is. */
+  const claimTold = async (told: LaneName): Promise<number> => {
+    const limit = Math.min(room(), MOST_PER_CLAIM);
+    if (limit <= 0) return 0;
+    const sentAt = performance.now();
+    const claimed = await claimToldRuns(engine.database, { limit, workerId, leaseMs, queues }, told);
+    isFlowing ||= claimed.hasMore;
+    return await takeIn(claimed, sentAt);
+  };
+
   const claimNow = async (): Promise<number> => {
     const wasFlowing = isFlowing;
     let total = 0;
@@ -84,8 +98,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   };
 
   return {
-    claim() {
-      claiming ??= claimNow().then(
+    claim(told) {
+      claiming ??= (told ? claimTold(told) : claimNow()).then(
         total => {
           claiming = null;
           onRest();

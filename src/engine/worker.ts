@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
 import { hears } from '../model/logger.js';
 import { claimLimitedRuns } from '../store/admit-runs.js';
-import { type Claim, claimFreeRun } from '../store/claim-runs.js';
+import { type Claim, claimFreeRun, type LaneName } from '../store/claim-runs.js';
 import type { ClaimedRun } from '../store/claimed-run.js';
 import type { Finalization } from '../store/finalize-runs.js';
 import { type ActiveRun, activeRun } from './active-run.js';
@@ -43,8 +43,10 @@ export interface Worker {
   /**
    * Claims as many due runs as there is room for and begins to execute them; and goes on claiming by itself as long as
    * there are more. Returns how many at first.
+   *
+   * @param told a queue and priority in which somebody has just enqueued: it looks only there
    */
-  claim(): Promise<number>;
+  claim(told?: LaneName): Promise<number>;
   /** Whether there was more at the last claim: it goes on claiming by itself. */
   readonly isFlowing: boolean;
   /** Claims nothing more by itself while runs are executed. */
@@ -212,7 +214,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get room() {
       return want();
     },
-    claim: () => claimer.claim(),
+    claim: told => claimer.claim(told),
     get isFlowing() {
       return claimer.isFlowing;
     },

@@ -101,11 +101,11 @@ const CLAIM_ON = claimFrom(KNOWN_LANES, 'and (r.run_at, r.id) > (o.after_at, o.a
 // as an array, since the planner takes a join for a reason to read the whole table; so the rows come in the order of
 // their ids, and one of them brings along whose turn it is. The time as JSON has it, whatever style of dates the
 // session, and the next claim's session, has.
-const CLAIM_LANE = `
+const claimLaneWhere = (more: string) => `
 with due as materialized (
   select r.id, r.run_at from tock.job_runs_live r
   where r.blocked_on is null and r.queue = $4 and r.priority = $5 and r.run_at <= tock.now()
-    and r.status in (${statuses('claim')}) and r.slot_keys is null and (r.run_at, r.id) > ($6::timestamptz, $7::bigint)
+    and r.status in (${statuses('claim')}) and r.slot_keys is null and ${more}
   order by r.run_at, r.id
   limit $1::integer
   for update of r skip locked
@@ -117,10 +117,18 @@ where r.id = any(array(select id from due))
 returning ${CLAIMED}, case when r.id = (select told_by from turns) then (select ids from turns) end as turns,
   case when r.id = (select told_by from turns) then (select at from turns) end as at`;
 
-/** A queue and priority, and the last run that was claimed from it: its `run_at` as text, in full, and its id. */
-export interface Lane {
+const CLAIM_LANE = claimLaneWhere('(r.run_at, r.id) > ($6::timestamptz, $7::bigint)');
+// What is known of a queue that nobody has looked at: without a row of its own it is open and has no limit.
+const CLAIM_TOLD = claimLaneWhere('not exists (select from tock.job_queues q where q.name = $4)');
+
+/** A queue and priority. */
+export interface LaneName {
   readonly queue: string;
   readonly priority: number;
+}
+
+/** A queue and priority, and the last run that was claimed from it: its `run_at` as text, in full, and its id. */
+export interface Lane extends LaneName {
   readonly at: string | null;
   readonly id: string | null;
   /** It gave all that it was asked for. */
@@ -193,6 +201,21 @@ function claimOf(rows: readonly ClaimRow[]): Claim {
   return { runs: runs.map(claimedRun), limited, lanes, hasMore: lanes.some(lane => lane.hasMore) };
 }
 
+/**
+ * Claims due runs of one queue and priority that somebody has told of, from its beginning: a third of what a look at
+ * everything costs. Nothing where the queue has settings of its own, and nothing that needs a place.
+ */
+export async function claimToldRuns(
+  session: Session,
+  { limit, workerId, leaseMs }: ClaimOptions,
+  { queue, priority }: LaneName,
+): Promise<Claim> {
+  const values = [limit, workerId, leaseMs, queue, priority];
+  const rows = await session.run<TurnRow>(CLAIM_TOLD, values, PREPARED);
+  const told = { queue, priority, at: null, id: null, hasMore: false, isLimited: false, isPlain: true };
+  return laneClaim(rows, limit, told);
+}
+
 async function claimLane(
   session: Session,
   { limit, workerId, leaseMs }: ClaimOptions,
@@ -200,7 +223,10 @@ async function claimLane(
 ): Promise<Claim> {
   const { queue, priority } = lane;
   const values = [limit, workerId, leaseMs, queue, priority, lane.at ?? '-infinity', lane.id ?? '0'];
-  const rows = await session.run<TurnRow>(CLAIM_LANE, values, PREPARED);
+  return laneClaim(await session.run<TurnRow>(CLAIM_LANE, values, PREPARED), limit, lane);
+}
+
+function laneClaim(rows: readonly TurnRow[], limit: number, lane: Lane): Claim {
   const told = rows.find(row => row.turns !== null);
   const turns = told?.turns?.slice(1, -1).split(',') ?? [];
   const hasMore = rows.length >= limit;

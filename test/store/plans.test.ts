@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../src/environment/paths.js';
 import type { Outcome } from '../../src/model/decide.js';
 import { letBlockedIn } from '../../src/store/admit-runs.js';
-import { claimFreeRun, claimFreeRuns, type Lane } from '../../src/store/claim-runs.js';
+import { claimFreeRun, claimFreeRuns, claimToldRuns, type Lane } from '../../src/store/claim-runs.js';
 import { openDatabase, type Session } from '../../src/store/database.js';
 import { enqueueRuns } from '../../src/store/enqueue-runs.js';
 import { finalizeRuns, readSettled, renewLeases, writeProgress } from '../../src/store/finalize-runs.js';
@@ -77,7 +77,7 @@ function explaining(mode: string): { session: Session; plans: Node[][] } {
   return { session, plans };
 }
 
-const held = Array.from({ length: 500 }, (_, n) => ({ id: String(n + 1), fence: 1 }));
+const held = Array.from({ length: 2000 }, (_, n) => ({ id: String(n + 1), fence: 1 }));
 const outcome = (more: Partial<Outcome> = {}): Outcome => ({
   transition: 'succeed',
   output: null,
@@ -103,7 +103,7 @@ const lane = (more: Partial<Lane> = {}): Lane => ({
   isPlain: true,
   ...more,
 });
-const claim = { limit: 500, workerId: WORKER, leaseMs: 60_000, queues: null };
+const claim = { limit: 2000, workerId: WORKER, leaseMs: 60_000, queues: null };
 const shape: RunShape = {
   job: 'noop',
   is_live: false,
@@ -135,6 +135,11 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
   [
     'one that goes on in two lanes',
     s => claimFreeRuns(s, claim, [lane(), lane({ priority: 3 })]),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  [
+    'one in a lane that somebody told of',
+    s => claimToldRuns(s, claim, { queue: 'default', priority: 0 }),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
   ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
