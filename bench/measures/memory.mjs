@@ -1,13 +1,14 @@
 // Whether a worker's memory stays flat over a large backlog.
 // In: a server. Out: megabytes at most, and the last quarter beside the second.
-
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { contestant } from '../contestants/index.mjs';
 import { median } from '../figures.mjs';
 import { withDatabase } from '../lib/database.mjs';
-import { drain, fill, inTurn, withRatios } from '../lib/measure.mjs';
+import { demandFinished, drain, fill, inTurn, withRatios } from '../lib/measure.mjs';
 
-/** As in NODE_OPTIONS. */
-const SMALL = '--max-semi-space-size=8';
+const here = name => fileURLToPath(new URL(name, import.meta.url));
 
 export const memory = {
   name: 'memory',
@@ -20,29 +21,19 @@ export const memory = {
     const variants = [];
     for (const who of ['tock', 'graphile', 'boss']) {
       const { name, settings } = await contestant(who);
-      if (only === undefined || only.includes(who)) variants.push({ who, label: name, config: settings });
+      if (only !== undefined && !only.includes(who)) continue;
+      // Its command bounds the young generation, which Node lets grow however little lives; a library does not.
+      if (who === 'tock')
+        variants.push({ who, label: 'pg-tock, tock start', config: settings, isCommand: true });
+      variants.push({ who, label: who === 'tock' ? 'pg-tock, as a library' : name, config: settings });
     }
-    // The young generation is most of it: Node lets it grow to three times 16 MB or more, however little lives.
-    if (only === undefined || only.includes('tock'))
-      variants.splice(1, 0, {
-        who: 'tock',
-        label: `pg-tock, ${SMALL}`,
-        config: (await contestant('tock')).settings,
-        nodeFlags: [SMALL],
-      });
-    const measure = async ({ who, config, nodeFlags }) =>
+    const measure = async ({ who, config, isCommand = false }) =>
       await withDatabase(server, async ({ url, sql }) => {
         await (await contestant(who)).install(url);
         await fill(who, url, runs);
-        const { memory: samples } = await drain({
-          who,
-          settings: config,
-          url,
-          sql,
-          count: runs,
-          sampleMs: 100,
-          ...(nodeFlags ? { nodeFlags } : {}),
-        });
+        const samples = isCommand
+          ? await drainByCommand({ url, sql, count: runs, ...config })
+          : (await drain({ who, settings: config, url, sql, count: runs, sampleMs: 100 })).memory;
         const quarter = (from, to) =>
           median(samples.filter(([done]) => done >= runs * from && done <= runs * to).map(([, rss]) => rss));
         return {
@@ -66,6 +57,34 @@ export const memory = {
     };
   },
 };
+
+/** The same by `tock start`, as its users run it. */
+async function drainByCommand({ url, sql, count, concurrency }) {
+  const env = {
+    ...process.env,
+    DATABASE_URL: url,
+    TOCK_JOBS: here('../fixtures/noop-jobs.mjs'),
+    TOCK_LOG_LEVEL: 'error',
+  };
+  const child = fork(here('../../dist/cli.js'), ['start', '--concurrency', String(concurrency)], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const samples = [];
+  const ended = once(child, 'exit');
+  await new Promise((resolve, reject) => {
+    child.on('message', ({ done, rss }) => {
+      samples.push([done, rss / 2 ** 20]);
+      if (done === count) resolve();
+    });
+    child.on('error', reject);
+    ended.then(([code]) => reject(new Error(`tock start ended with ${code}`)), reject);
+  });
+  child.kill('SIGTERM');
+  await ended;
+  await demandFinished('tock', sql, { handled: samples.at(-1)[0], expected: count });
+  return samples;
+}
 
 /** Too short a backlog has no samples in its quarters. */
 function growthText(growth) {

@@ -2,6 +2,7 @@
 // In: nothing. Out: jobs that succeed, fail, wait, print, and speak in escape sequences.
 import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import v8 from 'node:v8';
 import { z } from 'zod';
 import { Dead, defineJob } from '../../src/index.js';
 
@@ -52,4 +53,20 @@ const patient = defineJob({
   },
 });
 
-export const jobs = [greet, nightly, steady, broken, hopeless, patient];
+/** Makes garbage of which much survives for a while, as a busy worker does, and tells how large that space has become. */
+const churning = defineJob({
+  name: 'churning',
+  run: async () => {
+    let kept: unknown[] = [];
+    for (let turn = 0; turn < 600; turn++) {
+      for (let n = 0; n < 2000; n++) kept.push({ n, text: String(n), pair: [n, turn] });
+      if (kept.length > 60_000) kept = kept.slice(30_000);
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    return {
+      young: v8.getHeapSpaceStatistics().find(each => each.space_name === 'new_space')?.space_size ?? null,
+    };
+  },
+});
+
+export const jobs = [greet, nightly, steady, broken, hopeless, patient, churning];

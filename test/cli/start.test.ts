@@ -129,4 +129,21 @@ describe('tock start', () => {
     expect((await ended).code).toBe(0);
     expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'succeeded' } });
   });
+
+  it('bounds the memory of its process, unless Node was told how much', async () => {
+    const young = async (env: Record<string, string>) => {
+      const { id } = await harness.json<{ id: string }>(['run', 'churning']);
+      const { child, ended } = harness.begin(['start'], { env });
+      let output: { young: number } | null = null;
+      await until('it has succeeded', async () => {
+        ({ output } = (await harness.json<{ run: { output: typeof output } }>(['show', id])).run);
+        return output !== null;
+      });
+      child.kill('SIGINT');
+      expect((await ended).code).toBe(0);
+      return (output as { young: number } | null)?.young;
+    };
+    expect(await young({})).toBe(16 * 2 ** 20);
+    expect(await young({ NODE_OPTIONS: '--max-semi-space-size=32' })).toBeGreaterThan(16 * 2 ** 20);
+  });
 });

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job.js';
 import { stopSignal } from '../../shell/stop-signal.js';
+import { boundYoungGeneration } from '../../shell/young-generation.js';
 import type { DefinitionRecord } from '../../store/reads.js';
 import type { Tock } from '../../tock.js';
 import { count, examples, queues, withJson } from '../flags.js';
@@ -45,6 +46,7 @@ export function addStart(program: Command): Command {
 
 async function start(shell: Shell, flags: StartFlags): Promise<number> {
   const { config } = shell;
+  boundYoungGeneration();
   const stop = stopSignal();
   const pretty = flags.pretty === true || process.stderr.isTTY;
   return await withTock(
