@@ -14,21 +14,37 @@ import { MEASURES } from './measures/index.mjs';
 
 const folder = path.dirname(fileURLToPath(import.meta.url));
 
-const { values: flags } = parseArgs({
-  options: {
-    only: { type: 'string', multiple: true },
-    who: { type: 'string', multiple: true },
-    rounds: { type: 'string' },
-    runs: { type: 'string' },
-    concurrency: { type: 'string', multiple: true },
-    seconds: { type: 'string' },
-    full: { type: 'boolean', default: false },
-    node: { type: 'string', default: '24' },
-    profile: { type: 'boolean', default: false },
-    dry: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-  },
-});
+const FLAGS = {
+  only: { type: 'string', multiple: true },
+  who: { type: 'string', multiple: true },
+  rounds: { type: 'string' },
+  runs: { type: 'string' },
+  concurrency: { type: 'string', multiple: true },
+  seconds: { type: 'string' },
+  full: { type: 'boolean', default: false },
+  node: { type: 'string', default: '24' },
+  profile: { type: 'boolean', default: false },
+  dry: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+};
+const flags = readFlags();
+
+function readFlags() {
+  try {
+    return parseArgs({ options: FLAGS }).values;
+  } catch (error) {
+    console.error(`${error.message}\n${usage()}`);
+    process.exit(2);
+  }
+}
+
+function usage() {
+  const all = Object.entries(FLAGS).map(([name, { type }]) =>
+    type === 'string' ? `[--${name} <${name}>]` : `[--${name}]`,
+  );
+  return `npm run bench -- ${all.join(' ')}\nmeasures: ${MEASURES.map(each => each.name).join(', ')}. See README.md.`;
+}
 
 async function main() {
   const only = flags.only ?? MEASURES.map(each => each.name);
@@ -100,4 +116,12 @@ function readCount(name, text) {
   throw new Error(`--${name} ${text} is not a whole number from 1 to 20000000`);
 }
 
-if (!useNode(flags.node)) await main();
+try {
+  if (flags.help) console.log(usage());
+  else if (!useNode(flags.node)) await main();
+} catch (error) {
+  // A flag's value that makes no sense names the flag.
+  if (!/^--\w+ /.test(error.message)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
+}

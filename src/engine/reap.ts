@@ -12,7 +12,7 @@ import { tellReapedDead } from './hooks.js';
 const BATCH = 500;
 
 /**
- * Reaps every expired lease, in batches, each a statement of its own: a tick that is killed in between has lost
+ * Reaps every expired lease, in batches, each a transaction of its own: a tick that is killed in between has lost
  * nothing. The attempt was counted at its claim, so that a run that kills its workers ends dead.
  */
 export async function reap(engine: Engine): Promise<ReapedRuns> {
@@ -25,7 +25,7 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
   };
   const total = { failed: 0, dead: 0, cancelled: 0 };
   for (;;) {
-    const batch = await reapRuns(engine.database, options);
+    const batch = await engine.database.transaction(session => reapRuns(session, options));
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;

@@ -39,17 +39,23 @@ const LEASE_ERROR = `jsonb_build_object(
 // The job's own growth of the wait, without its jitter; for a job that is not known here, the default.
 const BACKOFF = `least(coalesce((p.base)::float8, $2) * case coalesce(p.backoff, 'exponential')
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce((p.max)::float8, $3))`;
-// Counted, not "not exists": that the planner answers for all workers at once, and reads every live run for it with each
-// reaping. This is asked for one that was not seen for so long, and then it is gone.
-const IS_GONE = `w.seen_at < tock.now() - interval '10 minutes'
-    and 0 = (select count(*) from (select from tock.job_runs_live r where r.locked_by = w.id and r.status = 'running' limit 1) held)`;
+// Workers that were not seen for so long, and hold nothing. Counted, not "not exists": that the planner answers for all
+// workers at once. Few at a time, and by what is due: `workers` is small and never analyzed, so that the planner expects
+// hundreds of rows; with a scan of the live runs for each, a server with JIT compiled the whole statement, each time.
+const GONE = `select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from lanes l cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = l.queue and r.priority = l.priority and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)`;
 const HAS_LIMITS = `(exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
     order by blocked_on, priority, run_at, id limit 1) is not null)`;
 const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
 /** Whether a reaping would find anything to do, as an SQL condition; over {@link LANES}. */
 export const HAS_REMAINS = `(exists (select from lanes l cross join lateral (select from tock.job_runs_live r where ${IS_EXPIRED}
     order by r.run_at, r.id limit 1) e)
-  or exists (select from tock.workers w where ${IS_GONE}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;
+  or exists (${GONE}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;
 const REAP = `
 with ${LANES}, ${EXPIRED}, policies as materialized (
   select * from jsonb_to_recordset($4::jsonb) as p(job text, backoff text, base float8, max float8)
@@ -72,7 +78,7 @@ with ${LANES}, ${EXPIRED}, policies as materialized (
   union all select g.*, '${TRANSITIONS.reapToDead.to}' from gone g
 ), ${FREED('expired', 'm.is_last or m.id in (select id from asked)')}, ${TOLD('ended', 'e.ended_as')}, forgotten as (
   -- A process that is gone has no other way to leave. One that was only cut off makes itself known again.
-  delete from tock.workers w where ${IS_GONE}
+  delete from tock.workers w where w.id = any(array(${GONE}))
 )
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
   (select count(*) from withdrawn)::int as cancelled, ${AFTERMATH},
@@ -102,7 +108,12 @@ export interface StoredBackoff {
   readonly max: number;
 }
 
-/** Takes back runs whose lease has expired, at most `limit`; with how many are to be tried again and how many are dead. */
+/**
+ * Takes back runs whose lease has expired, at most `limit`; with how many are to be tried again and how many are dead.
+ *
+ * @param session of a transaction: the statement is not to be compiled. The planner takes the few queues and priorities
+ *   for a hundred, and a plan over a large backlog for one that is worth it, each time
+ */
 export async function reapRuns(
   session: Session,
   options: {
@@ -113,6 +124,7 @@ export async function reapRuns(
   },
 ): Promise<ReapedBatch> {
   const { limit, backoffMs, maxBackoffMs, policies } = options;
+  await session.run('set local jit = off');
   const [row] = await session.run<ReapedBatch>(REAP, [
     limit,
     backoffMs,

@@ -1,9 +1,14 @@
 // Engine: the worker's pipeline: how far it claims ahead, where its claims go on, and what it gives back.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readSettings } from '../../src/engine/engine.js';
 import { createPace, MOST_AHEAD } from '../../src/engine/pace.js';
 import { createScan } from '../../src/engine/scan.js';
+import { openWorker } from '../../src/engine/worker.js';
 import { defineJob } from '../../src/index.js';
+import { silentLogger } from '../../src/model/logger.js';
+import { createRegistry } from '../../src/model/registry.js';
 import type { Claim, Lane } from '../../src/store/claim-runs.js';
+import { openDatabase } from '../../src/store/database.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 describe('pace', () => {
@@ -125,6 +130,28 @@ describe('a worker', () => {
     await until(async () => (await count('succeeded')) === 6000, 'all to be executed');
     await daemon.stop();
     expect(daemon.tally).toMatchObject({ succeeded: 6000, lost: 0, failed: 0 });
+  });
+
+  it('goes on claiming by itself, also where handlers end before the claim has', async () => {
+    const job = defineJob({ name: 'instant', run: () => null });
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 500 }, () => ({ job })));
+    const database = openDatabase({ connectionString: test.url });
+    const engine = {
+      database,
+      registry: createRegistry([job]),
+      logger: silentLogger,
+      settings: readSettings({}),
+      isolation: null,
+      hooks: {},
+    };
+    const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
+    // Once, and nobody else does: as while a daemon waits for the reaper.
+    await worker.claim();
+    await until(async () => (await count('succeeded')) === 500, 'all to be executed');
+    await worker.stop();
+    await database.close();
+    expect(worker.tally).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
   });
 
   it('executes each run once while several work at full pace, and sees what is urgent meanwhile', async () => {
