@@ -16,6 +16,8 @@ let pool: pg.Pool;
 beforeEach(async () => {
   test = await openTestTock(jobs);
   pool = new pg.Pool({ connectionString: test.url, max: 1 });
+  // `end` does not wait until its connections are closed, and the database is dropped under them.
+  pool.on('error', () => undefined);
   await test.tock.tick();
 });
 afterEach(async () => {

@@ -231,6 +231,8 @@ describe('createTock with isolated jobs', () => {
       password: decodeURIComponent(password),
       database: pathname.slice(1),
     });
+    // `end` does not wait until its connections are closed, and the database is dropped under them.
+    pool.on('error', () => undefined);
     const tock = createTock({ pool, jobs, jobsModule, logger: false, grace: '100ms' });
     const id = await tock.enqueue('leaves-much');
     expect(await tock.runs.wait(id)).toMatchObject({ status: 'succeeded' });
