@@ -151,7 +151,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     }
   };
   const living = live();
-  // Last: making its calendar takes longer than the first pass.
+  // Makes its calendar while the first pass waits for the database.
   const beat = cron.schedule(
     '* * * * *',
     () => {

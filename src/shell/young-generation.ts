@@ -8,7 +8,7 @@ const MOST_BYTES = 16 * 2 ** 20;
 
 /**
  * Stops the growth of the young generation at 16 MiB, which a busy worker reaches within a second. Node lets it grow to
- * 32 MiB (20) or 128 MiB (24), however little lives: that was half of a worker's memory, and a twentieth of its speed.
+ * 32 MiB (20) or 128 MiB (24), however little lives: that was nearly half of a worker's memory.
  * V8 takes the size itself at its start only, but asks for the factor of growth each time. Whoever gives a size
  * (`--max-semi-space-size`, by NODE_OPTIONS too) is left alone. For processes of our own: a library does not change V8.
  */

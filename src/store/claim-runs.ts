@@ -202,8 +202,8 @@ function claimOf(rows: readonly ClaimRow[]): Claim {
 }
 
 /**
- * Claims due runs of one queue and priority that somebody has told of, from its beginning: a third of what a look at
- * everything costs. Nothing where the queue has settings of its own, and nothing that needs a place.
+ * Claims due runs of one queue and priority that somebody has told of, from its beginning, without a look at
+ * everything else. Nothing where the queue has settings of its own, and nothing that needs a place.
  */
 export async function claimToldRuns(
   session: Session,
