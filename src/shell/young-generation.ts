@@ -3,7 +3,7 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import v8 from 'node:v8';
 
-/** Both halves. Below it, more is copied than is thrown away; above it, Node 24 would go on to 128 MiB. */
+/** Both halves together. */
 const MOST_BYTES = 16 * 2 ** 20;
 
 /**
