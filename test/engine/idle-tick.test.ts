@@ -93,7 +93,7 @@ describe('askIdleTick', () => {
       `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('job:plain:', 0, 999999, 1)`,
     ],
     ['something follows', `insert into tock.job_outbox (kind, run_id) values ('dead', 1)`],
-    ['a migration is missing', `delete from tock.migrations where name like '0002%'`],
+    ['a migration is missing', `delete from tock.migrations where name like '0001%'`],
     ['other definitions are in force', `update tock.registrations set fingerprint = 'another'`],
     ['the definitions are no longer in force', `update tock.registrations set is_current = false`],
     ['the schema is an older one', `alter table tock.job_runs drop column blocked_on cascade`],
