@@ -12,6 +12,9 @@ export function findProblems(status: SchedulerStatus): string[] {
   const paused = queues.filter(each => each.paused && each.waiting > 0);
   const silent = workers.filter(each => each.silent);
   return [
+    status.isCopy
+      ? 'this database is a copy of another one, and nothing is executed here: once the original no longer ticks, or if this one is to take over: tock adopt'
+      : null,
     runs.stuck > 0
       ? `${runs.stuck} running ${runs.stuck === 1 ? 'run has' : 'runs have'} outlived the lease: the worker was killed or lost the database. The next tick takes them back: tock tick`
       : null,

@@ -5,6 +5,8 @@ import type { Duration } from './duration.js';
 /** Figures of the scheduler at one moment. Times in milliseconds. */
 export interface SchedulerStatus {
   readonly at: Date;
+  /** The database is a copy of another and refuses to tick, until it is adopted. */
+  readonly isCopy: boolean;
   readonly definitions: {
     readonly scheduled: number;
     readonly due: number;
