@@ -57,7 +57,7 @@ select jsonb_build_object(
 ) as status`;
 
 /** Reads the scheduler's figures in one statement. */
-export async function readStatus(database: Database): Promise<SchedulerStatus> {
+export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
   const [row] = await database.run<{
     status: SchedulerStatus & { at: string; workers: { seenAt: string }[] };
   }>(STATUS);

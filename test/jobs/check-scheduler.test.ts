@@ -19,6 +19,7 @@ const CALM: SchedulerStatus = {
   queues: [],
   oldestSnapshot: null,
   deadRows: 0,
+  zoneDisagreements: [],
 };
 
 let work: () => Promise<void>;
