@@ -5,7 +5,7 @@ import { checkPriority } from '../model/define-job.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob, EnqueueOptions, QueryClient } from '../model/job.js';
-import { jobLimit, type Limit } from '../model/limits.js';
+import { jobLimit, type Limit, slotOf } from '../model/limits.js';
 import { checkKey, checkName, quote } from '../model/names.js';
 import { payloadText } from '../model/payload.js';
 import { findJob, parsePayloadFor } from '../model/registry.js';
@@ -140,8 +140,8 @@ function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null):
     job: job.name,
     ...checkUniqueness(run),
     ...checkTime(run),
-    slot_keys: limit && [limit.key],
-    slot_limits: limit && [limit.limit],
+    slot: limit && slotOf(job.name, limit.key),
+    slot_limit: limit && limit.limit,
     queue: checkName(run.queue ?? job.queue ?? 'default', 'queue'),
     priority: checkedPriority(run.priority) ?? job.priority ?? 0,
     max_attempts: checkMaxAttempts(

@@ -37,8 +37,10 @@ export async function followUp(engine: Engine): Promise<number> {
 async function followBatch(session: Session, engine: Engine): Promise<number> {
   const rows = await takeOutbox(session, BATCH);
   if (rows.length === 0) return 0;
-  const dead = rows.filter(row => row.kind === 'dead').map(row => row.run_id);
-  const redirected = await redirectDead(session, [...new Set(dead)]);
+  const redirected = await redirectDead(
+    session,
+    rows.filter(row => row.kind === 'dead'),
+  );
   const followed = await followChains(
     session,
     engine,

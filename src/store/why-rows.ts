@@ -70,14 +70,15 @@ export async function readWhyRows(
   return await session.run<WhyRow>(ROWS, [definitionId, from, to]);
 }
 
-/** Which run a key was used for, and when. */
-export async function readKey(
+/** Which run an occurrence was given, and when. */
+export async function readOccurrence(
   session: Session,
-  key: string,
+  definitionId: string,
+  at: Date,
 ): Promise<{ readonly runId: string; readonly usedAt: Date } | null> {
   const [row] = await session.run<{ runId: string; usedAt: Date }>(
-    `select run_id::text as "runId", created_at as "usedAt" from tock.job_keys where idempotency_key = $1`,
-    [key],
+    `select run_id::text as "runId", created_at as "usedAt" from tock.job_occurrences where definition_id = $1 and scheduled_for = $2`,
+    [definitionId, at],
   );
   return row ?? null;
 }

@@ -170,12 +170,18 @@ describe('tock.enqueue in SQL', () => {
   });
 
   it.each([
-    [`select tock.enqueue('../../etc/passwd')`, /job name/],
-    [`select tock.enqueue(null)`, /job name/],
+    [`select tock.enqueue('../../etc/passwd')`, /name of a job/],
+    [`select tock.enqueue(null)`, /name of a job/],
     [`select tock.enqueue('greet', idempotency_key => '')`, /key/],
     [`select tock.enqueue('greet', idempotency_key => repeat('x', 513))`, /key/],
-    [`select tock.enqueue('greet', run_at => 'infinity')`, /finite/],
+    [`select tock.enqueue('greet', run_at => 'infinity')`, /years 0001 and 9999/],
+    [`select tock.enqueue('greet', run_at => '290000-01-01')`, /years 0001 and 9999/],
+    [`select tock.enqueue('greet', run_at => '0044-03-15 BC')`, /years 0001 and 9999/],
     [`select tock.enqueue('greet', max_attempts => 0)`, /max_attempts/],
+    [`select tock.enqueue('greet', max_attempts => 2147483647)`, /max_attempts/],
+    [`select tock.enqueue('greet', queue => '')`, /name of a queue/],
+    [`select tock.enqueue('greet', queue => repeat('q', 201))`, /name of a queue/],
+    [`select tock.enqueue('greet', queue => e'red\\x1b[31m')`, /name of a queue/],
     [`select tock.enqueue('greet', jsonb_build_object('x', repeat('y', 1100000)))`, /1 MiB/],
   ])('refuses %s', async (statement, reason) => {
     await expect(test.sql(statement)).rejects.toThrow(reason);
