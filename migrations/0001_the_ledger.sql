@@ -380,12 +380,17 @@ as $$
 begin
   raise exception '% cannot be the name of a %', coalesce(quote_literal(left(name, 60)), 'null'), what
     using errcode = 'invalid_parameter_value',
-      hint = 'Use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes.';
+      hint = 'Use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes, and no name that every object of JavaScript has.';
 end $$;
 
 create function tock.demand_name(name text, what text) returns boolean
 language sql immutable
-as $$ select case when name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200 then true else tock.refuse_name(name, what) end $$;
+as $$
+  select case when name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200
+    -- What every object of JavaScript has.
+    and name <> all ('{constructor,hasOwnProperty,isPrototypeOf,propertyIsEnumerable,toLocaleString,toString,valueOf}')
+    then true else tock.refuse_name(name, what) end
+$$;
 
 comment on function tock.demand_name(text, text) is 'True for what may be the name of a job, a definition or a queue; an error for all else.';
 

@@ -6,6 +6,7 @@ import type { StoredColumns } from '../model/definition.js';
 import type { RunStatus } from '../model/states.js';
 import type { Session } from './database.js';
 import { STORED_COLUMNS } from './definition-columns.js';
+import { readable } from './readable.js';
 
 /** A run that has ended. `scheduled_for` in epoch milliseconds. */
 export interface OutboxRow {
@@ -20,7 +21,7 @@ export interface OutboxRow {
 const TAKE = `
 delete from tock.job_outbox o where o.id in (
   select f.id from tock.job_outbox f order by f.id limit $1 for update skip locked)
-returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(epoch from o.scheduled_for) * 1000)::float8 as scheduled_for`;
+returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(epoch from ${readable('o.scheduled_for')}) * 1000)::float8 as scheduled_for`;
 
 /** Takes rows out of the outbox; they come back if the transaction does not commit. */
 export async function takeOutbox(session: Session, limit: number): Promise<OutboxRow[]> {
@@ -64,7 +65,7 @@ export interface ParentRun {
 const PARENTS = `
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
   (extract(epoch from r.scheduled_for) * 1000)::float8 as scheduled_for,
-  (extract(epoch from r.interval_start) * 1000)::float8 as interval_start
+  (extract(epoch from ${readable('r.interval_start')}) * 1000)::float8 as interval_start
 from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
 where d.name = any($1::text[]) and r.scheduled_for = any($2::timestamptz[])
 order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc`;
