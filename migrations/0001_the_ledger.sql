@@ -1,5 +1,5 @@
 -- The whole ledger: what is planned (job_definitions), what is happening (job_runs_live), what has
--- happened (job_runs_finished), and the keys that make each of them unique.
+-- happened (job_runs_finished), and what makes each of them unique (job_occurrences, job_keys).
 --
 -- Plain SQL for PostgreSQL 15 and later. Every object is named with the schema `tock`, which the migrator
 -- makes first; it puts the configured schema in its place. Append-only: a migration that has been released is
@@ -70,14 +70,23 @@ create table tock.job_definitions (
   constraint job_definitions_name_check check (name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200),
   constraint job_definitions_job_check check (job ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(job) <= 200),
   constraint job_definitions_one_schedule check (num_nonnulls(cron, every_ms, at, after) <= 1),
+  constraint job_definitions_queue_check check (queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(queue) <= 200),
   constraint job_definitions_every_check check (every_ms >= 1000),
+  constraint job_definitions_durations_check check (
+    every_ms <= 1000000000000 and phase_ms between 0 and 1000000000000 and catchup_window_ms between 0 and 1000000000000
+    and start_deadline_ms between 0 and 1000000000000 and jitter_ms between 0 and 1000000000000),
+  constraint job_definitions_times_check check (
+    cursor >= '0001-01-01Z' and cursor < '10000-01-01Z' and at >= '0001-01-01Z' and at < '10000-01-01Z'
+    and start_at >= '0001-01-01Z' and start_at < '10000-01-01Z' and end_at >= '0001-01-01Z' and end_at < '10000-01-01Z'
+    and (next_at = '-infinity' or next_at >= '0001-01-01Z' and next_at < '10000-01-01Z')),
   constraint job_definitions_origin_check check (origin in ('code', 'runtime')),
   constraint job_definitions_dst_check check (dst in ('once', 'skip', 'literal')),
   constraint job_definitions_overlap_check check (overlap in ('skip', 'buffer_one', 'buffer_all', 'cancel_other', 'terminate_other', 'allow_all')),
   constraint job_definitions_catchup_check check (catchup in ('latest', 'all', 'none')),
   constraint job_definitions_outside_window_check check (outside_window in ('defer', 'skip')),
   constraint job_definitions_remaining_check check (remaining_count >= 0),
-  constraint job_definitions_max_attempts_check check (max_attempts >= 1)
+  constraint job_definitions_pause_on_failure_check check (pause_on_failure_count >= 1),
+  constraint job_definitions_max_attempts_check check (max_attempts between 1 and 1000000)
 );
 
 comment on table tock.job_definitions is 'What is to be run and when: one row per definition; several may share one job. A job without a schedule has a row too: it holds the defaults of one-off runs.';
@@ -242,6 +251,30 @@ create table tock.job_runs_live partition of tock.job_runs for values in ('queue
   with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 alter table tock.job_runs_live add primary key (id);
+-- What a claim, a reaping or an outcome computes with, so that no row can make the statement fail that moves it together with
+-- others. The bounds leave room to count on: nobody is claimed a billion times. On the live side only: each run was here
+-- before it was finished, and there it is moved no more. The rule of names is held where runs are enqueued and defined: here,
+-- with each insert and each claim, it would cost a tenth of both.
+alter table tock.job_runs_live
+  add constraint job_runs_live_times_check check (
+    run_at >= '0001-01-01Z' and run_at < '10000-01-01Z' and created_at >= '0001-01-01Z' and created_at < '10000-01-01Z'
+    and scheduled_for >= '0001-01-01Z' and scheduled_for < '10000-01-01Z'
+    and interval_start >= '0001-01-01Z' and interval_start < '10000-01-01Z'
+    and start_by >= '0001-01-01Z' and start_by < '10000-01-01Z' and started_at >= '0001-01-01Z' and started_at < '10000-01-01Z'
+    and locked_until >= '0001-01-01Z' and locked_until < '10000-01-01Z'
+    and cancel_requested_at >= '0001-01-01Z' and cancel_requested_at < '10000-01-01Z'),
+  add constraint job_runs_live_counts_check check (
+    attempts <= 1000000000 and max_attempts <= 1000000000 and fence between 0 and 1000000000
+    and releases between 0 and 1000000000 and generation between 1 and 1000000000 and occurrence_count >= 1),
+  add constraint job_runs_live_documents_check check (
+    jsonb_typeof(errors) = 'array' and (progress is null or jsonb_typeof(progress) = 'object')),
+  add constraint job_runs_live_slots_check check (
+    slot_keys is null and slot_limits is null
+    or cardinality(slot_keys) = cardinality(slot_limits) and cardinality(slot_keys) <= 100
+      and array_position(slot_keys, null) is null and array_position(slot_limits, null) is null and 1 <= all (slot_limits)),
+  add constraint job_runs_live_texts_check check (
+    octet_length(queue) between 1 and 200 and octet_length(job) between 1 and 200
+    and octet_length(idempotency_key) between 1 and 512 and octet_length(live_key) between 1 and 512);
 -- Columns that a claim changes are in no index, not even in a predicate: the claim stays a HOT update. Claims go down
 -- each queue and priority by itself, so that a queue that is paused, full or outside its window costs nothing, and a
 -- flood in one does not starve the others.
@@ -271,7 +304,18 @@ create table tock.job_keys (
   constraint job_keys_length_check check (octet_length(idempotency_key) between 1 and 512)
 );
 
-comment on table tock.job_keys is 'Every idempotency key ever used and its run. Outlives the run, so that an occurrence cannot come twice, not even after retention.';
+comment on table tock.job_keys is 'Every idempotency key that a caller has used, and its run. Outlives the run.';
+
+-- Tock's own identities are not among the callers' keys: no key that somebody chooses can be taken for an occurrence.
+create table tock.job_occurrences (
+  definition_id bigint not null,
+  scheduled_for timestamptz not null,
+  run_id        bigint not null,
+  created_at    timestamptz not null default tock.now(),
+  primary key (definition_id, scheduled_for)
+);
+
+comment on table tock.job_occurrences is 'Every occurrence that was ever materialized, and its run. Outlives the run, so that an occurrence cannot come twice, not even after retention.';
 
 create table tock.job_effects (
   key        text primary key,
@@ -291,6 +335,7 @@ create table tock.job_outbox (
   id            bigint generated always as identity primary key,
   kind          text not null,
   run_id        bigint not null,
+  generation    integer not null,
   definition_id bigint,
   scheduled_for timestamptz,
   created_at    timestamptz not null default tock.now(),
@@ -298,6 +343,7 @@ create table tock.job_outbox (
 );
 
 comment on table tock.job_outbox is 'Runs that have ended and that others wait for: what follows from them is still to be made.';
+comment on column tock.job_outbox.generation is 'Which end of the run it was: with the run, the identity of what follows.';
 comment on column tock.job_outbox.kind is 'chain: definitions wait for this one''s occurrence; dead: its job has an onDead.';
 
 -- Queues, slots, workers -------------------------------------------------------------------------------
@@ -314,8 +360,12 @@ create table tock.job_queues (
   pause_reason   text,
   created_at     timestamptz not null default tock.now(),
   updated_at     timestamptz not null default tock.now(),
-  constraint job_queues_concurrency_check check (concurrency >= 0),
-  constraint job_queues_rate_check check ((rate_count is null) = (rate_period_ms is null) and rate_count >= 1 and rate_period_ms >= 1)
+  constraint job_queues_name_check check (name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200),
+  constraint job_queues_concurrency_check check (concurrency between 0 and 1000000),
+  constraint job_queues_rate_check check ((rate_count is null) = (rate_period_ms is null)
+    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000),
+  constraint job_queues_rate_next_check check (rate_next_at >= '0001-01-01Z' and rate_next_at < '10000-01-01Z'),
+  constraint job_queues_window_check check (active_window ~ '^([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$')
 );
 
 comment on table tock.job_queues is 'Limits of a queue over all hosts. A queue without a row has none.';
@@ -365,6 +415,31 @@ end $$;
 
 comment on function tock.notify(text) is 'Wakes the daemons that listen, unless pg_tock.notify is off.';
 
+-- Runs are enqueued through the functions below, by SQL and by the library alike, and never by an insert of the caller's own: a
+-- role that enqueues has the right to execute them and no right on any table. They run with the owner's rights, so that what
+-- they have no parameter for cannot be chosen: a fence, attempts, a lease, an occurrence, another job's places.
+
+-- The rule of names, which src/model/names.ts holds in code. Inlined; true, or an error.
+create function tock.refuse_name(name text, what text) returns boolean
+language plpgsql immutable
+as $$
+begin
+  raise exception '% cannot be the name of a %', coalesce(quote_literal(left(name, 60)), 'null'), what
+    using errcode = 'invalid_parameter_value',
+      hint = 'Use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes, and no name that every object of JavaScript has.';
+end $$;
+
+create function tock.demand_name(name text, what text) returns boolean
+language sql immutable
+as $$
+  select case when name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200
+    -- What every object of JavaScript has.
+    and name <> all ('{constructor,hasOwnProperty,isPrototypeOf,propertyIsEnumerable,toLocaleString,toString,valueOf}')
+    then true else tock.refuse_name(name, what) end
+$$;
+
+comment on function tock.demand_name(text, text) is 'True for what may be the name of a job, a definition or a queue; an error for all else.';
+
 -- Enqueues one run inside the caller's transaction and returns its id. With a key that was used before,
 -- nothing is enqueued and the id of the run that has it is returned. Null options take the defaults that
 -- the job's definition holds.
@@ -377,17 +452,14 @@ create function tock.enqueue(
   priority        integer default null,
   max_attempts    integer default null
 ) returns bigint
-language plpgsql set search_path = pg_catalog
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   new_id bigint;
   kept_id bigint;
   defaults record;
 begin
-  if enqueue.job is null or enqueue.job !~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' or octet_length(enqueue.job) > 200 then
-    raise exception 'not a job name: %', left(coalesce(enqueue.job, 'null'), 100)
-      using errcode = 'invalid_parameter_value', hint = 'Letters, digits and . _ : @ - are allowed, at most 200 bytes.';
-  end if;
+  perform tock.demand_name(enqueue.job, 'job'), tock.demand_name(coalesce(enqueue.queue, 'default'), 'queue');
   if enqueue.payload is not null and octet_length(enqueue.payload::text) > 1048576 then
     raise exception 'payload of % bytes is over the limit of 1 MiB', octet_length(enqueue.payload::text)
       using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
@@ -396,11 +468,12 @@ begin
     raise exception 'idempotency key must have between 1 and 512 bytes'
       using errcode = 'invalid_parameter_value';
   end if;
-  if not isfinite(enqueue.run_at) then
-    raise exception 'run_at must be finite' using errcode = 'invalid_parameter_value';
+  if enqueue.run_at < '0001-01-01Z' or enqueue.run_at >= '10000-01-01Z' then
+    raise exception 'run_at must be between the years 0001 and 9999'
+      using errcode = 'invalid_parameter_value', hint = 'Leave it out for a run that is due now.';
   end if;
-  if enqueue.max_attempts < 1 then
-    raise exception 'max_attempts must be at least 1' using errcode = 'invalid_parameter_value';
+  if enqueue.max_attempts not between 1 and 1000000 then
+    raise exception 'max_attempts must be between 1 and 1000000' using errcode = 'invalid_parameter_value';
   end if;
 
   new_id := nextval('tock.job_runs_id_seq');
@@ -426,6 +499,168 @@ begin
 end $$;
 
 comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer) is 'Enqueues one run in the caller''s transaction and returns its id; a key that was used before returns the run that has it.';
+
+-- For the library: one run without a key, as most transactions enqueue. A plain insert, and who listens is notified where
+-- it is. Null: now.
+create function tock.enqueue_one(
+  job text, payload jsonb, run_at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text
+) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  made record;
+begin
+  insert into tock.job_runs_live as r (job, payload, run_at, queue, priority, max_attempts, trigger, status)
+  select
+    enqueue_one.job, enqueue_one.payload,
+    coalesce(enqueue_one.run_at, tock.now() + enqueue_one.delay_ms * interval '1 millisecond', tock.now()),
+    enqueue_one.queue, enqueue_one.priority, enqueue_one.max_attempts, enqueue_one.trigger, 'queued'
+  where tock.demand_name(enqueue_one.job, 'job') and tock.demand_name(enqueue_one.queue, 'queue')
+  returning r.id, r.run_at <= tock.now() as is_due into made;
+  if made.is_due then
+    perform tock.notify('queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
+  end if;
+  return made.id;
+end $$;
+
+comment on function tock.enqueue_one(text, jsonb, timestamptz, float8, text, integer, integer, text) is 'The library''s: enqueues one run without a key, or a place that it needs, in the caller''s transaction.';
+
+-- For the library: many runs. One statement, however many rows. It gets segments: a shape, the payloads of the rows that have
+-- it, and their keys. JSON has no line breaks but those that somebody put there for people, so that a break parts payloads,
+-- and an empty line segments: parting text is the cheapest that a server can do, parsing one large document is not.
+-- Segment by segment, line by line, each row gets its id: the ids grow with the rows. The keys go in sorted, so that two
+-- batches never wait in a circle. Names are checked once for each shape.
+-- The planner takes unnest(string_to_array()) for ten rows, and string_to_table() for a thousand: a thousand segments of
+-- a thousand rows would cost enough for a server with JIT to compile the statement, each time it comes. The parameters
+-- are behind a select, so that it does not count the rows either: for a few it would plan anew each time.
+-- Returns all ids, and of those that have no run of their own, `id:the run that has the key`; without a run where it cannot be
+-- seen.
+create function tock.enqueue_many(payload_lines text, shape_lines text)
+returns table (ids text, refused text, woken text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+with input as materialized (
+  select nextval('tock.job_runs_id_seq') as id, l.payload, l.key, s.job, s.queue, s.priority, s.max_attempts, s.trigger, s.slot, s.slot_limit,
+    coalesce(s.at, tock.now() + s.delay_ms * interval '1 millisecond', tock.now()) as run_at
+  from rows from (unnest(string_to_array((select payload_lines), chr(10) || chr(10))), unnest(string_to_array((select shape_lines), chr(10)))) as g(payloads, shape),
+    jsonb_to_record(g.shape::jsonb) as s(
+      job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, keys jsonb),
+    rows from (unnest(string_to_array(g.payloads, chr(10))), jsonb_array_elements_text(s.keys)) as l(payload, key)
+  where tock.demand_name(s.job, 'job') and tock.demand_name(s.queue, 'queue')
+), keyed as (
+  insert into tock.job_keys (idempotency_key, run_id) select key, id from input where key is not null order by key, id
+  on conflict do nothing
+  returning run_id
+), made as (
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
+  select i.id, i.job, i.payload::jsonb, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger,
+    case when i.slot_limit is not null then array['job:' || i.job || coalesce(':' || i.slot, '')] end,
+    case when i.slot_limit is not null then array[i.slot_limit] end, 'queued'
+  from input i left join keyed k on k.run_id = i.id
+  where i.key is null or k.run_id is not null
+  order by i.id
+  returning run_at
+)
+select (select string_agg(id::text, ',' order by id) from input) as ids,
+  case when count(*) < (select count(*) from input) then (
+    -- One by one, not a join: for that the planner reads all keys there ever were.
+    select string_agg(i.id || ':' || coalesce((select old.run_id::text from tock.job_keys old where old.idempotency_key = i.key), ''), ',')
+    from input i left join keyed k on k.run_id = i.id
+    where i.key is not null and k.run_id is null) end as refused,
+  -- At most once per statement, and only if something can start now.
+  case when min(run_at) <= tock.now() then tock.notify('queued')::text end as woken
+from made;
+end $$;
+
+comment on function tock.enqueue_many(text, text) is 'The library''s: enqueues many runs in the caller''s transaction.';
+
+-- For the library: many runs, some of which have a key that is unique only while its run is live. One statement, however many
+-- rows, of any kind. The keys go in sorted, so that two batches never wait in a circle. A key that is already there, or twice
+-- in the batch, gives the id of the run that has it; null where somebody else used it at this very moment. Of several rows
+-- with one key that is unique while live, the first counts, or the last where it replaces.
+create function tock.enqueue_live(run_list text)
+returns table (place integer, made boolean, replaced boolean, id text, woken text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+with input as materialized (
+  select nextval('tock.job_runs_id_seq') as id, i.*, coalesce(i.at, tock.now() + i.delay_ms * interval '1 millisecond', tock.now()) as run_at,
+    case when i.slot_limit is not null then array['job:' || i.job || coalesce(':' || i.slot, '')] end as slot_keys,
+    case when i.slot_limit is not null then array[i.slot_limit] end as slot_limits
+  from jsonb_to_recordset(run_list::jsonb) as i(
+    place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, most_ms float8, at timestamptz,
+    delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer)
+  where tock.demand_name(i.job, 'job') and tock.demand_name(i.queue, 'queue')
+  order by i.place
+), keyed as (
+  insert into tock.job_keys (idempotency_key, run_id) select key, id from input where key is not null and not is_live order by key, place
+  on conflict do nothing
+  returning idempotency_key, run_id
+), made as (
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
+  select i.id, i.job, i.payload, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, 'queued'
+  from input i left join keyed k on k.run_id = i.id
+  where i.key is null or k.run_id is not null
+  order by i.id
+  returning id, run_at
+), chosen as materialized (
+  select distinct on (key) * from input where is_live order by key, case when replaces then -place else place end
+), replacing as materialized (
+  -- By key, to be found without a search through all rows for each.
+  select jsonb_object_agg(key, most_ms) as bounds from chosen where replaces
+), live as (
+  insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
+  select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, 'queued'
+  from chosen order by key
+  on conflict (live_key) where live_key is not null do update
+  set payload = excluded.payload, priority = excluded.priority, slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits,
+    blocked_on = null, run_at = least(excluded.run_at,
+      r.created_at + ((select bounds from replacing) ->> excluded.live_key)::float8 * interval '1 millisecond')
+  where r.status = 'queued' and r.attempts = 0 and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
+  returning r.id, r.live_key, r.run_at
+), woken as (
+  -- At most once per statement, and only if something can start now.
+  select tock.notify('queued') from (
+    select from (select run_at from made union all select run_at from live) m where m.run_at <= tock.now() limit 1) due
+)
+select i.place, m.id is not null or coalesce(l.id = i.id, false) as made, l.id is not null and not exists (select from input n where n.id = l.id) as replaced,
+  coalesce(m.id, l.id, k.run_id, old.run_id, there.id)::text as id, (select count(*) from woken)::text as woken
+from input i
+left join made m on m.id = i.id
+left join live l on i.is_live and l.live_key = i.key
+left join keyed k on not i.is_live and k.idempotency_key = i.key
+left join tock.job_keys old on not i.is_live and old.idempotency_key = i.key
+left join tock.job_runs_live there on i.is_live and there.live_key = i.key
+order by i.place;
+end $$;
+
+comment on function tock.enqueue_live(text) is 'The library''s: enqueues runs in the caller''s transaction some of whose keys are unique only while their run is live.';
+
+-- For the library: which runs have these keys; a call of its own sees what the one before wrote, and what was committed while
+-- that waited. Planned anew each time, for tables as they are: they grow from nothing faster than their statistics.
+create function tock.find_keys(key_list text, live_key_list text)
+returns table (key text, id text, live boolean)
+language plpgsql security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan
+as $$
+#variable_conflict use_column
+begin
+  return query
+select idempotency_key as key, run_id::text as id, false as live from tock.job_keys
+where idempotency_key in (select jsonb_array_elements_text(key_list::jsonb))
+union all
+select live_key, id::text, true from tock.job_runs_live
+where live_key in (select jsonb_array_elements_text(live_key_list::jsonb));
+end $$;
+
+comment on function tock.find_keys(text, text) is 'The library''s: which runs have these idempotency keys, and which live runs those that are unique while live.';
+
+revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.find_keys, tock.demand_name, tock.refuse_name
+  from public;
 
 -- Partitions of the finished runs, and retention ------------------------------------------------------
 --

@@ -5,7 +5,7 @@ import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from './daemon.js';
 import type { BackfillOptions, BackfillResult } from './engine/backfill.js';
 import type { WaitOptions } from './engine/commands.js';
-import { checkConcurrency, readSettings, type SettingsInput } from './engine/engine.js';
+import { checkConcurrency, checkQueues, readSettings, type SettingsInput } from './engine/engine.js';
 import type { Enqueued, NewRun } from './engine/enqueue.js';
 import { askIdleTick } from './engine/idle-tick.js';
 import { readIsolation } from './engine/isolation.js';
@@ -209,6 +209,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
       parseDuration(budget, 'budget');
       checkConcurrency(concurrency);
+      checkQueues(queues);
       const { statementTimeoutMs } = checked;
       return options.pool
         ? await askIdleTick({

@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { type Claim, claimFreeRuns, claimToldRuns, type LaneName } from '../store/claim-runs.js';
 import type { Engine } from './engine.js';
 import { createScan } from './scan.js';
+import { claimDespite } from './set-aside.js';
 
 export interface Claimer {
   /**
@@ -51,7 +52,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const sentAt = performance.now();
     const lanes = scan.from(sentAt);
     const limit = Math.min(room, MOST_PER_CLAIM);
-    const answer = claimFreeRuns(engine.database, { limit, workerId, leaseMs, queues }, lanes);
+    const wanted = { limit, workerId, leaseMs, queues };
+    const answer = claimDespite(engine, wanted, () => claimFreeRuns(engine.database, wanted, lanes));
     // Whoever awaits it hears of it; until then something else may be awaited.
     answer.catch(() => undefined);
     return { answer, sentAt, isFromStart: lanes === null };
@@ -62,7 +64,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const limit = Math.min(room(), MOST_PER_CLAIM);
     if (limit <= 0) return 0;
     const sentAt = performance.now();
-    const claimed = await claimToldRuns(engine.database, { limit, workerId, leaseMs, queues }, told);
+    const wanted = { limit, workerId, leaseMs, queues };
+    const claimed = await claimDespite(engine, wanted, () => claimToldRuns(engine.database, wanted, told));
     isFlowing ||= claimed.hasMore;
     return await takeIn(claimed, sentAt);
   };

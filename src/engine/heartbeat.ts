@@ -12,6 +12,8 @@ import { abort } from './interrupt.js';
 const PROGRESS_EVERY_MS = 1000;
 
 export interface Heartbeat {
+  /** Beats at once, or as soon as the beat that is under way has ended. */
+  now(): void;
   stop(): void;
 }
 
@@ -28,6 +30,7 @@ export function startHeartbeat(
 ): Heartbeat {
   const { leaseMs, heartbeatMs } = engine.settings;
   let isBeating = false;
+  let beatsAgain = false;
 
   const beat = async () => {
     await beSeen();
@@ -81,12 +84,20 @@ export function startHeartbeat(
     } finally {
       isBeating = false;
     }
+    if (!beatsAgain) return;
+    beatsAgain = false;
+    await guardedBeat();
   };
 
   const beats = setInterval(() => void guardedBeat(), heartbeatMs);
   const notes = setInterval(() => void noteProgress(engine, workerId, active), PROGRESS_EVERY_MS);
   return {
+    now() {
+      if (isBeating) beatsAgain = true;
+      else void guardedBeat();
+    },
     stop() {
+      beatsAgain = false;
       clearInterval(beats);
       clearInterval(notes);
     },
@@ -104,7 +115,7 @@ function lose(engine: Engine, active: ActiveRun): void {
 }
 
 /** Tells a handler that an operator wants it to stop. */
-export function requestCancel(active: ActiveRun): void {
+function requestCancel(active: ActiveRun): void {
   if (active.cancelRequested) return;
   active.cancelRequested = true;
   abort(active.interrupt, new Cancel('cancelled by an operator'));

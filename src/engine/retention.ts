@@ -77,7 +77,9 @@ async function pruneAlone(engine: Engine, retention: Retention, stop: Stop): Pro
     droppedPartitions: gone.dropped,
     keptRuns: gone.kept,
     deletedRuns: await trim(engine, retention, { now, cutoffs, stop }),
-    deletedKeys: await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, stop),
+    deletedKeys:
+      (await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, stop)) +
+      (await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, stop)),
     deletedEffects: await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, stop),
     madePartitions: made?.value ?? 0,
     partition: unit,
@@ -143,7 +145,7 @@ async function trim(engine: Engine, retention: Retention, { now, cutoffs, stop }
 
 async function deleteOld(
   engine: Engine,
-  table: 'job_keys' | 'job_effects',
+  table: 'job_keys' | 'job_occurrences' | 'job_effects',
   before: number,
   stop: Stop,
 ): Promise<number> {

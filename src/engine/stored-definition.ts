@@ -137,7 +137,7 @@ with skipped as (
 select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload, $3::timestamptz, $3, $2::timestamptz,
   $4::integer, 'cron', 'skipped', tock.now(), $5::text
   from tock.job_definitions d where d.id = $1
-  returning id, definition_id, scheduled_for, job
+  returning id, generation, definition_id, scheduled_for, job
 ), ${TOLD('skipped', `'skipped'`)}
 select id from skipped`;
 

@@ -14,11 +14,12 @@ import { createClaimer } from './claim.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
-import { noteProgress, requestCancel, startHeartbeat } from './heartbeat.js';
+import { noteProgress, startHeartbeat } from './heartbeat.js';
 import { tellOutcome, tellStart } from './hooks.js';
 import { abort } from './interrupt.js';
 import { createLine } from './line.js';
 import { createPace } from './pace.js';
+import { admitDespite, eachByItself, setAside } from './set-aside.js';
 import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
 import { createWakeup } from './wakeup.js';
 import { workerRow } from './worker-row.js';
@@ -56,7 +57,7 @@ export interface Worker {
   /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
-  /** Tells the handler of a run, if this worker holds it, that an operator asked to cancel it. */
+  /** Somebody says that an operator asked to cancel a run: if this worker holds it, the row is looked at now. */
   readonly cancel: (runId: string) => void;
   /** Resolves when no run is left. */
   idle(): Promise<void>;
@@ -141,13 +142,17 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const takeIn = async ({ runs, limited }: Claim, claimedAt: number): Promise<number> => {
     // Before the handlers begin: should one kill the process, the reaper can name the host.
     if (runs.length + limited.length > 0 && !row.isAnnounced) await row.announce();
-    for (const run of runs) receive(run, claimedAt);
+    for (const run of runs) if (run.defect === null) receive(run, claimedAt);
     beginNext();
+    for (const run of runs) if (run.defect !== null) await setAside(engine, run.id, run.defect, id);
     if (limited.length === 0) return runs.length;
     const admittedAt = performance.now();
-    const admitted = await claimLimitedRuns(database, limited, { workerId: id, leaseMs: settings.leaseMs });
-    for (const run of admitted) receive(run, admittedAt);
+    const admitted = await admitDespite(engine, limited, ids =>
+      claimLimitedRuns(database, ids, { workerId: id, leaseMs: settings.leaseMs }),
+    );
+    for (const run of admitted) if (run.defect === null) receive(run, admittedAt);
     beginNext();
+    for (const run of admitted) if (run.defect !== null) await setAside(engine, run.id, run.defect, id);
     return runs.length + admitted.length;
   };
 
@@ -224,13 +229,15 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     async claimOne(runId) {
       if (isStopping) return false;
       const claimedAt = performance.now();
-      const claimed = await claimFreeRun(database, runId, { workerId: id, leaseMs: settings.leaseMs });
-      return (await takeIn(claimed, claimedAt)) > 0;
+      const wanted = { workerId: id, leaseMs: settings.leaseMs };
+      const [claimed] = await eachByItself(engine, [runId], each => claimFreeRun(database, each, wanted));
+      return claimed !== undefined && (await takeIn(claimed, claimedAt)) > 0;
     },
     change,
     wake,
     cancel: runId => {
-      for (const each of active) if (each.run.id === runId && !each.isFinalizing) requestCancel(each);
+      // Any session may notify: what the row says counts.
+      if ([...active].some(each => each.run.id === runId && !each.isFinalizing)) heartbeat.now();
     },
     async idle() {
       while (active.size > 0) await worker.change(1000);

@@ -128,3 +128,8 @@ export function jobLimit(
   }
   return { key: `job:${job.name}:${text}`, limit };
 }
+
+/** What comes after the job's name in a key of {@link jobLimit}; null: nothing does. */
+export function slotOf(jobName: string, key: string): string | null {
+  return key.slice(`job:${jobName}:`.length) || null;
+}

@@ -141,6 +141,7 @@ export interface PruneResult {
   readonly keptRuns: number;
   /** In batches, where their partition is not yet to go. */
   readonly deletedRuns: number;
+  /** Of callers and of occurrences. */
   readonly deletedKeys: number;
   readonly deletedEffects: number;
   readonly madePartitions: number;

@@ -118,6 +118,13 @@ export const TRANSITIONS = {
     by: 'reaper',
     when: 'its lease expired after an operator had asked to cancel it',
   },
+  setAside: {
+    name: 'set aside',
+    from: ['queued', 'failed', 'running'],
+    to: 'dead',
+    by: 'scheduler',
+    when: 'its row makes the statements fail that claim or reap it together with others; its error says what is wrong',
+  },
   cancel: {
     name: 'cancel',
     from: ['queued', 'failed'],

@@ -3,6 +3,7 @@
 import type { RunReport, SchedulerStatus } from '../model/scheduler-view.js';
 import type { Database } from './database.js';
 import { IS_COPY } from './database-identity.js';
+import { readable } from './readable.js';
 
 const STATUS = `
 with live as (
@@ -45,10 +46,10 @@ select jsonb_build_object(
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
     'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
-  'oldestWaitMs', coalesce((select extract(epoch from tock.now() - min(oldest)) * 1000 from live), 0),
+  'oldestWaitMs', coalesce((select extract(epoch from tock.now() - ${readable('min(oldest)')}) * 1000 from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}'),
-  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', seen_at, 'silent', is_silent,
+  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', ${readable('seen_at')}, 'silent', is_silent,
     'running', running) order by host, pid) from holders), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused) order by queue) from queues), '[]'),
@@ -79,8 +80,8 @@ select jsonb_build_object(
       count(*) filter (where r.status = 'succeeded') as succeeded, count(*) filter (where r.status = 'dead') as dead,
       count(*) filter (where r.status = 'cancelled') as cancelled, count(*) filter (where r.status = 'skipped') as skipped,
       coalesce(sum(greatest(r.attempts - 1, 0)), 0) as retries,
-      round((avg(extract(epoch from r.finished_at - r.started_at)) filter (where r.status = 'succeeded') * 1000)::numeric, 1) as "meanMs",
-      round((percentile_cont(0.95) within group (order by extract(epoch from r.finished_at - r.started_at))
+      round((avg(extract(epoch from r.finished_at - ${readable('r.started_at')})) filter (where r.status = 'succeeded') * 1000)::numeric, 1) as "meanMs",
+      round((percentile_cont(0.95) within group (order by extract(epoch from r.finished_at - ${readable('r.started_at')}))
         filter (where r.status = 'succeeded') * 1000)::numeric, 1) as "p95Ms"
     from tock.job_runs_finished r where ${IN_SPAN} group by r.job) j), '[]'),
   'days', coalesce((select jsonb_agg(to_jsonb(d) order by d.day) from (
@@ -90,7 +91,7 @@ select jsonb_build_object(
     from tock.job_runs_finished r where ${IN_SPAN} group by 1) d), '[]'),
   'errors', coalesce((select jsonb_agg(to_jsonb(e) order by e.count desc, e.job) from (
     select r.job, e.value ->> 'name' as name, left(e.value ->> 'message', 300) as message, count(*) as count
-    from tock.job_runs_finished r cross join lateral jsonb_array_elements(r.errors) e
+    from tock.job_runs_finished r cross join lateral jsonb_array_elements(case jsonb_typeof(r.errors) when 'array' then r.errors else '[]' end) e
     where ${IN_SPAN} group by 1, 2, 3 order by count(*) desc limit 20) e), '[]')
 ) as report`;
 

@@ -73,7 +73,7 @@ with ${outcomes}gone as (
   insert into tock.job_runs_finished (id, ${KEPT}, finished_at, status, output, errors, skip_reason)
   select id, ${KEPT}, tock.now(), ${values}
   from ${from}
-  returning id, definition_id, scheduled_for, job, status
+  returning id, generation, definition_id, scheduled_for, job, status
 ), ${FREED('gone', 'true')}, ${TOLD('ended', 'e.status')}
 select ${MOVED}, ${AFTERMATH} from ended`;
 

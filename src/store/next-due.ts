@@ -6,10 +6,11 @@ import { LANES, OPEN_LANES } from './claim-runs.js';
 import type { Session } from './database.js';
 import { IS_COPY } from './database-identity.js';
 import { PREPARED } from './prepared.js';
+import { msBetween } from './readable.js';
 import { HAS_REMAINS } from './reap-runs.js';
 import { statuses } from './transition.js';
 
-const MS_FROM_NOW = (instant: string) => `(extract(epoch from ${instant} - tock.now()) * 1000)::float8`;
+const MS_FROM_NOW = (instant: string) => msBetween('tock.now()', instant);
 const NEXT_DUE = `
 with ${LANES}, ${OPEN_LANES('1', '$1')}
 select

@@ -1,12 +1,12 @@
 // Room: store. What NOTIFY says of a new run, so that who listens need not look everywhere.
-// In: a queue and priority. Out: a payload; and back. `queued` alone: somewhere. Only a hint: looks are the truth.
+// In: a payload. Out: the queue and priority that it names. Only a hint: looks are the truth, and any session may notify.
 import type { LaneName } from './claim-runs.js';
 
-/** The payload, as SQL over expressions for the queue and the priority. */
-export const QUEUED_IN = (queue: string, priority: string) => `'queued:' || ${priority} || ':' || ${queue}`;
+const QUEUED_IN = /^queued:(-?\d{1,10}):([A-Za-z0-9][A-Za-z0-9._:@-]{0,199})$/;
 
-/** The queue and priority that a payload names; null where it names none. */
+/** The queue and priority that a payload names; null where it names none that a run can have. */
 export function laneNotified(payload: string): LaneName | null {
-  const [, priority, queue] = /^queued:(-?\d+):(.+)$/.exec(payload) ?? [];
-  return queue === undefined ? null : { queue, priority: Number(priority) };
+  const [, digits, queue] = QUEUED_IN.exec(payload) ?? [];
+  const priority = Number(digits);
+  return queue === undefined || priority !== (priority | 0) ? null : { queue, priority };
 }

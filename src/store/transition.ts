@@ -51,11 +51,11 @@ export const FREED = (moved: string, ends: string) => `freed as (
 
 /**
  * Notes in the outbox what follows from runs that end, in the statement that ends them: the set `told`. `ended` is a
- * set with id, definition_id, scheduled_for and job, `status` an SQL expression over it as `e`.
+ * set with id, generation, definition_id, scheduled_for and job, `status` an SQL expression over it as `e`.
  */
 export const TOLD = (ended: string, status: string) => `told as (
-  insert into tock.job_outbox (kind, run_id, definition_id, scheduled_for)
-  select k.kind, e.id, e.definition_id, e.scheduled_for from ${ended} e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ${ended} e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all

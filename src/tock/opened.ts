@@ -3,7 +3,7 @@
 import type { Daemon } from '../daemon.js';
 import { backfill } from '../engine/backfill.js';
 import { cancel, executeOrWait, retry } from '../engine/commands.js';
-import { checkConcurrency, type Engine, type Settings } from '../engine/engine.js';
+import { checkConcurrency, checkQueues, type Engine, type Settings } from '../engine/engine.js';
 import { enqueue, enqueueAll } from '../engine/enqueue.js';
 import type { Isolation } from '../engine/isolation.js';
 import { pauseDefinition, resumeDefinition } from '../engine/pause.js';
@@ -56,10 +56,12 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
         budgetMs: parseDuration(budget, 'budget'),
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
+        queues: checkQueues(rest.queues),
         kind: 'library',
       }),
     start: async startOptions => {
       checkConcurrency(startOptions?.concurrency);
+      checkQueues(startOptions?.queues);
       // Loaded only here: a tick has no use for node-cron.
       const { startDaemon } = await import('../daemon.js');
       const daemon = await startDaemon(open(), startOptions);

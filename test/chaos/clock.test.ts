@@ -48,7 +48,7 @@ async function farTimes(): Promise<string[]> {
   );
   times.push(
     `select 'errors.at', (e ->> 'at')::timestamptz from tock.job_runs, jsonb_array_elements(errors) e`,
-    `select 'key ' || idempotency_key, substring(idempotency_key from 'cron:\\d+:(.*)')::timestamptz from tock.job_keys where idempotency_key like 'cron:%'`,
+    `select 'key ' || idempotency_key, substring(idempotency_key from 'cron:\\d+:(.*)')::timestamptz from tock.job_runs where idempotency_key like 'cron:%'`,
   );
   const rows = await test.sql<{ text: string }>(`
     select place || ' ' || round(extract(epoch from at - statement_timestamp()) / 60) || ' min' as text

@@ -115,7 +115,7 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'engine/occurrence-rows.ts',
-        from: 'from planned join keys on keys.run_id = planned.id where',
+        from: 'from planned join chosen on chosen.run_id = planned.id where',
         to: 'from planned where',
       },
       {

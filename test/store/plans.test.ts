@@ -117,8 +117,8 @@ const shape: RunShape = {
   priority: 0,
   max_attempts: 10,
   trigger: 'api',
-  slot_keys: null,
-  slot_limits: null,
+  slot: null,
+  slot_limit: null,
 };
 const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
   Array.from({ length: 500 }, (_, n) => ({
