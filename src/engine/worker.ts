@@ -11,6 +11,7 @@ import type { ClaimedRun } from '../store/claimed-run.js';
 import type { Finalization } from '../store/finalize-runs.js';
 import { type ActiveRun, activeRun } from './active-run.js';
 import { createClaimer } from './claim.js';
+import { endingsAtCrash, type RunAtWork, runsAtWork } from './crash.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
@@ -58,6 +59,13 @@ export interface Worker {
   readonly wake: () => void;
   /** Tells the handler of a run, if this worker holds it, that an operator asked to cancel it. */
   readonly cancel: (runId: string) => void;
+  /** The runs whose handlers are at work. */
+  readonly atWork: () => readonly RunAtWork[];
+  /**
+   * For a process that ends by an error that nothing caught: claims no more, does not wait for handlers, and writes what
+   * becomes of all its runs (see model/crash.ts). Null: they are given back, and nobody is to blame.
+   */
+  crash(thrown: unknown): Promise<void>;
   /** Resolves when no run is left. */
   idle(): Promise<void>;
   /**
@@ -172,8 +180,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 
   const live = (each: ActiveRun) => {
     const startedAt = performance.now();
+    each.begunAt = startedAt;
     tellStart(engine, each.run);
     executeRun(engine, each, id, ending => {
+      // A crash of the process has ended it before.
+      if (each.isFinalizing) return;
       executing--;
       pace.note(performance.now(), each.run.payload_length);
       hand(each, ending, startedAt);
@@ -232,6 +243,18 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     cancel: runId => {
       for (const each of active) if (each.run.id === runId && !each.isFinalizing) requestCancel(each);
     },
+    atWork: () => runsAtWork(active),
+    async crash(thrown) {
+      isStopping = true;
+      giveBack();
+      for (const [each, ending] of endingsAtCrash(active, thrown)) hand(each, ending, each.begunAt ?? 0);
+      finalizer.hurry();
+      // What a claim under way still brings is given back as it comes.
+      await claimer.claim().catch(() => 0);
+      await worker.idle();
+      heartbeat.stop();
+      await row.remove();
+    },
     async idle() {
       while (active.size > 0) await worker.change(1000);
     },
@@ -246,9 +269,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       await worker.idle();
       heartbeat.stop();
       await row.remove();
+      engine.workers.delete(worker);
       wake();
     },
   };
+  engine.workers.add(worker);
   return worker;
 }
 

@@ -9,6 +9,7 @@ import {
   APPENDED_ERRORS,
   FREED,
   KEPT,
+  SUSPECTED,
   statuses,
   TOLD,
   WITHDRAW_ASKED,
@@ -63,7 +64,9 @@ with ${LANES}, ${EXPIRED}, policies as materialized (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
       run_at = tock.now() + ${BACKOFF} * interval '1 millisecond',
-      errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)}
+      errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)},
+      -- Twice in a row: not the first time, when thousands that had only been claimed may have gone with a process.
+      ${SUSPECTED(`$5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`)}
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
   returning r.id
@@ -121,15 +124,18 @@ export async function reapRuns(
     readonly backoffMs: number;
     readonly maxBackoffMs: number;
     readonly policies: readonly StoredBackoff[];
+    /** Whether handlers can get processes of their own here. */
+    readonly canIsolate: boolean;
   },
 ): Promise<ReapedBatch> {
-  const { limit, backoffMs, maxBackoffMs, policies } = options;
+  const { limit, backoffMs, maxBackoffMs, policies, canIsolate } = options;
   await session.run('set local jit = off');
   const [row] = await session.run<ReapedBatch>(REAP, [
     limit,
     backoffMs,
     maxBackoffMs,
     JSON.stringify(policies),
+    canIsolate,
   ]);
   if (!row) throw new Error('the reaping statement gave no row');
   return row;
