@@ -132,8 +132,8 @@ with waits as materialized (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.defer.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
       run_at = coalesce(w.run_at, r.run_at),
-      slot_keys = coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(w.limits) l),
-      slot_limits = coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(w.limits) l)
+      slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(w.limits) l), '{}'),
+      slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(w.limits) l), '{}')
   from held join waits w using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}

@@ -124,11 +124,11 @@ export async function reapRuns(
     readonly backoffMs: number;
     readonly maxBackoffMs: number;
     readonly policies: readonly StoredBackoff[];
-    /** Whether handlers can get processes of their own here. */
-    readonly canIsolate: boolean;
+    /** Whether handlers can get processes of their own here. Default false. */
+    readonly canIsolate?: boolean;
   },
 ): Promise<ReapedBatch> {
-  const { limit, backoffMs, maxBackoffMs, policies, canIsolate } = options;
+  const { limit, backoffMs, maxBackoffMs, policies, canIsolate = false } = options;
   await session.run('set local jit = off');
   const [row] = await session.run<ReapedBatch>(REAP, [
     limit,
