@@ -230,7 +230,7 @@ comment on column tock.job_runs.run_at is 'Not before: the occurrence plus jitte
 comment on column tock.job_runs.priority is 'Lower goes first.';
 comment on column tock.job_runs.attempts is 'Counted at the claim, so that a run that kills its process ends dead too.';
 comment on column tock.job_runs.fence is 'Grows with every claim and with an operator''s retry; a write that carries an older fence changes nothing.';
-comment on column tock.job_runs.releases is 'How often a draining worker gave the run back unfinished; such an attempt does not count.';
+comment on column tock.job_runs.releases is 'How often a worker gave the run back unfinished, in a drain or a crash of its process; such an attempt does not count.';
 comment on column tock.job_runs.generation is 'Grows with an operator''s retry of a finished run.';
 comment on column tock.job_runs.occurrence_count is 'How many occurrences the run stands for (catch-up), this one included.';
 comment on column tock.job_runs.scheduled_for is 'The occurrence: nominal time, before jitter.';
@@ -242,7 +242,7 @@ comment on column tock.job_runs.slot_limits is 'How many places there are under 
 comment on column tock.job_runs.blocked_on is 'The concurrency key that has no place for it now. Claims pass it over until a place is free.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The lease: past this, any tick may take the run back.';
-comment on column tock.job_runs.errors is 'One entry per failed attempt: at, attempt, name, code, message, stack.';
+comment on column tock.job_runs.errors is 'One entry per failed attempt, or one that a crash of its process cut short: at, attempt, name, code, message, stack.';
 comment on column tock.job_runs.skip_reason is 'Why an expected occurrence, or an operator''s choice, gave no execution.';
 
 -- A batch claims neighbours, one after the other: each page must have room for a second version of every row of it. At
@@ -379,7 +379,7 @@ create table tock.job_slots (
 );
 
 comment on table tock.job_slots is 'Places taken under a concurrency limit: the primary key is the limit.';
-comment on column tock.job_slots.concurrency_key is 'definition:<id> keeps its place until the run has ended; queue:<name> and job:<name>:<key> only while it is running.';
+comment on column tock.job_slots.concurrency_key is 'definition:<id> keeps its place until the run has ended; queue:<name>, job:<name>:<key> and isolated only while it is running.';
 
 -- Places are given back by run.
 create index job_slots_run on tock.job_slots (run_id);

@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from './daemon.js';
 import type { BackfillOptions, BackfillResult } from './engine/backfill.js';
 import type { WaitOptions } from './engine/commands.js';
+import type { RunAtWork } from './engine/crash.js';
 import { checkConcurrency, checkQueues, readSettings, type SettingsInput } from './engine/engine.js';
 import type { Enqueued, NewRun } from './engine/enqueue.js';
 import { askIdleTick } from './engine/idle-tick.js';
@@ -144,7 +145,11 @@ export interface Tock {
 }
 
 /** A Tock whose engine is loaded. */
-export type OpenedTock = Omit<Tock, 'jobs'>;
+export interface OpenedTock extends Omit<Tock, 'jobs'> {
+  readonly logger: Logger;
+  readonly atWork: () => readonly RunAtWork[];
+  readonly crash: (thrown: unknown) => Promise<void>;
+}
 
 /**
  * Makes a Tock. Nothing is connected or written until it is used.
@@ -165,6 +170,12 @@ export interface ShellTock extends Tock {
    * null when it might; or when the look said nothing, as before the first migration.
    */
   idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
+  /** The engine's; null before it is loaded. */
+  readonly logger: Logger | null;
+  /** The runs whose handlers are at work in this process. */
+  readonly atWork: () => readonly RunAtWork[];
+  /** For a process that is about to end by an error that nothing caught: see `Worker.crash`. */
+  readonly crash: (thrown: unknown) => Promise<void>;
 }
 
 /** As {@link createTock}; the logger is made when the engine is loaded, and `options.logger` is not looked at. */
@@ -251,6 +262,11 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     why: later((tock, ...input) => tock.why(...input)),
     status: later((tock, ...input) => tock.status(...input)),
     prune: later((tock, ...input) => tock.prune(...input)),
+    get logger() {
+      return opened?.logger ?? null;
+    },
+    atWork: () => opened?.atWork() ?? [],
+    crash: async thrown => await opened?.crash(thrown),
     adopt: later((tock, ...input) => tock.adopt(...input)),
     close: async () => {
       isClosed = true;

@@ -14,6 +14,10 @@ export interface ActiveRun {
   readonly interrupt: Interrupt;
   /** When the lease was last known to be renewed, by performance.now() taken before the statement was sent. */
   renewedAt: number;
+  /** When its handler's turn came, by performance.now(); null while it waits for that. */
+  begunAt: number | null;
+  /** It is executed in a child process. */
+  isIsolated: boolean;
   /** The lease is lost: nothing of this attempt may be written. */
   isLost: boolean;
   /** Past its timeout: its lease is renewed no more. */
@@ -34,6 +38,8 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     run,
     interrupt: createInterrupt(),
     renewedAt: claimedAt,
+    begunAt: null,
+    isIsolated: false,
     isLost: false,
     isTimedOut: false,
     cancelRequested: false,

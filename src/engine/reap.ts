@@ -31,6 +31,7 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     backoffMs: parseDuration(base),
     maxBackoffMs: parseDuration(max),
     policies: backoffsOf(engine),
+    canIsolate: engine.isolation !== null,
   };
   const total = { failed: 0, dead: 0, cancelled: 0 };
   for (;;) {

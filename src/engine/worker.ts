@@ -11,6 +11,7 @@ import type { ClaimedRun } from '../store/claimed-run.js';
 import type { Finalization } from '../store/finalize-runs.js';
 import { type ActiveRun, activeRun } from './active-run.js';
 import { createClaimer } from './claim.js';
+import { endingsAtCrash, type RunAtWork, runsAtWork } from './crash.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
@@ -59,6 +60,13 @@ export interface Worker {
   readonly wake: () => void;
   /** Somebody says that an operator asked to cancel a run: if this worker holds it, the row is looked at now. */
   readonly cancel: (runId: string) => void;
+  /** The runs whose handlers are at work. */
+  readonly atWork: () => readonly RunAtWork[];
+  /**
+   * For a process that ends by an error that nothing caught: claims no more, does not wait for handlers, and writes what
+   * becomes of all its runs (see model/crash.ts). Null: they are given back, and nobody is to blame.
+   */
+  crash(thrown: unknown): Promise<void>;
   /** Resolves when no run is left. */
   idle(): Promise<void>;
   /**
@@ -177,8 +185,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 
   const live = (each: ActiveRun) => {
     const startedAt = performance.now();
+    each.begunAt = startedAt;
     tellStart(engine, each.run);
     executeRun(engine, each, id, ending => {
+      // A crash of the process has ended it before.
+      if (each.isFinalizing) return;
       executing--;
       pace.note(performance.now(), each.run.payload_length);
       hand(each, ending, startedAt);
@@ -239,6 +250,18 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       // Any session may notify: what the row says counts.
       if ([...active].some(each => each.run.id === runId && !each.isFinalizing)) heartbeat.now();
     },
+    atWork: () => runsAtWork(active),
+    async crash(thrown) {
+      isStopping = true;
+      giveBack();
+      for (const [each, ending] of endingsAtCrash(active, thrown)) hand(each, ending, each.begunAt ?? 0);
+      finalizer.hurry();
+      // What a claim under way still brings is given back as it comes.
+      await claimer.claim().catch(() => 0);
+      await worker.idle();
+      heartbeat.stop();
+      await row.remove();
+    },
     async idle() {
       while (active.size > 0) await worker.change(1000);
     },
@@ -253,9 +276,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       await worker.idle();
       heartbeat.stop();
       await row.remove();
+      engine.workers.delete(worker);
       wake();
     },
   };
+  engine.workers.add(worker);
   return worker;
 }
 

@@ -29,6 +29,8 @@ export type TockErrorCode =
   | 'TOCK_DRAINING'
   | 'TOCK_OUTCOME_UNKNOWN'
   | 'TOCK_CHILD_EXITED'
+  | 'TOCK_PROCESS_CRASHED'
+  | 'TOCK_EXIT_CALLED'
   | 'TOCK_CLOSED';
 
 /**

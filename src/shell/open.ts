@@ -32,7 +32,7 @@ export interface OpenOptions {
 }
 
 export interface OpenTock {
-  readonly tock: Tock;
+  readonly tock: ShellTock;
   readonly jobs: readonly AnyJob[];
   /** What migrating did; null where it was not asked for. */
   readonly migrated: MigrateResult | null;

@@ -2,7 +2,9 @@
 // In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an exit
 // code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { parseArgs } from 'node:util';
+import type { TickSummary } from '../engine/run-tick.js';
 import { TockError } from '../model/errors.js';
+import type { ShellTock, TickCallOptions } from '../tock.js';
 import { readConfig } from './config.js';
 import { judgeError } from './exit-codes.js';
 import { openTock } from './open.js';
@@ -66,7 +68,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
         tick: call,
       });
       try {
-        const summary = idle ?? (await tock.tick(call));
+        const summary = idle ?? (await guardedTick(tock, call, stop));
         say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
         return 0;
       } finally {
@@ -80,6 +82,12 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
     process.stderr.write(`tick: ${message}\n`);
     return exitCode;
   }
+}
+
+async function guardedTick(tock: ShellTock, call: TickCallOptions, stop: AbortSignal): Promise<TickSummary> {
+  // Loaded only here: a tick with nothing to do executes nothing.
+  const { underCrashGuard } = await import('./crash-guard.js');
+  return await underCrashGuard({ name: 'tick', tock, stop }, async () => await tock.tick(call));
 }
 
 function say(line: string): void {

@@ -18,6 +18,7 @@ import {
   inOrder,
   json,
   KEPT,
+  SUSPECTED,
   TOLD,
   UNDER_ITS_FENCE,
   WITHDRAW_ASKED,
@@ -99,11 +100,11 @@ select ${MOVED}, ${AFTERMATH} from gone`;
 // An operator may have asked to cancel while the handler was ending: then the run is withdrawn, not put back.
 const FAIL = `
 with outcome as materialized (
-  select * from unnest($1::bigint[], $4::jsonb[], $5::float8[]) as o(id, error, delay_ms)
+  select * from unnest($1::bigint[], $4::jsonb[], $5::float8[], $6::boolean[]) as o(id, error, delay_ms, is_suspect)
 ), ${HELD('fail')}, ${WITHDRAW_ASKED('held')}, failed as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.fail.to}', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
-      locked_by = null, locked_until = null, errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}
+      locked_by = null, locked_until = null, errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}, ${SUSPECTED('o.is_suspect')}
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
@@ -111,11 +112,14 @@ select ${MOVED}, ${AFTERMATH} from (select id from failed union all select id fr
 
 // The attempt is given back, at most a hundred times: a run that is always caught by a drain must end some day.
 const RELEASE = `
-with ${HELD('release')}, ${WITHDRAW_ASKED('held')}, released as (
+with outcome as materialized (
+  select * from unnest($1::bigint[], $4::jsonb[], $5::boolean[]) as o(id, error, is_suspect)
+), ${HELD('release')}, ${WITHDRAW_ASKED('held')}, released as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1,
-      attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end
-  from held where r.id = held.id and r.cancel_requested_at is null
+      attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
+      errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}, ${SUSPECTED('o.is_suspect')}
+  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
 select ${MOVED}, ${AFTERMATH} from (select id from released union all select id from withdrawn) moved`;
@@ -128,8 +132,8 @@ with waits as materialized (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.defer.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
       run_at = coalesce(w.run_at, r.run_at),
-      slot_keys = coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(w.limits) l),
-      slot_limits = coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(w.limits) l)
+      slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(w.limits) l), '{}'),
+      slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(w.limits) l), '{}')
   from held join waits w using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
@@ -215,10 +219,16 @@ const fail: CarryOut = async (session, part, workerId) =>
     workerId,
     part.map(each => json(each.outcome.error)),
     part.map(each => each.outcome.delayMs),
+    part.map(each => each.outcome.isSuspect === true),
   ]);
 
 const release: CarryOut = async (session, part, workerId) =>
-  await session.run(RELEASE, [...fenced(part), workerId]);
+  await session.run(RELEASE, [
+    ...fenced(part),
+    workerId,
+    part.map(each => json(each.outcome.error)),
+    part.map(each => each.outcome.isSuspect === true),
+  ]);
 
 const defer: CarryOut = async (session, part, workerId) => {
   const times = part.map(({ outcome }) => {

@@ -37,7 +37,9 @@ export interface ReadOptions {
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   const { registry, settings, statementTimeoutMs, isolation, logger } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
-  const engine: Engine = { database, registry, logger, settings, isolation, hooks: options.hooks ?? {} };
+  const hooks = options.hooks ?? {};
+  const workers: Engine['workers'] = new Set();
+  const engine: Engine = { database, registry, logger, settings, isolation, hooks, workers };
   const daemons = new Set<Daemon>();
   let isClosed = false;
 
@@ -96,6 +98,11 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
     prune: async pruneOptions => await createSchedulerView(open()).prune(pruneOptions),
+    logger,
+    atWork: () => [...workers].flatMap(worker => worker.atWork()),
+    crash: async thrown => {
+      await Promise.all([...workers].map(worker => worker.crash(thrown)));
+    },
     adopt: async adoptOptions => await adoptDatabase(open().database, adoptOptions),
     close: async () => {
       if (isClosed) return;

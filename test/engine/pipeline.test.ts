@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readSettings } from '../../src/engine/engine.js';
 import { createPace, MOST_AHEAD } from '../../src/engine/pace.js';
 import { createScan } from '../../src/engine/scan.js';
-import { openWorker } from '../../src/engine/worker.js';
+import { openWorker, type Worker } from '../../src/engine/worker.js';
 import { defineJob } from '../../src/index.js';
 import { silentLogger } from '../../src/model/logger.js';
 import { createRegistry } from '../../src/model/registry.js';
@@ -144,6 +144,7 @@ describe('a worker', () => {
       settings: readSettings({}),
       isolation: null,
       hooks: {},
+      workers: new Set<Worker>(),
     };
     const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
     // Once, and nobody else does: as while a daemon waits for the reaper.
