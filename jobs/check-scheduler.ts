@@ -92,5 +92,10 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
       `${status.deadRows} dead rows among the live runs: \`vacuum\` job_runs_live, and see that autovacuum is on and nobody holds an old snapshot`,
     );
   }
+  if (status.partitions.runningOut) {
+    problems.push(
+      `no partition for runs that end from ${status.partitions.end.toISOString().slice(0, 10)} on: run \`tock prune\` or \`tock migrate\` as the owner, and see that \`prune-history\` runs`,
+    );
+  }
   return problems;
 }
