@@ -97,5 +97,10 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
       `no partition for runs that end from ${status.partitions.end.toISOString().slice(0, 10)} on: run \`tock prune\` or \`tock migrate\` as the owner, and see that \`prune-history\` runs`,
     );
   }
+  for (const { timezone, from, nodeVersion, firstAffected } of status.zoneDisagreements) {
+    problems.push(
+      `Node (time zone data ${nodeVersion}) and the server disagree on ${timezone} from ${from.toISOString().slice(0, 10)}${firstAffected ? `, and an occurrence is affected at ${firstAffected.toISOString()}` : ''}: update the older one; \`tock status\` has more`,
+    );
+  }
   return problems;
 }

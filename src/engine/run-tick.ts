@@ -45,10 +45,7 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const reaped = await reap(engine);
   const materialized = await materialize(engine);
   options.onPlanned?.();
-  const upkeep = await beginUpkeep(engine, options.signal);
-  const execution = await executeDue(engine, options, startedAt + options.budgetMs).finally(async () => {
-    await upkeep?.done;
-  });
+  const execution = await executeDue(engine, options, startedAt + options.budgetMs);
   return {
     registered,
     reaped,
@@ -63,6 +60,7 @@ async function executeDue(
   options: TickOptions,
   until: number,
 ): Promise<{ executed: Tally; stoppedEarly: boolean }> {
+  const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
     concurrency: options.concurrency ?? 10,
@@ -78,6 +76,7 @@ async function executeDue(
   } finally {
     signal?.removeEventListener('abort', worker.wake);
     await worker.stop(engine.settings.drainMs);
+    await upkeep?.done;
   }
 }
 

@@ -7,6 +7,7 @@ import { TockError } from '../model/errors.js';
 import { makeComingPartitions } from './coming-partitions.js';
 import type { Database, Session } from './database.js';
 import { isConnectionFailure } from './database-errors.js';
+import { noteIdentity } from './database-identity.js';
 
 /** A migration may have much to move. It waits 10 s for a lock, and no longer. */
 const PATIENT = { isPatient: true } as const;
@@ -86,6 +87,7 @@ async function applyMissing(
       await session.run(text);
       await session.run('insert into tock.migrations (name, checksum) values ($1, $2)', [name, checksum]);
     }
+    await noteIdentity(session);
     return { applied: missing.map(each => each.name), alreadyThere: done.length };
   }, PATIENT);
 }
