@@ -7,14 +7,16 @@ import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 export const noop = defineJob({ name: 'noop', retry: { maxAttempts: 1 }, run: () => null });
 
 export interface LapseKit extends TestTock {
-  /** Drops all partitions but the default one, and fills that: `count` runs that ended in a span of time. */
-  readonly lapse: (count: number, from?: string, to?: string) => Promise<void>;
+  /** Drops all partitions but the default one, which catches so many runs that ended in the last 80 days. */
+  readonly lapse: (count: number) => Promise<void>;
+  /** Runs that ended at an instant, in the default partition. */
+  readonly caught: (at: string, count: number) => Promise<void>;
+  /** Whether the check on the default partition is valid, where there is one. */
+  readonly bounds: () => Promise<boolean[]>;
   /** Runs that end at about 60 a second, until it is stopped; what its workers warn of. */
   readonly traffic: () => Promise<Traffic>;
   /** The partitions: names without what they have in common, and how many runs each holds. */
   readonly held: () => Promise<Record<string, number>>;
-  /** From when on, if at all, no partition is there. */
-  readonly daysCovered: () => Promise<number>;
 }
 
 export interface Traffic {
@@ -32,15 +34,20 @@ export interface Complaints {
 
 export const NONE: Complaints = { logged: [], astray: 0 };
 
+/** The clock stands: so the tests do the same on each day of a month. */
+export const NOW = '2031-06-15T12:00:00Z';
 const EVERY_MS = 33;
 const AT_ONCE = 2;
 
 export async function openLapseKit(): Promise<LapseKit> {
   const test = await openTestTock([noop]);
+  await test.setClock(NOW);
+  // Nobody else makes partitions.
+  await test.sql('update tock.upkeep set at = tock.now()');
   const flowing: Traffic[] = [];
   const kit: LapseKit = {
     ...test,
-    async lapse(count, from = `now() - interval '80 days'`, to = 'now()') {
+    async lapse(count) {
       await test.sql(`do $$ declare child text; begin
         for child in select name from tock.finished_partitions() where low is not null loop
           execute format('drop table tock.%I', child);
@@ -48,11 +55,23 @@ export async function openLapseKit(): Promise<LapseKit> {
       await test.sql(
         `insert into tock.job_runs_finished (job, status, attempts, started_at, finished_at, payload)
          select 'old', case when i % 50 = 0 then 'dead' else 'succeeded' end, 1, at, at, '{"a": 1}'
-         from generate_series(1, $1::int) i, lateral (select ${from} + ((${to}) - (${from})) * (i / $1::float8) as at) a`,
+         from generate_series(1, $1::int) i, lateral (select tock.now() - interval '80 days' * (1 - i / $1::float8) as at) a`,
         [count],
       );
-      await test.sql('analyze tock.job_runs_finished_default');
     },
+    async caught(at, count) {
+      await test.sql(
+        `insert into tock.job_runs_finished_default (job, status, attempts, finished_at)
+         select 'old', 'succeeded', 1, $1::timestamptz from generate_series(1, $2::int)`,
+        [at, count],
+      );
+    },
+    bounds: async () =>
+      (
+        await test.sql<{ valid: boolean }>(
+          `select convalidated as valid from pg_constraint where conname = 'job_runs_finished_default_bounds'`,
+        )
+      ).map(row => row.valid),
     async traffic() {
       const one = await startTraffic(test);
       flowing.push(one);
@@ -66,12 +85,6 @@ export async function openLapseKit(): Promise<LapseKit> {
       return Object.fromEntries(
         rows.map(({ name, count }) => [name.replace('job_runs_finished_', ''), count]),
       );
-    },
-    async daysCovered() {
-      const [row] = await test.sql<{ days: number }>(
-        `select extract(epoch from tock.partitions_end() - tock.now())::float8 / 86400 as days`,
-      );
-      return row?.days ?? 0;
     },
     async close() {
       await Promise.all(flowing.map(each => each.stop()));
