@@ -92,6 +92,11 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
       `${status.deadRows} dead rows among the live runs: \`vacuum\` job_runs_live, and see that autovacuum is on and nobody holds an old snapshot`,
     );
   }
+  if (status.partitions.runningOut) {
+    problems.push(
+      `no partition for runs that end from ${status.partitions.end.toISOString().slice(0, 10)} on: run \`tock prune\` or \`tock migrate\` as the owner, and see that \`prune-history\` runs`,
+    );
+  }
   for (const { timezone, from, nodeVersion, firstAffected } of status.zoneDisagreements) {
     problems.push(
       `Node (time zone data ${nodeVersion}) and the server disagree on ${timezone} from ${from.toISOString().slice(0, 10)}${firstAffected ? `, and an occurrence is affected at ${firstAffected.toISOString()}` : ''}: update the older one; \`tock status\` has more`,

@@ -10,6 +10,7 @@ import { materialize } from './engine/materialize.js';
 import { reap } from './engine/reap.js';
 import { register } from './engine/register.js';
 import type { Tally } from './engine/tally.js';
+import { beginUpkeep, type Upkeep } from './engine/upkeep.js';
 import { openWorker } from './engine/worker.js';
 import { isConnectionFailure } from './store/database-errors.js';
 import { readNextDue } from './store/next-due.js';
@@ -33,6 +34,7 @@ export interface Daemon {
 const REAP_EVERY_MS = 5000;
 /** And so seldom that it takes no more than one in so many moments. */
 const REAP_ONE_IN = 20;
+const UPKEEP_EVERY_MS = 3_600_000;
 const FIRST_HURRY_MS = 5;
 const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
@@ -55,6 +57,9 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   /** When to ask next whether there is anything to reap. */
   let remainsDueAt = 0;
   let hurryMs = FIRST_HURRY_MS;
+  let upkeepDueAt = 0;
+  let upkeep: Upkeep | null = null;
+  const stopping = new AbortController();
 
   const hearsay = createHearsay(options.queues ?? null);
   const listener =
@@ -131,6 +136,11 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     while (!isStopping) {
       try {
         const wait = await pass();
+        if (performance.now() >= upkeepDueAt) {
+          upkeepDueAt = performance.now() + UPKEEP_EVERY_MS;
+          await upkeep?.done;
+          upkeep = await beginUpkeep(engine, stopping.signal);
+        }
         if (isAway) engine.logger.info({ event: 'database.back' }, 'the database is back');
         isAway = false;
         pause = 250;
@@ -168,11 +178,13 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     async stop() {
       if (isStopping) return await living;
       isStopping = true;
+      stopping.abort();
       await beat.destroy();
       listener?.stop();
       worker.wake();
       await living;
       await worker.stop(engine.settings.drainMs);
+      await upkeep?.done;
     },
   };
 }

@@ -8,7 +8,7 @@ const OLD_SNAPSHOT_MS = 15 * 60_000;
 const MANY_DEAD_ROWS = 100_000;
 
 export function findProblems(status: SchedulerStatus): string[] {
-  const { runs, lastDay, definitions, oldestSnapshot, workers, queues, deadRows } = status;
+  const { runs, lastDay, definitions, oldestSnapshot, workers, queues, deadRows, partitions } = status;
   const paused = queues.filter(each => each.paused && each.waiting > 0);
   const silent = workers.filter(each => each.silent);
   return [
@@ -40,8 +40,18 @@ export function findProblems(status: SchedulerStatus): string[] {
     deadRows > MANY_DEAD_ROWS
       ? `${deadRows} dead rows await vacuum: vacuum the table job_runs_live, and see why autovacuum does not`
       : null,
+    partitions.runningOut ? endOfPartitions(status) : null,
     ...status.zoneDisagreements.map(zoneProblem),
   ].filter(problem => problem !== null);
+}
+
+function endOfPartitions({ partitions, at }: SchedulerStatus): string {
+  const leftMs = partitions.end.getTime() - at.getTime();
+  const end =
+    leftMs <= 0
+      ? 'have run out: what ends now goes to the default one, with which nothing can be dropped'
+      : `run out in ${span(leftMs)}`;
+  return `the partitions of the finished runs ${end}. Make those to come, as the owner: tock prune, or tock migrate`;
 }
 
 function zoneProblem(zone: ZoneDisagreement): string {

@@ -7,6 +7,7 @@ import { type MaterializeResult, materialize } from './materialize.js';
 import { reap } from './reap.js';
 import { type RegisterResult, register } from './register.js';
 import type { Tally } from './tally.js';
+import { beginUpkeep } from './upkeep.js';
 import { openWorker, type Worker } from './worker.js';
 
 export interface TickOptions {
@@ -44,14 +45,13 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const reaped = await reap(engine);
   const materialized = await materialize(engine);
   options.onPlanned?.();
-  const { executed, stoppedEarly } = await executeDue(engine, options, startedAt + options.budgetMs);
+  const execution = await executeDue(engine, options, startedAt + options.budgetMs);
   return {
     registered,
     reaped,
     materialized,
-    executed,
+    ...execution,
     durationMs: Math.round(performance.now() - startedAt),
-    stoppedEarly,
   };
 }
 
@@ -60,6 +60,7 @@ async function executeDue(
   options: TickOptions,
   until: number,
 ): Promise<{ executed: Tally; stoppedEarly: boolean }> {
+  const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
     concurrency: options.concurrency ?? 10,
@@ -75,6 +76,7 @@ async function executeDue(
   } finally {
     signal?.removeEventListener('abort', worker.wake);
     await worker.stop(engine.settings.drainMs);
+    await upkeep?.done;
   }
 }
 

@@ -52,6 +52,15 @@ export interface SchedulerStatus {
   readonly oldestSnapshot: { readonly ageMs: number; readonly pid: number } | null;
   /** Rows of the live runs that vacuum has yet to remove. */
   readonly deadRows: number;
+  /** Those of the finished runs. */
+  readonly partitions: {
+    /** From when on runs that end go to the default partition, for want of another: now, or later. */
+    readonly end: Date;
+    /** What the latest of them holds. */
+    readonly unit: 'month' | 'day';
+    /** The end is over or near: less than 30 days away; where they are of days, 3. */
+    readonly runningOut: boolean;
+  };
   /** Zones in use of which this process and the server expect different offsets within the next 400 days. */
   readonly zoneDisagreements: readonly ZoneDisagreement[];
 }

@@ -54,13 +54,16 @@ select jsonb_build_object(
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused) order by queue) from queues), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
+  'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
+    'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '30 days' end),
   'deadRows', coalesce((select n_dead_tup from pg_stat_user_tables where relid = 'tock.job_runs_live'::regclass), 0)
-) as status`;
+) as status
+from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`;
 
 /** Reads the scheduler's figures in one statement. */
 export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
   const [row] = await database.run<{
-    status: SchedulerStatus & { at: string; workers: { seenAt: string }[] };
+    status: SchedulerStatus & { at: string; workers: { seenAt: string }[]; partitions: { end: string } };
   }>(STATUS);
   if (!row) throw new Error('the status query gave no row');
   const { status } = row;
@@ -68,6 +71,7 @@ export async function readStatus(database: Database): Promise<Omit<SchedulerStat
     ...status,
     at: new Date(status.at),
     oldestWaitMs: Math.round(status.oldestWaitMs),
+    partitions: { ...status.partitions, end: new Date(status.partitions.end) },
     workers: status.workers.map(worker => ({ ...worker, seenAt: new Date(worker.seenAt) })),
   };
 }

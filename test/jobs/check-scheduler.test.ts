@@ -19,6 +19,7 @@ const CALM: SchedulerStatus = {
   queues: [],
   oldestSnapshot: null,
   deadRows: 0,
+  partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
   zoneDisagreements: [],
 };
 
@@ -84,6 +85,11 @@ describe('check-scheduler', () => {
       /session 4711 .*pg_terminate_backend\(4711\)/,
     ],
     ['dead rows', { deadRows: 100_000 }, /100000 dead rows.*vacuum/],
+    [
+      'partitions that run out',
+      { partitions: { ...CALM.partitions, runningOut: true } },
+      /^no partition .* from 2026-06-01 on: run `tock prune` or `tock migrate` as the owner/,
+    ],
   ])('succeeds and warns of %s, with the mend', async (_what, status, message) => {
     const run = await check(status);
     expect(problemsOf(run)).toEqual([expect.stringMatching(message)]);

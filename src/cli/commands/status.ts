@@ -8,7 +8,7 @@ import { findProblems } from '../problems.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { drawTable } from '../table.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
-import { localTime, relative, span } from '../time-text.js';
+import { localTime, relative, span, utcText } from '../time-text.js';
 
 export function addStatus(program: Command): Command {
   return withJson(program.command('status'))
@@ -49,6 +49,7 @@ function facts({
   oldestWaitMs,
   oldestSnapshot,
   deadRows,
+  partitions,
 }: SchedulerStatus): (readonly [string, string])[] {
   const some = (number: number, word: string, colour: Colour | null = null) =>
     paint(number > 0 ? colour : null, `${number} ${word}`);
@@ -85,6 +86,10 @@ function facts({
     [
       'database',
       `${oldestSnapshot ? `oldest snapshot ${formatDuration(oldestSnapshot.ageMs)}, held by pid ${oldestSnapshot.pid}` : 'no old snapshot'}; ${deadRows} dead rows`,
+    ],
+    [
+      'partitions',
+      `one a ${partitions.unit}, ${partitions.runningOut ? paint('yellow', 'only until') : 'until'} ${utcText(partitions.end)}`,
     ],
   ];
 }
