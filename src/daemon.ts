@@ -7,6 +7,7 @@ import type { Engine } from './engine/engine.js';
 import { createHearsay } from './engine/hearsay.js';
 import { startListener } from './engine/listen.js';
 import { materialize } from './engine/materialize.js';
+import { createNoticeGate } from './engine/notice-gate.js';
 import { reap } from './engine/reap.js';
 import { register } from './engine/register.js';
 import type { Tally } from './engine/tally.js';
@@ -57,14 +58,13 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   let hurryMs = FIRST_HURRY_MS;
 
   const hearsay = createHearsay(options.queues ?? null);
+  const gate = createNoticeGate(worker.wake);
   const listener =
     options.listen === false
       ? null
-      : startListener(engine, payload => {
-          const cancelled = /^cancel:(\d+)$/.exec(payload)?.[1];
-          if (cancelled !== undefined) return worker.cancel(cancelled);
-          hearsay.note(payload);
-          worker.wake();
+      : startListener(engine, notice => {
+          if (notice.kind === 'cancel') worker.lookAt(notice.runId);
+          else if (hearsay.note(notice.lane)) gate.notice();
         });
 
   /**
@@ -88,6 +88,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     const heard = isClaiming ? hearsay.take() : null;
     const told = isPlanning || worker.running > 0 ? null : heard;
     const claimed = isClaiming ? await worker.claim(told ?? undefined) : 0;
+    if (claimed > 0 || worker.isFlowing) gate.found();
     if (worker.isFlowing) {
       // It goes on by itself, and makes itself known when there is no more. Nobody looks meanwhile.
       reapDueAt = Math.min(reapDueAt, remainsDueAt);
@@ -170,6 +171,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       isStopping = true;
       await beat.destroy();
       listener?.stop();
+      gate.close();
       worker.wake();
       await living;
       await worker.stop(engine.settings.drainMs);

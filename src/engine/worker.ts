@@ -14,7 +14,7 @@ import { createClaimer } from './claim.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
-import { noteProgress, requestCancel, startHeartbeat } from './heartbeat.js';
+import { noteProgress, startHeartbeat } from './heartbeat.js';
 import { tellOutcome, tellStart } from './hooks.js';
 import { abort } from './interrupt.js';
 import { createLine } from './line.js';
@@ -56,8 +56,8 @@ export interface Worker {
   /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
-  /** Tells the handler of a run, if this worker holds it, that an operator asked to cancel it. */
-  readonly cancel: (runId: string) => void;
+  /** Looks soon whether an operator asked to cancel a run, if this worker holds it. */
+  readonly lookAt: (runId: string) => void;
   /** Resolves when no run is left. */
   idle(): Promise<void>;
   /**
@@ -229,9 +229,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     },
     change,
     wake,
-    cancel: runId => {
-      for (const each of active) if (each.run.id === runId && !each.isFinalizing) requestCancel(each);
-    },
+    lookAt: heartbeat.lookAt,
     async idle() {
       while (active.size > 0) await worker.change(1000);
     },
