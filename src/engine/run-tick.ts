@@ -17,8 +17,6 @@ export interface TickOptions {
   /** Aborts: stop claiming, drain, release what does not end. */
   readonly signal?: AbortSignal | undefined;
   readonly kind?: 'tick' | 'library';
-  /** Called once what is due is materialized, before anything is claimed. */
-  readonly onPlanned?: (() => void) | undefined;
 }
 
 export interface TickSummary {
@@ -43,7 +41,6 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const registered = await register(engine);
   const reaped = await reap(engine);
   const materialized = await materialize(engine);
-  options.onPlanned?.();
   const { executed, stoppedEarly } = await executeDue(engine, options, startedAt + options.budgetMs);
   return {
     registered,
