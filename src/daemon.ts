@@ -41,8 +41,12 @@ const LONGEST_PAUSE_MS = 15_000;
 
 /** Starts the daemon. It goes on through a lost database: it says so once, and again when it is back. */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
-  const worker = openWorker(engine, { kind: 'daemon', ...options });
-  await register(engine);
+  let isSuperseded = false;
+  const worker = openWorker(engine, { kind: 'daemon', ...options, isSuperseded: () => isSuperseded });
+  const registerAgain = async () => {
+    isSuperseded = (await register(engine)).status === 'superseded';
+  };
+  await registerAgain();
   await worker.announce();
   const pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS;
   let isStopping = false;
@@ -73,7 +77,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
    */
   const pass = async (): Promise<number> => {
     const beganAt = performance.now();
-    if (registerDue) await register(engine);
+    if (registerDue) await registerAgain();
     registerDue = false;
     if (beganAt >= reapDueAt) {
       const reapedAt = performance.now();

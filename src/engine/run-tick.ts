@@ -41,7 +41,13 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const registered = await register(engine);
   const reaped = await reap(engine);
   const materialized = await materialize(engine);
-  const { executed, stoppedEarly } = await executeDue(engine, options, startedAt + options.budgetMs);
+  const isSuperseded = registered.status === 'superseded';
+  const { executed, stoppedEarly } = await executeDue(
+    engine,
+    options,
+    startedAt + options.budgetMs,
+    isSuperseded,
+  );
   return {
     registered,
     reaped,
@@ -56,11 +62,13 @@ async function executeDue(
   engine: Engine,
   options: TickOptions,
   until: number,
+  isSuperseded: boolean,
 ): Promise<{ executed: Tally; stoppedEarly: boolean }> {
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
     concurrency: options.concurrency ?? 10,
     queues: options.queues,
+    isSuperseded: () => isSuperseded,
   });
   const { signal } = options;
   signal?.addEventListener('abort', worker.wake);

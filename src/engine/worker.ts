@@ -29,6 +29,8 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined;
   /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[] | undefined;
+  /** Whether a newer version of the jobs is in force: what is new in it is left to those who know it. */
+  readonly isSuperseded?: () => boolean;
 }
 
 export interface Worker {
@@ -154,6 +156,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const claimer = createClaimer(engine, {
     workerId: id,
     queues,
+    jobs: () => (options.isSuperseded?.() ? [...engine.registry.jobs.keys()] : null),
     room: want,
     takeIn,
     onEnd: wake,
