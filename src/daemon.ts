@@ -2,7 +2,7 @@
 // In: an engine. Out: a running daemon that can be stopped. node-cron gives the minute's beat, LISTEN the
 // immediate wake-up, and a timer the exact second of what is due next.
 import { performance } from 'node:perf_hooks';
-import cron from 'node-cron';
+import { startBeat } from './daemon/beat.js';
 import type { Engine } from './engine/engine.js';
 import { createHearsay } from './engine/hearsay.js';
 import { startListener } from './engine/listen.js';
@@ -157,15 +157,11 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   };
   const living = live();
   // Makes its calendar while the first pass waits for the database.
-  const beat = cron.schedule(
-    '* * * * *',
-    () => {
-      registerDue = true;
-      materializeDueAt = 0;
-      worker.wake();
-    },
-    { noOverlap: true },
-  );
+  const beat = startBeat(() => {
+    registerDue = true;
+    materializeDueAt = 0;
+    worker.wake();
+  }, engine.logger);
 
   return {
     id: worker.id,
@@ -173,7 +169,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     async stop() {
       if (isStopping) return await living;
       isStopping = true;
-      await beat.destroy();
+      beat.stop();
       listener?.stop();
       gate.close();
       worker.wake();
