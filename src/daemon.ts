@@ -2,11 +2,12 @@
 // In: an engine. Out: a running daemon that can be stopped. node-cron gives the minute's beat, LISTEN the
 // immediate wake-up, and a timer the exact second of what is due next.
 import { performance } from 'node:perf_hooks';
-import cron from 'node-cron';
+import { startBeat } from './daemon/beat.js';
 import type { Engine } from './engine/engine.js';
 import { createHearsay } from './engine/hearsay.js';
 import { startListener } from './engine/listen.js';
 import { materialize } from './engine/materialize.js';
+import { createNoticeGate } from './engine/notice-gate.js';
 import { reap } from './engine/reap.js';
 import { register } from './engine/register.js';
 import type { Tally } from './engine/tally.js';
@@ -42,8 +43,12 @@ const LONGEST_PAUSE_MS = 15_000;
 
 /** Starts the daemon. It goes on through a lost database: it says so once, and again when it is back. */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
-  const worker = openWorker(engine, { kind: 'daemon', ...options });
-  await register(engine);
+  let isSuperseded = false;
+  const worker = openWorker(engine, { kind: 'daemon', ...options, isSuperseded: () => isSuperseded });
+  const registerAgain = async () => {
+    isSuperseded = (await register(engine)).status === 'superseded';
+  };
+  await registerAgain();
   await worker.announce();
   const pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS;
   let isStopping = false;
@@ -62,14 +67,13 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   const stopping = new AbortController();
 
   const hearsay = createHearsay(options.queues ?? null);
+  const gate = createNoticeGate(worker.wake);
   const listener =
     options.listen === false
       ? null
-      : startListener(engine, payload => {
-          const cancelled = /^cancel:(\d+)$/.exec(payload)?.[1];
-          if (cancelled !== undefined) return worker.cancel(cancelled);
-          hearsay.note(payload);
-          worker.wake();
+      : startListener(engine, notice => {
+          if (notice.kind === 'cancel') worker.lookAt(notice.runId);
+          else if (hearsay.note(notice.lane)) gate.notice();
         });
 
   /**
@@ -78,7 +82,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
    */
   const pass = async (): Promise<number> => {
     const beganAt = performance.now();
-    if (registerDue) await register(engine);
+    if (registerDue) await registerAgain();
     registerDue = false;
     if (beganAt >= reapDueAt) {
       const reapedAt = performance.now();
@@ -93,6 +97,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     const heard = isClaiming ? hearsay.take() : null;
     const told = isPlanning || worker.running > 0 ? null : heard;
     const claimed = isClaiming ? await worker.claim(told ?? undefined) : 0;
+    if (claimed > 0 || worker.isFlowing) gate.found();
     if (worker.isFlowing) {
       // It goes on by itself, and makes itself known when there is no more. Nobody looks meanwhile.
       reapDueAt = Math.min(reapDueAt, remainsDueAt);
@@ -162,15 +167,11 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   };
   const living = live();
   // Makes its calendar while the first pass waits for the database.
-  const beat = cron.schedule(
-    '* * * * *',
-    () => {
-      registerDue = true;
-      materializeDueAt = 0;
-      worker.wake();
-    },
-    { noOverlap: true },
-  );
+  const beat = startBeat(() => {
+    registerDue = true;
+    materializeDueAt = 0;
+    worker.wake();
+  }, engine.logger);
 
   return {
     id: worker.id,
@@ -179,8 +180,9 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       if (isStopping) return await living;
       isStopping = true;
       stopping.abort();
-      await beat.destroy();
+      beat.stop();
       listener?.stop();
+      gate.close();
       worker.wake();
       await living;
       await worker.stop(engine.settings.drainMs);

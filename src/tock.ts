@@ -62,8 +62,6 @@ export interface TickCallOptions {
   readonly queues?: readonly string[];
   /** Aborts: drain and return. */
   readonly signal?: AbortSignal;
-  /** Called once what is due is materialized, before anything is claimed. */
-  readonly onPlanned?: () => void;
 }
 
 export interface Tock {

@@ -1,20 +1,28 @@
 // Room: engine. Keeps the leases of this process's runs, tells a handler at once when its lease is lost or
-// somebody asked to cancel it, and writes progress.
+// somebody asked to cancel it (the database says so, never a notice), and writes progress.
 // In: the runs that are active. Out: renewed leases; aborted signals.
 import { performance } from 'node:perf_hooks';
 import { Cancel } from '../model/errors.js';
-import { renewLeases, writeProgress } from '../store/finalize-runs.js';
+import { readHeld, renewLeases, writeProgress } from '../store/finalize-runs.js';
 import type { ActiveRun } from './active-run.js';
 import { leaseLost } from './effects.js';
 import type { Engine } from './engine.js';
 import { abort } from './interrupt.js';
+import { createNoticeGate } from './notice-gate.js';
 
 const PROGRESS_EVERY_MS = 1000;
+const MAX_NAMED = 1000;
 
 export interface Heartbeat {
-  /** Beats at once, or as soon as the beat that is under way has ended. */
-  now(): void;
+  /** Looks soon whether somebody asked to cancel a run, if it is one of ours; a few times a second at most. */
+  readonly lookAt: (runId: string) => void;
   stop(): void;
+}
+
+/** What the database says of a run that is still held. A run that is missing from its answer is lost. */
+interface HeldRow {
+  readonly id: string;
+  readonly cancel_requested: boolean;
 }
 
 /**
@@ -30,7 +38,6 @@ export function startHeartbeat(
 ): Heartbeat {
   const { leaseMs, heartbeatMs } = engine.settings;
   let isBeating = false;
-  let beatsAgain = false;
 
   const beat = async () => {
     await beSeen();
@@ -44,24 +51,48 @@ export function startHeartbeat(
         !(each.isFinalizing && sentAt - each.renewedAt < leaseMs / 2),
     );
     if (held.length === 0) return;
-    const renewed = new Map(
-      (
-        await renewLeases(
-          engine.database,
-          held.map(each => each.run),
-          workerId,
-          leaseMs,
-        )
-      ).map(row => [row.id, row]),
-    );
-    for (const each of held) {
-      const row = renewed.get(each.run.id);
+    const runs = held.map(each => each.run);
+    const renewed = await renewLeases(engine.database, runs, workerId, leaseMs);
+    for (const each of heed(held, renewed)) each.renewedAt = sentAt;
+  };
+
+  /** Tells handlers what an answer means to them. Returns those that are still held. */
+  const heed = (held: readonly ActiveRun[], answer: readonly HeldRow[]): ActiveRun[] => {
+    const rows = new Map(answer.map(row => [row.id, row]));
+    return held.filter(each => {
+      const row = rows.get(each.run.id);
       // It may have been finalized while the statement was under way; then it is not lost but done.
       if (row === undefined && active.has(each) && !each.isSettled && !each.isFinalizing) lose(engine, each);
-      if (row !== undefined) each.renewedAt = sentAt;
       if (row?.cancel_requested) requestCancel(each);
+      return row !== undefined;
+    });
+  };
+
+  /** Ids that notices have named since the last look; once it is full, any run may be meant. */
+  const named = new Set<string>();
+  let isLooking = false;
+
+  const lookAtNamed = async () => {
+    if (isLooking) return;
+    const isNamed = (id: string) => named.size >= MAX_NAMED || named.has(id);
+    const isOpen = (each: ActiveRun) =>
+      !each.isLost && !each.cancelRequested && !each.isSettled && !each.isFinalizing;
+    const held = [...active].filter(each => isNamed(each.run.id) && isOpen(each));
+    named.clear();
+    if (held.length === 0) return;
+    isLooking = true;
+    try {
+      const runs = held.map(each => each.run);
+      heed(held, await readHeld(engine.database, runs, workerId));
+      if (held.some(each => each.isLost || each.cancelRequested)) gate.found();
+    } catch (error) {
+      engine.logger.debug({ event: 'cancel.unread', error: String(error) }, 'the next heartbeat looks again');
+    } finally {
+      isLooking = false;
+      if (named.size > 0) gate.notice();
     }
   };
+  const gate = createNoticeGate(() => void lookAtNamed());
 
   const loseExpired = () => {
     for (const each of active) {
@@ -84,22 +115,19 @@ export function startHeartbeat(
     } finally {
       isBeating = false;
     }
-    if (!beatsAgain) return;
-    beatsAgain = false;
-    await guardedBeat();
   };
 
   const beats = setInterval(() => void guardedBeat(), heartbeatMs);
   const notes = setInterval(() => void noteProgress(engine, workerId, active), PROGRESS_EVERY_MS);
   return {
-    now() {
-      if (isBeating) beatsAgain = true;
-      else void guardedBeat();
+    lookAt(runId) {
+      if (named.size < MAX_NAMED) named.add(runId);
+      gate.notice();
     },
     stop() {
-      beatsAgain = false;
       clearInterval(beats);
       clearInterval(notes);
+      gate.close();
     },
   };
 }

@@ -22,7 +22,8 @@ export interface RegisterResult {
 
 /**
  * A version that was in force before wins back only when the one in force has not been heard of for so long:
- * that is a roll-back. Until then, in a rolling deploy, the newest version's definitions hold.
+ * that is a roll-back, as of when the newer one was last seen. Until then, in a rolling deploy, the newest version's
+ * definitions hold.
  */
 const STALE_AFTER = '5 minutes';
 
@@ -37,7 +38,7 @@ select exists (select from seen) as "isCurrent", ${IS_COPY} as "isCopy"`;
  *
  * One cheap statement when nothing changed. Otherwise one transaction under an advisory lock: new definitions
  * begin at now; of changed ones, what is due is materialized first, as the old definition says; then they keep their
- * id, move their cursor to at least now, and their queued runs that are not yet due are withdrawn; vanished ones are marked, their queued runs kept. A process without any job
+ * id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and their queued runs that are not yet due are withdrawn; vanished ones are marked, their queued runs kept. A process without any job
  * registers nothing, so that a wrong path cannot mark everything as vanished.
  *
  * @throws TockError TOCK_DATABASE_COPIED where this database is a copy that nobody has adopted
@@ -56,6 +57,18 @@ export async function register(engine: Engine): Promise<RegisterResult> {
   return result;
 }
 
+interface Registration {
+  readonly fingerprint: string;
+  readonly is_current: boolean;
+  readonly is_stale: boolean;
+  readonly seen_ms: number;
+}
+
+const READ_REGISTRATIONS = `
+select fingerprint, is_current, seen_at < tock.now() - $2::interval as is_stale,
+  (extract(epoch from seen_at) * 1000)::float8 as seen_ms
+from tock.registrations where is_current or fingerprint = $1`;
+
 const NOTHING = { added: [], changed: [], vanished: [] } as const;
 
 function sentence({ status, added, changed, vanished }: RegisterResult): string {
@@ -69,15 +82,13 @@ async function takeOver(session: Session, engine: Engine): Promise<RegisterResul
   await session.run(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
     `tock.register:${engine.database.schema}`,
   ]);
-  const registrations = await session.run<{ fingerprint: string; is_current: boolean; is_stale: boolean }>(
-    `select fingerprint, is_current, seen_at < tock.now() - $2::interval as is_stale
-     from tock.registrations where is_current or fingerprint = $1`,
-    [fingerprint, STALE_AFTER],
-  );
+  const registrations = await session.run<Registration>(READ_REGISTRATIONS, [fingerprint, STALE_AFTER]);
   const current = registrations.find(each => each.is_current);
   if (current?.fingerprint === fingerprint) return { ...NOTHING, status: 'unchanged' };
   const wasSeenBefore = registrations.some(each => each.fingerprint === fingerprint);
   if (current && wasSeenBefore && !current.is_stale) return { ...NOTHING, status: 'superseded' };
+  // Who was seen before is back: the newer version has not held since it was last seen.
+  const since = current && wasSeenBefore ? current.seen_ms : null;
 
   await session.run(`update tock.registrations set is_current = false where is_current`);
   await session.run(
@@ -85,7 +96,7 @@ async function takeOver(session: Session, engine: Engine): Promise<RegisterResul
      on conflict (fingerprint) do update set is_current = true, seen_at = tock.now()`,
     [fingerprint],
   );
-  return { ...(await sync(session, engine, definitions)), status: 'registered' };
+  return { ...(await sync(session, engine, definitions, since)), status: 'registered' };
 }
 
 interface Existing {
@@ -98,7 +109,13 @@ interface Existing {
   readonly cursor_ms: number;
 }
 
-async function sync(session: Session, engine: Engine, definitions: readonly DescribedDefinition[]) {
+/** @param since from when on these definitions hold, in epoch milliseconds; null: from now on */
+async function sync(
+  session: Session,
+  engine: Engine,
+  definitions: readonly DescribedDefinition[],
+  since: number | null,
+) {
   const existing = await session.run<Existing>(
     `select id, name, fingerprint, origin, vanished_at is not null as is_vanished, paused_at is not null as is_paused,
        (extract(epoch from cursor) * 1000)::float8 as cursor_ms
@@ -122,8 +139,13 @@ async function sync(session: Session, engine: Engine, definitions: readonly Desc
   );
   const now = clock?.ms ?? 0;
   for (const each of changed) await recordPause(session, byName.get(each.columns.name), now);
+  const cursorOf = (row: Existing | undefined) => {
+    // A pause is on record up to now.
+    const from = isPausedIn(row) ? now : Math.min(since ?? now, now);
+    return Math.max(from, row?.cursor_ms ?? 0);
+  };
   const rows = [...added, ...changed].map(each =>
-    registeredRow(each, Math.max(now, byName.get(each.columns.name)?.cursor_ms ?? 0)),
+    registeredRow(each, cursorOf(byName.get(each.columns.name))),
   );
   if (rows.length > 0) {
     await session.run(upsertStatement('code'), [JSON.stringify(rows)]);
@@ -158,9 +180,11 @@ async function markCircles(
   }
 }
 
+const isPausedIn = (row: Existing | undefined) => row !== undefined && row.is_paused && !row.is_vanished;
+
 /** What came due in a pause under the schedule that is about to be edited; the rest is told when it ends. */
 async function recordPause(session: Session, row: Existing | undefined, now: number): Promise<void> {
-  const paused = row?.is_paused && !row.is_vanished ? await lockDefinition(session, row.name) : null;
+  const paused = row && isPausedIn(row) ? await lockDefinition(session, row.name) : null;
   if (paused) await recordSpan(session, paused, now, 'paused');
 }
 

@@ -18,8 +18,6 @@ export interface TickOptions {
   /** Aborts: stop claiming, drain, release what does not end. */
   readonly signal?: AbortSignal | undefined;
   readonly kind?: 'tick' | 'library';
-  /** Called once what is due is materialized, before anything is claimed. */
-  readonly onPlanned?: (() => void) | undefined;
 }
 
 export interface TickSummary {
@@ -44,8 +42,12 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const registered = await register(engine);
   const reaped = await reap(engine);
   const materialized = await materialize(engine);
-  options.onPlanned?.();
-  const execution = await executeDue(engine, options, startedAt + options.budgetMs);
+  const execution = await executeDue(
+    engine,
+    options,
+    startedAt + options.budgetMs,
+    registered.status === 'superseded',
+  );
   return {
     registered,
     reaped,
@@ -59,12 +61,14 @@ async function executeDue(
   engine: Engine,
   options: TickOptions,
   until: number,
+  isSuperseded: boolean,
 ): Promise<{ executed: Tally; stoppedEarly: boolean }> {
   const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
     concurrency: options.concurrency ?? 10,
     queues: options.queues,
+    isSuperseded: () => isSuperseded,
   });
   const { signal } = options;
   signal?.addEventListener('abort', worker.wake);

@@ -31,6 +31,8 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined;
   /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[] | undefined;
+  /** Whether a newer version of the jobs is in force: what is new in it is left to those who know it. */
+  readonly isSuperseded?: () => boolean;
 }
 
 export interface Worker {
@@ -58,8 +60,8 @@ export interface Worker {
   /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
-  /** Somebody says that an operator asked to cancel a run: if this worker holds it, the row is looked at now. */
-  readonly cancel: (runId: string) => void;
+  /** Looks soon whether an operator asked to cancel a run, if this worker holds it. */
+  readonly lookAt: (runId: string) => void;
   /** The runs whose handlers are at work. */
   readonly atWork: () => readonly RunAtWork[];
   /**
@@ -167,6 +169,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const claimer = createClaimer(engine, {
     workerId: id,
     queues,
+    jobs: () => (options.isSuperseded?.() ? [...engine.registry.jobs.keys()] : null),
     room: want,
     takeIn,
     onEnd: wake,
@@ -246,10 +249,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     },
     change,
     wake,
-    cancel: runId => {
-      // Any session may notify: what the row says counts.
-      if ([...active].some(each => each.run.id === runId && !each.isFinalizing)) heartbeat.now();
-    },
+    lookAt: heartbeat.lookAt,
     atWork: () => runsAtWork(active),
     async crash(thrown) {
       isStopping = true;

@@ -93,7 +93,9 @@ select c.*, due.is_limited, due.id,
       order by d.run_at desc, d.id desc limit 1) l on true) end as lanes
 from due left join claimed c on c.id = due.id order by due.place`;
 
-const CLAIM = claimFrom(`${LANES}, ${OPEN_LANES('$1', '$4')}`, '');
+const FROM_START = `${LANES}, ${OPEN_LANES('$1', '$4')}`;
+const CLAIM = claimFrom(FROM_START, '');
+const CLAIM_KNOWN = claimFrom(FROM_START, 'and r.job = any($5::text[])');
 const CLAIM_ON = claimFrom(KNOWN_LANES, 'and (r.run_at, r.id) > (o.after_at, o.after_id)');
 
 // The same where all that is due lies in one queue and priority and needs no place under a limit, as most backlogs do:
@@ -145,6 +147,8 @@ export interface ClaimOptions {
   readonly leaseMs: number;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
+  /** Only runs of these jobs; null: of all. Then the claim begins at the beginning. */
+  readonly jobs?: readonly string[] | null;
 }
 
 export interface Claim {
@@ -173,6 +177,7 @@ export async function claimFreeRuns(
   lanes: readonly Lane[] | null = null,
 ): Promise<Claim> {
   const shared = [options.limit, options.workerId, options.leaseMs];
+  if (options.jobs) return claimOf(await session.run(CLAIM_KNOWN, [...shared, options.queues, options.jobs]));
   if (lanes === null) return claimOf(await session.run(CLAIM, [...shared, options.queues], PREPARED));
   const [lane] = lanes;
   if (lane?.isPlain && lanes.length === 1) return await claimLane(session, options, lane);

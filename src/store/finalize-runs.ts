@@ -40,6 +40,18 @@ export async function renewLeases(
   return await session.run(RENEW, [...fenced(held), workerId, leaseMs], PREPARED);
 }
 
+const STILL_HELD = `
+select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where ${IS_HELD('succeed')}`;
+
+/** As {@link renewLeases}, without renewing: it only reads, and waits for nobody. */
+export async function readHeld(
+  session: Session,
+  held: readonly Held[],
+  workerId: string,
+): Promise<{ id: string; cancel_requested: boolean }[]> {
+  return await session.run(STILL_HELD, [...fenced(held), workerId]);
+}
+
 const PROGRESS = `
 with p as materialized (select * from unnest($1::bigint[], $4::jsonb[]) as p(id, progress)), ${HELD('succeed')}
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id`;
