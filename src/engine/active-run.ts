@@ -1,4 +1,5 @@
 // Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
+import { performance } from 'node:perf_hooks';
 import type { ClaimedRun } from '../store/claimed-run.js';
 import { createInterrupt, type Interrupt } from './interrupt.js';
 
@@ -48,4 +49,9 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     progress: null,
     progressEvents: 0,
   };
+}
+
+/** Whether its lease still lasts, by our own clock. */
+export function isHeld({ isLost, renewedAt }: ActiveRun, leaseMs: number): boolean {
+  return !isLost && performance.now() - renewedAt < leaseMs;
 }

@@ -3,6 +3,7 @@
 // In: the runs that are active. Out: renewed leases; aborted signals.
 import { performance } from 'node:perf_hooks';
 import { Cancel } from '../model/errors.js';
+import { isUnstorable } from '../store/database-errors.js';
 import { readHeld, renewLeases, writeProgress } from '../store/finalize-runs.js';
 import type { ActiveRun } from './active-run.js';
 import { leaseLost } from './effects.js';
@@ -12,6 +13,8 @@ import { createNoticeGate } from './notice-gate.js';
 
 const PROGRESS_EVERY_MS = 1000;
 const MAX_NAMED = 1000;
+/** A beat that failed is repeated after this, then less and less often. */
+const FIRST_PAUSE_MS = 100;
 
 export interface Heartbeat {
   /** Looks soon whether somebody asked to cancel a run, if it is one of ours; a few times a second at most. */
@@ -26,9 +29,10 @@ interface HeldRow {
 }
 
 /**
- * Beats every `heartbeatMs`: `beSeen` for the worker, and one statement for all its runs. A run past its timeout is left out: its lease may
- * expire. A run that the answer does not name is lost, and so is one whose lease has run out by our own clock
- * while the database could not be reached.
+ * Beats every `heartbeatMs`: one statement for all runs of the worker, and `beSeen` for itself, beside each other: who is
+ * not seen keeps its leases. A run past its timeout is left out until its attempt has ended: its lease may expire. A
+ * run that the answer does not name is lost, and so is one whose lease has run out by our own clock. A beat that fails
+ * is repeated soon: it says nothing about the leases.
  */
 export function startHeartbeat(
   engine: Engine,
@@ -38,17 +42,19 @@ export function startHeartbeat(
 ): Heartbeat {
   const { leaseMs, heartbeatMs } = engine.settings;
   let isBeating = false;
+  let isBeingSeen = false;
+  let pause = FIRST_PAUSE_MS;
+  let repetition: NodeJS.Timeout | undefined;
+  let isStopped = false;
 
   const beat = async () => {
-    await beSeen();
     const sentAt = performance.now();
     // What is being finalized will be gone; only if that takes long is its lease still of use.
     const held = [...active].filter(
       each =>
         !each.isLost &&
-        !each.isTimedOut &&
         !each.isSettled &&
-        !(each.isFinalizing && sentAt - each.renewedAt < leaseMs / 2),
+        (each.isFinalizing ? sentAt - each.renewedAt >= leaseMs / 2 : !each.isTimedOut),
     );
     if (held.length === 0) return;
     const runs = held.map(each => each.run);
@@ -104,20 +110,43 @@ export function startHeartbeat(
     // The beat before hangs: by our own clock the leases may be over.
     if (isBeating) return loseExpired();
     isBeating = true;
+    clearTimeout(repetition);
     try {
       await beat();
+      pause = FIRST_PAUSE_MS;
     } catch (error) {
-      engine.logger.warn(
-        { event: 'heartbeat.failed', error: String(error) },
-        'a heartbeat did not reach the database',
-      );
+      // Once for each time that it begins to fail.
+      if (pause === FIRST_PAUSE_MS) {
+        engine.logger.warn(
+          { event: 'heartbeat.failed', error: String(error) },
+          'a heartbeat did not reach the database; it is repeated while the leases last',
+        );
+      }
       loseExpired();
+      if (!isStopped) repetition = setTimeout(() => void guardedBeat(), pause);
+      pause = Math.min(pause * 2, heartbeatMs);
     } finally {
       isBeating = false;
     }
   };
 
-  const beats = setInterval(() => void guardedBeat(), heartbeatMs);
+  const showItself = async () => {
+    if (isBeingSeen) return;
+    isBeingSeen = true;
+    // Only a courtesy: the lease is what counts.
+    await beSeen().catch((error: unknown) =>
+      engine.logger.debug(
+        { event: 'worker.unseen', error: String(error) },
+        'the worker could not say that it lives',
+      ),
+    );
+    isBeingSeen = false;
+  };
+
+  const beats = setInterval(() => {
+    void showItself();
+    void guardedBeat();
+  }, heartbeatMs);
   const notes = setInterval(() => void noteProgress(engine, workerId, active), PROGRESS_EVERY_MS);
   return {
     lookAt(runId) {
@@ -125,6 +154,8 @@ export function startHeartbeat(
       gate.notice();
     },
     stop() {
+      isStopped = true;
+      clearTimeout(repetition);
       clearInterval(beats);
       clearInterval(notes);
       gate.close();
@@ -149,17 +180,23 @@ function requestCancel(active: ActiveRun): void {
   abort(active.interrupt, new Cancel('cancelled by an operator'));
 }
 
-/** Writes what progress there is; a failure is not worth a word, the next note comes in a second. */
+/** Writes what progress there is. What fails for now goes with the next note, in a second; that is not worth a word. */
 export async function noteProgress(
   engine: Engine,
   workerId: string,
-  active: ReadonlySet<ActiveRun>,
+  active: Iterable<ActiveRun>,
 ): Promise<void> {
   const noted = [...active].flatMap(each => {
     if (each.progress === null || each.isLost) return [];
-    const entry = { id: each.run.id, fence: each.run.fence, progress: each.progress };
+    const { progress, run } = each;
     each.progress = null;
-    return [entry];
+    return [{ id: run.id, fence: run.fence, progress, each }];
   });
-  if (noted.length > 0) await writeProgress(engine.database, noted, workerId).catch(() => undefined);
+  if (noted.length === 0) return;
+  try {
+    await writeProgress(engine.database, noted, workerId);
+  } catch (error) {
+    if (isUnstorable(error)) return;
+    for (const { each, progress } of noted) each.progress ??= progress;
+  }
 }

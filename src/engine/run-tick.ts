@@ -73,10 +73,13 @@ async function executeDue(
   const { signal } = options;
   signal?.addEventListener('abort', worker.wake);
   try {
-    const stoppedEarly = await claimUntilIdle(worker, until, signal);
-    worker.close();
-    await Promise.race([worker.idle(), aborted(signal)]);
-    return { executed: worker.tally, stoppedEarly };
+    try {
+      return { executed: worker.tally, stoppedEarly: await claimUntilIdle(worker, until, signal) };
+    } finally {
+      // Also after a claim that failed: what runs is no worse for it.
+      worker.close();
+      await Promise.race([worker.idle(), aborted(signal)]);
+    }
   } finally {
     signal?.removeEventListener('abort', worker.wake);
     await worker.stop(engine.settings.drainMs);

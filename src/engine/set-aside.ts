@@ -1,8 +1,9 @@
 // Room: engine. What is done when a statement over many runs fails because of the data of one: each is tried by itself, and
 // the one with which it fails is set aside, so that the others go on.
 // In: the error, and what to try. Out: what it gave for the others.
+
+import type { Admitted } from '../store/admit-runs.js';
 import { type Claim, type ClaimOptions, claimFreeRun } from '../store/claim-runs.js';
-import type { ClaimedRun } from '../store/claimed-run.js';
 import { pauseQueue } from '../store/queues.js';
 import { isDataError, probeQueue, readDue, readQueueNames, setRunAside } from '../store/set-aside.js';
 import { settle } from './aftermath.js';
@@ -78,14 +79,18 @@ export async function claimDespite(
 export async function admitDespite(
   engine: Engine,
   ids: readonly string[],
-  admit: (ids: readonly string[]) => Promise<readonly ClaimedRun[]>,
-): Promise<readonly ClaimedRun[]> {
+  admit: (ids: readonly string[]) => Promise<Admitted>,
+): Promise<Admitted> {
   try {
     return await admit(ids);
   } catch (error) {
     if (!isDataError(error)) throw error;
   }
-  return (await eachByItself(engine, ids, id => admit([id]))).flat();
+  const singly = await eachByItself(engine, ids, id => admit([id]));
+  return {
+    admitted: singly.flatMap(each => each.admitted),
+    failure: singly.find(each => each.failure !== null)?.failure ?? null,
+  };
 }
 
 /** Pauses the queues of which nobody can say whether they are open: each claim would fail. */

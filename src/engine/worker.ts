@@ -9,7 +9,7 @@ import { claimLimitedRuns } from '../store/admit-runs.js';
 import { type Claim, claimFreeRun, type LaneName } from '../store/claim-runs.js';
 import type { ClaimedRun } from '../store/claimed-run.js';
 import type { Finalization } from '../store/finalize-runs.js';
-import { type ActiveRun, activeRun } from './active-run.js';
+import { type ActiveRun, activeRun, isHeld } from './active-run.js';
 import { createClaimer } from './claim.js';
 import { endingsAtCrash, type RunAtWork, runsAtWork } from './crash.js';
 import { type Engine, retryPolicyOf } from './engine.js';
@@ -73,7 +73,8 @@ export interface Worker {
   idle(): Promise<void>;
   /**
    * Drains: claims no more, lets runs end for `graceMs`, then aborts their signals, waits the engine's grace,
-   * and releases what remains without counting the attempt. Beats until the last outcome is written.
+   * and releases what remains without counting the attempt. Beats until the last outcome is written; where the
+   * server takes none, for one more lease.
    */
   stop(graceMs?: number): Promise<void>;
 }
@@ -102,11 +103,22 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const { change, wake } = createWakeup();
   const row = workerRow(engine, id, options.kind, capacity);
   const heartbeat = startHeartbeat(engine, id, active, row.beSeen);
+  /** A drain does not wait for ever for a server that renews leases and takes no outcomes. */
+  let writesUntil = Number.POSITIVE_INFINITY;
   const finalizer = createFinalizer<Finalization & { readonly each: ActiveRun; readonly startedAt: number }>(
     engine,
-    id,
-    () => [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
-    ({ each, outcome, startedAt }, isWritten) => letGo(each, outcome, startedAt, isWritten),
+    {
+      workerId: id,
+      mayWrite: ({ each }) => isHeld(each, settings.leaseMs) && performance.now() < writesUntil,
+      beforeResend: entries =>
+        noteProgress(
+          engine,
+          id,
+          entries.map(({ each }) => each),
+        ),
+      done: ({ each, outcome, startedAt }, isWritten) => letGo(each, outcome, startedAt, isWritten),
+      onResumed: wake,
+    },
   );
 
   /** Claimed ahead, in their order; they begin when there is capacity. Their leases are renewed like the others'. */
@@ -119,6 +131,8 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 
   const want = () => {
     if (isStopping) return 0;
+    // What cannot be written now could be lost with this process. One more than the capacity: it shows what can be.
+    if (finalizer.isHeldUp) return Math.max(0, capacity + 1 - active.size);
     const inHand = capacity + pace.ahead(performance.now());
     // What waits to be written counts against memory, though not against the capacity.
     return Math.max(0, Math.min(inHand - executing - ahead.length, inHand + MOST_UNWRITTEN - active.size));
@@ -157,12 +171,13 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     for (const run of runs) if (run.defect !== null) await setAside(engine, run.id, run.defect, id);
     if (limited.length === 0) return runs.length;
     const admittedAt = performance.now();
-    const admitted = await admitDespite(engine, limited, ids =>
+    const { admitted, failure } = await admitDespite(engine, limited, ids =>
       claimLimitedRuns(database, ids, { workerId: id, leaseMs: settings.leaseMs }),
     );
     for (const run of admitted) if (run.defect === null) receive(run, admittedAt);
     beginNext();
     for (const run of admitted) if (run.defect !== null) await setAside(engine, run.id, run.defect, id);
+    if (failure !== null) throw failure.error;
     return runs.length + admitted.length;
   };
 
@@ -211,7 +226,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     if (each.isSettled || outcome === null) return letGo(each, outcome, startedAt, each.isSettled);
     const entry = { id: each.run.id, fence: each.run.fence, outcome, each, startedAt };
     if (each.progress === null) finalizer.add(entry);
-    else void noteProgress(engine, id, new Set([each])).then(() => finalizer.add(entry));
+    else void noteProgress(engine, id, [each]).then(() => finalizer.add(entry));
   };
 
   const letGo = (each: ActiveRun, outcome: Outcome | null, startedAt: number, isWritten: boolean) => {
@@ -273,6 +288,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       while (active.size > 0 && performance.now() < until)
         await worker.change(Math.max(1, until - performance.now()));
       abortAll(active);
+      writesUntil = performance.now() + settings.graceMs + settings.leaseMs;
       await worker.idle();
       heartbeat.stop();
       await row.remove();

@@ -113,13 +113,19 @@ export async function letBlockedIn(session: Session, keys: readonly string[]): P
   return row?.count ?? 0;
 }
 
+/** Runs that were claimed; and what failed after that. They are leased, and must be taken in all the same. */
+export interface Admitted {
+  readonly admitted: readonly ClaimedRun[];
+  readonly failure: { readonly error: unknown } | null;
+}
+
 /** Claims those of the runs for which there is a place. One transaction, and a look at what it blocked. */
 export async function claimLimitedRuns(
   database: Database,
   ids: readonly string[],
   options: { readonly workerId: string; readonly leaseMs: number },
-): Promise<readonly ClaimedRun[]> {
-  if (ids.length === 0) return [];
+): Promise<Admitted> {
+  if (ids.length === 0) return { admitted: [], failure: null };
   const { runs, blocked, floods } = await database.transaction(async session => {
     const rows = await session.run<CandidateRow>(CANDIDATES, [ids]);
     const candidates = rows.map(candidateOf);
@@ -137,9 +143,14 @@ export async function claimLimitedRuns(
     const claimed = await carryOut(session, admission, paces, options);
     return { runs: claimed, blocked: admission.blocked, floods: floodsOf(rows, admission) };
   });
-  for (const { key, queue, priority } of floods) await database.run(PUT_ASIDE, [key, queue, priority]);
-  await letBlockedIn(database, [...new Set(blocked.map(each => each.key))].sort());
-  return runs;
+  try {
+    for (const { key, queue, priority } of floods) await database.run(PUT_ASIDE, [key, queue, priority]);
+    await letBlockedIn(database, [...new Set(blocked.map(each => each.key))].sort());
+  } catch (error) {
+    // The reaper looks too.
+    return { admitted: runs, failure: { error } };
+  }
+  return { admitted: runs, failure: null };
 }
 
 interface Pace {

@@ -4,6 +4,7 @@
 import type { Outcome } from '../model/decide.js';
 import { TRANSITIONS } from '../model/states.js';
 import type { Session } from './database.js';
+import { isConnectionFailure } from './database-errors.js';
 import { PREPARED } from './prepared.js';
 import {
   AFTERMATH,
@@ -154,10 +155,17 @@ select ${MOVED}, ${AFTERMATH} from (select id from deferred union all select id 
 /** An outcome and the run it is for. */
 export type Finalization = Held & { readonly outcome: Outcome };
 
+/** A part of a batch whose statement failed, and why. The parts beside it were written all the same. */
+export interface FailedPart<Each> {
+  readonly part: readonly Each[];
+  readonly error: unknown;
+}
+
 /** What became of a batch, and what is left to be done. */
-export interface Finalized {
+export interface Finalized<Each> {
   /** The ids that did not move: they were taken away, since their lease had expired. Empty nearly always. */
   readonly lost: ReadonlySet<string>;
+  readonly failed: readonly FailedPart<Each>[];
   /** Concurrency keys under which places are free now. */
   readonly freed: readonly string[];
   /** The outbox has rows. */
@@ -168,18 +176,32 @@ export interface Finalized {
 type Moved = Aftermath & { readonly ids: readonly string[] | null };
 const NONE_MOVED: Moved = { ids: [], freed: null, told: false };
 
-/** Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. */
-export async function finalizeRuns(
+/**
+ * Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. Each commits by
+ * itself, unless `session` is a transaction. Does not throw: an error concerns one part, and stands in `failed`.
+ */
+export async function finalizeRuns<Each extends Finalization>(
   session: Session,
-  batch: readonly Finalization[],
+  batch: readonly Each[],
   workerId: string,
-): Promise<Finalized> {
+): Promise<Finalized<Each>> {
   const lost = new Set<string>();
+  const failed: FailedPart<Each>[] = [];
   const freed = new Set<string>();
   let told = false;
+  let away: { readonly error: unknown } | null = null;
   for (const [carryOut, part] of parts(inOrder(batch))) {
     if (part.length === 0) continue;
-    const [answer = NONE_MOVED] = await carryOut(session, part, workerId);
+    let answer: Moved;
+    try {
+      // A server that is away is asked once.
+      if (away !== null) throw away.error;
+      [answer = NONE_MOVED] = await carryOut(session, part, workerId);
+    } catch (error) {
+      failed.push({ part, error });
+      if (isConnectionFailure(error)) away = { error };
+      continue;
+    }
     if (answer.ids !== null) {
       const moved = new Set(answer.ids);
       for (const { id } of part) if (!moved.has(id)) lost.add(id);
@@ -187,16 +209,16 @@ export async function finalizeRuns(
     for (const key of answer.freed ?? []) freed.add(key);
     told ||= answer.told;
   }
-  return { lost, freed: [...freed].sort(), told };
+  return { lost, failed, freed: [...freed].sort(), told };
 }
 
 type CarryOut = (session: Session, part: readonly Finalization[], workerId: string) => Promise<Moved[]>;
 
 /** A batch by the statements that carry it out. */
-function parts(batch: readonly Finalization[]): [CarryOut, readonly Finalization[]][] {
+function parts<Each extends Finalization>(batch: readonly Each[]): [CarryOut, readonly Each[]][] {
   const of = (transition: Outcome['transition']) =>
     batch.filter(each => each.outcome.transition === transition);
-  const others: [CarryOut, readonly Finalization[]][] = [
+  const others: [CarryOut, readonly Each[]][] = [
     [fail, of('fail')],
     [release, of('release')],
     [defer, of('defer')],
