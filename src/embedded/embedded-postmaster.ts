@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { program } from './embedded-binaries.js';
 import { checkIdentity } from './embedded-client.js';
-import { type Cluster, failure, type Log, openLog } from './embedded-cluster.js';
+import { type Cluster, failure, type Log, openLog, readPassword } from './embedded-cluster.js';
 import { readOwned, removeAs, replaceFirstLine } from './embedded-files.js';
 import { settleSocketFolder } from './embedded-home.js';
 import { freePort, isFree } from './embedded-port.js';
@@ -64,6 +64,7 @@ export async function findRunning(cluster: Cluster): Promise<Running | undefined
         throw new Error(
           `the server, process ${found.pid}, was started with a socket elsewhere: end that process`,
         );
+      await readPassword(cluster);
       try {
         await checkIdentity(cluster, found);
         return found;
@@ -111,6 +112,8 @@ export async function launch(
   listens: boolean,
 ): Promise<Running> {
   const { account } = cluster;
+  // Without it the server could not be asked whether it is ready.
+  await readPassword(cluster);
   await disownStaleFile(path.join(cluster.dataDirectory, 'postmaster.pid'), account);
   const log = await openLog(cluster);
   const deadline = Date.now() + orphansTimeoutMs;

@@ -92,9 +92,11 @@ interface Opened {
 
 async function startOrJoin(folder: string, options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const database = options.database ?? 'tock';
-  const { cluster, running, startedHere } = await findOrStart(folder, options);
   const use = await registerUser(folder);
+  let served: Cluster | undefined;
   try {
+    const { cluster, running, startedHere } = await findOrStart(folder, options);
+    served = cluster;
     await ensureDatabase(cluster, running, database);
     const place = placeFor(options, running);
     const url = await connectionString(cluster, place, database);
@@ -116,7 +118,7 @@ async function startOrJoin(folder: string, options: EmbeddedServerOptions): Prom
       stop: () => (stopped ??= reviver.end().then(() => stop(cluster, use))),
     };
   } catch (error) {
-    await stopIfLast(cluster, use);
+    await stopIfLast(served, use);
     throw error;
   }
 }
@@ -144,8 +146,8 @@ async function stop(cluster: Cluster, use: string): Promise<void> {
   }
 }
 
-async function stopIfLast(cluster: Cluster, use: string): Promise<void> {
-  if ((await unregisterUser(use)) === 0) await stopServer(cluster);
+async function stopIfLast(cluster: Cluster | undefined, use: string): Promise<void> {
+  if ((await unregisterUser(use)) === 0 && cluster !== undefined) await stopServer(cluster);
 }
 
 /**
