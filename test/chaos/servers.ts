@@ -30,7 +30,7 @@ export async function openOwnServer(): Promise<OwnServer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-server-'));
   await chmod(folder, 0o711);
   const begin = () =>
-    startEmbeddedServer({ folder: path.join(folder, '.tock'), settings: SETTINGS, database: 'tock' });
+    startEmbeddedServer({ folder: path.join(folder, '.tock'), settings: SETTINGS, listens: true });
   let server = await begin();
   const { connectionString: url } = server;
   return {

@@ -68,7 +68,7 @@ describe('startEmbeddedServer, when the programs or the folder are not as they s
     await writeFile(path.join(server.dataDirectory, 'PG_VERSION'), '17\n');
     await expect(startEmbeddedServer({ folder, settings })).rejects.toMatchObject({
       code: 'TOCK_EMBEDDED_SERVER_FAILED',
-      message: expect.stringMatching(/was made by PostgreSQL 17.*is PostgreSQL \d+\./) as unknown,
+      message: expect.stringMatching(/were made by PostgreSQL 17.*is PostgreSQL \d+\./) as unknown,
     });
   });
 
