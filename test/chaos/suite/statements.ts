@@ -30,8 +30,9 @@ export const NOW = 'select tock.now()::text as now';
 export const FINISHED_COUNT = 'select count(*)::int as count from tock.job_runs_finished';
 export const REMAINS = `select (select count(*) from tock.job_runs_live)::int as live,
   (select count(*) from tock.job_slots)::int as places, (select count(*) from tock.job_outbox)::int as outbox`;
-export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || status || coalesce(', blocked on ' || blocked_on, '') as text
-  from tock.job_runs_live order by id limit 10`;
+export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || status || coalesce(', blocked on ' || blocked_on, '')
+    || coalesce(', and holds ' || (select string_agg(s.concurrency_key, ' and ') from tock.job_slots s where s.run_id = r.id), '') as text
+  from tock.job_runs_live r order by exists (select from tock.job_slots s where s.run_id = r.id) desc, id limit 10`;
 
 export const RUNS_BY_WISH = `select id::text, (payload ->> 'n')::int as n from tock.job_runs where payload ? 'n' order by id`;
 export const LIVE_IDS = 'select id::text from tock.job_runs_live';
