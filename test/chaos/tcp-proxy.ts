@@ -44,15 +44,27 @@ interface Pair {
 interface Wish {
   readonly text: string | null;
   /** Which end of a reply counts: of the whole transaction, or of a statement in it. */
-  readonly end: RegExp;
+  readonly ends: readonly Buffer[];
   readonly done: () => void;
 }
 
 // ReadyForQuery: 'Z', length 5, and whether a transaction is open. Before it the statement may still be under way.
-const IDLE = /Z\0\0\0\u0005I/;
-const READY = /Z\0\0\0\u0005[ITE]/;
-/** Parse, with the name that Tock gives its statements, and the text. */
-const PARSE = /(tock_[0-9a-f]{24})\0([^\0]*)\0/g;
+const readyWhen = (...states: string[]) =>
+  states.map(state => Buffer.from([0x5a, 0, 0, 0, 5, state.charCodeAt(0)]));
+const IDLE = readyWhen('I');
+const READY = readyWhen('I', 'T', 'E');
+/** The names that Tock gives to statements that it prepares. */
+const STATEMENT_NAME = /tock_[0-9a-f]{24}$/;
+
+/** The statements that these bytes prepare: in the message Parse the text follows the name. */
+function preparedIn(bytes: Buffer): [name: string, statement: string][] {
+  const parts = bytes.toString('latin1').split('\0');
+  return parts.flatMap((part, index): [string, string][] => {
+    const name = STATEMENT_NAME.exec(part)?.[0];
+    const statement = parts[index + 1] ?? '';
+    return name !== undefined && statement.includes(' ') ? [[name, statement]] : [];
+  });
+}
 
 /** Whether these bytes carry the text, or name a statement that does. */
 function holds({ prepared }: Pair, bytes: Buffer, text: string | null): boolean {
@@ -96,8 +108,7 @@ export async function openProxy(databaseUrl: string): Promise<TcpProxy> {
     client.on('data', bytes => {
       if (swallowsAt !== null && bytes.includes(swallowsAt)) swallow();
       if (pair.isDead) return;
-      for (const [, name = '', statement = ''] of bytes.toString('latin1').matchAll(PARSE))
-        pair.prepared.set(name, statement);
+      for (const [name, statement] of preparedIn(bytes)) pair.prepared.set(name, statement);
       if (wanted !== null && holds(pair, bytes, wanted.text)) {
         pair.losing = wanted;
         wanted = null;
@@ -110,7 +121,7 @@ export async function openProxy(databaseUrl: string): Promise<TcpProxy> {
         client.write(bytes);
         return;
       }
-      if (pair.losing.end.test(bytes.toString('latin1'))) cut(pair);
+      if (pair.losing.ends.some(end => bytes.includes(end))) cut(pair);
     });
   });
   await new Promise<void>(resolve => void listener.listen(0, '127.0.0.1', resolve));
@@ -131,11 +142,11 @@ export async function openProxy(databaseUrl: string): Promise<TcpProxy> {
     },
     loseReplyTo: text =>
       new Promise(done => {
-        wanted = { text, end: IDLE, done };
+        wanted = { text, ends: IDLE, done };
       }),
     loseNextReply: text =>
       new Promise(done => {
-        wanted = { text, end: READY, done };
+        wanted = { text, ends: READY, done };
       }),
     cut(isCut) {
       const chosen = [...pairs].filter(isCut);

@@ -3,6 +3,8 @@
 import pg from 'pg';
 import type { Tock } from '../../../src/tock.js';
 import type { Order, Wanted } from './load.js';
+import type { Pace } from './pace.js';
+import { sleep } from './sleep.js';
 import { ENQUEUE } from './statements.js';
 
 /** What a client was told. `unknown`: the connection was lost; the run may be there or not. */
@@ -26,8 +28,6 @@ const CLIENTS = 4;
 /** A client with a key asks again until it knows. */
 const PAUSE_MS = 200;
 
-const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, Math.max(0, ms)));
-
 /** Whether an error says that the server refused; otherwise nobody knows. */
 function isRefusal(error: unknown): boolean {
   const code = (error as { readonly code?: unknown }).code;
@@ -41,11 +41,11 @@ export function startClients(options: {
   readonly url: string;
   readonly orders: readonly Order[];
   readonly durationMs: number;
+  readonly pace: Pace;
   readonly signal: AbortSignal;
 }): Clients {
-  const { tock, url, orders, durationMs, signal } = options;
+  const { tock, url, orders, durationMs, pace, signal } = options;
   const notes: Note[] = [];
-  const startedAt = performance.now();
   const sql = openSql(url);
   let calls = 0;
 
@@ -70,7 +70,7 @@ export function startClients(options: {
   const untilKnown = async (wanted: readonly Wanted[], work: () => Promise<readonly string[]>) => {
     while ((await attempt(wanted, work)) === 'unknown' && wanted.every(each => each.key !== null)) {
       if (signal.aborted) return;
-      await sleep(PAUSE_MS);
+      await sleep(PAUSE_MS, signal);
     }
   };
 
@@ -114,14 +114,21 @@ export function startClients(options: {
   const live = async (client: number) => {
     for (let index = client; index < orders.length && !signal.aborted; index += CLIENTS) {
       const order = orders[index];
-      await sleep((index / orders.length) * durationMs - (performance.now() - startedAt));
+      const atMs = (index / orders.length) * durationMs;
+      await pace.order(atMs, signal);
       if (order && !signal.aborted) await place(order);
+      pace.reach(atMs);
     }
   };
-  const done = Promise.all(Array.from({ length: CLIENTS }, (_, client) => live(client)))
-    .finally(sql.close)
-    .then(() => undefined);
-  return { notes, done };
+  const liveAll = async () => {
+    try {
+      await Promise.all(Array.from({ length: CLIENTS }, (_, client) => live(client)));
+    } finally {
+      await sql.close();
+      pace.reach(Number.POSITIVE_INFINITY);
+    }
+  };
+  return { notes, done: liveAll() };
 }
 
 const optionsOf = ({ key, queue }: Wanted) => ({

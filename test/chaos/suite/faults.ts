@@ -3,7 +3,9 @@
 import { random } from '../../model/schedule/random.js';
 import type { OwnServer } from '../servers.js';
 import type { TcpProxy } from '../tcp-proxy.js';
+import type { Pace } from './pace.js';
 import { countKinds, type Fault, type FaultKind, type Plan, type Side } from './plan.js';
+import { sleep } from './sleep.js';
 import { REPLY_TO } from './statements.js';
 import type { Crew } from './workers.js';
 
@@ -23,9 +25,8 @@ export interface Faults {
 const REPLY_WITHIN_MS = 2000;
 
 /** Begins to carry out the plan. */
-export function startFaults(plan: Plan, victims: Victims, signal: AbortSignal): Faults {
+export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: AbortSignal): Faults {
   const carriedOut = countKinds([]);
-  const startedAt = performance.now();
   const underWay: Promise<void>[] = [];
   /** One restart after the other, one lost reply of a side after the other. */
   const queues = new Map<string, Promise<void>>();
@@ -43,7 +44,7 @@ export function startFaults(plan: Plan, victims: Victims, signal: AbortSignal): 
   };
   const live = async () => {
     for (const fault of plan.faults) {
-      await sleep(fault.atMs - (performance.now() - startedAt), signal);
+      await pace.fault(fault.atMs, signal);
       if (signal.aborted) break;
       underWay.push(carryOut(fault));
     }
@@ -89,20 +90,6 @@ async function bringAbout(fault: Fault, victims: Victims, signal: AbortSignal): 
         await sleep(20, signal);
     }
   }
-}
-
-/** Resolves after so long, or when it is all over. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    if (signal.aborted || ms <= 0) return resolve();
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-  });
 }
 
 const aborted = (signal: AbortSignal) =>

@@ -3,7 +3,7 @@
 // killed or frozen holds runs. None looks at its signal: what such a handler does after its lease is what is tested.
 import { type AnyJob, defineJob, type JobContext } from '../../../src/index.js';
 import { lot } from '../lot.js';
-import { JOBS, KEY_LIMIT, RETRY } from './load.js';
+import { type JobName, KEY_LIMIT, RETRY } from './load.js';
 
 const pause = (ctx: JobContext) =>
   new Promise(resolve =>
@@ -25,7 +25,7 @@ async function effectOnce(ctx: JobContext): Promise<void> {
   });
 }
 
-const all: Readonly<Record<keyof typeof JOBS, AnyJob>> = {
+const all: Readonly<Record<JobName, AnyJob>> = {
   plain: defineJob({ name: 'plain', retry: RETRY, run: ctx => work(ctx, 0) }),
   failing: defineJob({ name: 'failing', retry: RETRY, run: ctx => work(ctx, 0.4) }),
   once: defineJob({

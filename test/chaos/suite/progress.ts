@@ -21,10 +21,12 @@ export function openProgress(
   const startedAt = performance.now();
   let shownAt = Number.NEGATIVE_INFINITY;
   let shownStage = '';
-  const text = ({ stage, runsDone, faultsDone }: Progress) => {
+  const text = ({ stage, planMs, runsDone, faultsDone }: Progress) => {
     const elapsed = performance.now() - startedAt;
-    // Until the faults are over time goes by the plan; some seconds of quiet follow.
-    const estimate = Math.max(elapsed, totals.durationMs + 15_000);
+    // What is left of the plan takes as long as it has taken up to now, or longer; some seconds of quiet follow.
+    const slowness = planMs < 5000 ? 1 : Math.max(1, elapsed / planMs);
+    const left = (totals.durationMs - Math.min(planMs, totals.durationMs)) * slowness + 10_000;
+    const estimate = stage === 'checking' ? elapsed : elapsed + left;
     const share = stage === 'checking' ? 1 : Math.min(0.99, elapsed / estimate);
     const bar = stream.isTTY ? `[${'#'.repeat(Math.round(share * BAR)).padEnd(BAR, '.')}] ` : '';
     return (

@@ -7,6 +7,8 @@ import { LEASE_MS, type Target } from './plan.js';
 const DAEMONS = ['daemon 1', 'daemon 2', 'daemon 3'] as const;
 const TICK_EVERY_MS = 4000;
 const RESTART_AFTER_MS = 100;
+/** What no fault may bring about. */
+const ALARMS = /"event":"(?:finalize\.refused|definition\.broken|hook\.failed)"/;
 
 interface Member {
   readonly target: Target;
@@ -31,6 +33,8 @@ export interface Crew {
   readonly started: number;
   /** How often the workers have logged an event. */
   readonly count: (event: string) => number;
+  /** The lines of events that no fault explains. */
+  readonly alarms: readonly string[];
 }
 
 /** Starts the workers. */
@@ -44,6 +48,7 @@ export function startCrew(options: {
   const endings: Promise<unknown>[] = [];
   const events = new Map<string, number>();
   const wrong: string[] = [];
+  const alarms: string[] = [];
   let started = 0;
   let isStopping = false;
 
@@ -71,6 +76,7 @@ export function startCrew(options: {
       members.delete(member);
       for (const [, event = ''] of `${stdout}${stderr}`.matchAll(/"event":"([a-z._]+)"/g))
         events.set(event, (events.get(event) ?? 0) + 1);
+      for (const line of `${stdout}${stderr}`.split('\n')) if (ALARMS.test(line)) alarms.push(line);
       // Who meets no database at the start says so with 3. A daemon that has begun goes on without.
       const isAway = code === 3 && (isTick || !stdout.includes('"worker"'));
       const isExpected = member.isDoomed || isAway || (isTick && code === 0);
@@ -126,5 +132,6 @@ export function startCrew(options: {
       return started;
     },
     count: event => events.get(event) ?? 0,
+    alarms,
   };
 }
