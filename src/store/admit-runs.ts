@@ -25,12 +25,17 @@ interface CandidateRow {
   readonly turn_key: string | null;
 }
 
+/** The run of a row keeps its place under a key from an earlier attempt: it waits neither for the place nor for a turn. */
+const KEEPS_PLACE = (row: string, key: string) =>
+  `exists (select from tock.job_slots kept where kept.concurrency_key = ${key} and kept.run_id = ${row}.id)`;
+
 const CANDIDATES = `
 select r.id, r.queue, r.priority, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
   coalesce(q.rate_count is not null, false) as has_rate,
   case when 'definition:' || r.definition_id = any(r.slot_keys) and exists (
     select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
       and e.status in (${statuses('claim')}) and e.run_at <= tock.now() and 'definition:' || r.definition_id = any(e.slot_keys))
+    and not ${KEEPS_PLACE('r', "'definition:' || r.definition_id")}
     then 'definition:' || r.definition_id end as turn_key
 from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
 where r.id = any($1::bigint[]) and r.status in (${statuses('claim')}) and r.run_at <= tock.now() and r.blocked_on is null
@@ -83,7 +88,7 @@ const PUT_ASIDE = `
 update tock.job_runs_live r set blocked_on = $1 where r.id in (
   select f.id from tock.job_runs_live f
   where f.blocked_on is null and f.queue = $2 and f.priority = $3 and f.run_at <= tock.now() and f.status in (${statuses('claim')})
-    and $1 = any(f.slot_keys)
+    and $1 = any(f.slot_keys) and not ${KEEPS_PLACE('f', '$1')}
   order by f.run_at, f.id limit 1000 for update skip locked)`;
 
 const LET_IN = `

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Account, run, serverAccount } from '../../src/embedded/embedded-process.js';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
-import { until } from '../support/test-tock.js';
+import { until } from '../support/until.js';
 
 export const DEBIAN_BIN = '/usr/lib/postgresql/15/bin';
 export const hasDebianPostgres = existsSync(path.join(DEBIAN_BIN, 'pg_basebackup'));
@@ -26,11 +26,12 @@ export interface OwnServer {
 }
 
 /** An embedded server of the test's own. */
-export async function openOwnServer(): Promise<OwnServer> {
+export async function openOwnServer(
+  settings: Readonly<Record<string, string>> = SETTINGS,
+): Promise<OwnServer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-server-'));
   await chmod(folder, 0o711);
-  const begin = () =>
-    startEmbeddedServer({ folder: path.join(folder, '.tock'), settings: SETTINGS, listens: true });
+  const begin = () => startEmbeddedServer({ folder: path.join(folder, '.tock'), settings, listens: true });
   let server = await begin();
   const { connectionString: url } = server;
   return {
