@@ -1,0 +1,86 @@
+// The processes that run tests, and the one PostgreSQL that they share.
+// In: how many. Out: `ask`, which gives a test file to a host that is free; one that does not answer is killed.
+import { fork } from 'node:child_process';
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { ROOT } from './mutants.mjs';
+
+export const CACHE = path.join(ROOT, 'node_modules', '.cache', 'tock-mutate');
+/** A vitest that has run so many files is replaced: it keeps all that it has seen. */
+const MOST_RUNS = 400;
+
+/** Starts a server for all tests, or names the one that TOCK_TEST_DATABASE_URL does. */
+export async function startServer() {
+  const outfile = path.join(CACHE, 'server.mjs');
+  await mkdir(CACHE, { recursive: true });
+  await build({
+    entryPoints: [path.join(ROOT, 'test/support/global-setup.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'error',
+  });
+  const { default: setup } = await import(pathToFileURL(outfile).href);
+  let adminUrl = '';
+  const stop = await setup({ provide: (_name, url) => (adminUrl = url) });
+  await rm(outfile);
+  return { adminUrl, stop };
+}
+
+/**
+ * A host that is started when it is first asked, and again when it had to be killed.
+ *
+ * @param {{ adminUrl: string, testTimeout: number, sources?: Record<string, string> }} options
+ */
+export function createHost({ adminUrl, testTimeout, sources = {} }) {
+  let child = null;
+  let runs = 0;
+
+  const answer = (ms, send) =>
+    new Promise((resolve, reject) => {
+      const own = child;
+      const settle = (how, value) => {
+        clearTimeout(timer);
+        own.removeAllListeners();
+        how(value);
+      };
+      const timer = setTimeout(() => {
+        kill();
+        settle(resolve, null);
+      }, ms);
+      own.once('message', ({ ok, result, error }) =>
+        ok ? settle(resolve, result) : settle(reject, new Error(error)),
+      );
+      own.once('exit', code => {
+        if (child === own) child = null;
+        settle(reject, new Error(`a host of tests has ended with ${code}`));
+      });
+      send?.(own);
+    });
+
+  const kill = () => {
+    child?.kill('SIGKILL');
+    child = null;
+  };
+
+  return {
+    /** Null where it took longer than `withinMs`. */
+    async ask(message, withinMs) {
+      if (child !== null && runs >= MOST_RUNS) kill();
+      if (child === null) {
+        runs = 0;
+        child = fork(path.join(ROOT, 'scripts', 'mutate', 'host.mjs'), [
+          JSON.stringify({ adminUrl, testTimeout, sources }),
+        ], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+        await answer(60_000);
+      }
+      runs++;
+      return await answer(withinMs, own => own.send(message));
+    },
+    close: kill,
+  };
+}
