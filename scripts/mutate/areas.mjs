@@ -14,7 +14,7 @@ export const AREAS = [
   {
     name: 'decide',
     sources: model(['decide', 'states', 'retry', 'limits']),
-    tests: tests('model', ['decide', 'states', 'retry', 'limits']),
+    tests: [...tests('model', ['decide', 'states', 'retry', 'limits']), ...tests('store', ['states'])],
   },
   {
     name: 'claim',

@@ -57,14 +57,12 @@ async function look(host, testFile, failed) {
   return { tests, reached: answer.meta.reached ?? [] };
 }
 
-/** Whether a test gets to the innermost place that a mutant lies in; where it lies in none, to any of its file. */
+/** Whether a test gets to the innermost place that a mutant lies in; a constant may be of use to any. */
 function reaches(sites, { file, start, end }) {
-  const own = [...sites.entries()].filter(([, site]) => site.file === file);
-  const around = own
-    .filter(([, site]) => site.start <= start && end <= site.end)
+  const [around] = [...sites.entries()]
+    .filter(([, site]) => site.file === file && site.start <= start && end <= site.end)
     .sort(([, a], [, b]) => a.end - a.start - (b.end - b.start));
-  const wanted = around.length > 0 ? [around[0][0]] : own.map(([number]) => number);
-  return test => wanted.some(number => test.reached.has(number));
+  return test => around === undefined || test.reached.has(around[0]);
 }
 
 function hash(texts) {

@@ -12,7 +12,7 @@ const plugin = {
   load: id => versions.get(id.split('?')[0]) ?? null,
 };
 
-const { adminUrl, sources, testTimeout } = JSON.parse(process.argv[2]);
+const { adminUrl, sources, testTimeout } = await new Promise(resolve => process.once('message', resolve));
 for (const [file, code] of Object.entries(sources)) versions.set(path.join(ROOT, file), code);
 
 const vitest = await createVitest(

@@ -73,10 +73,10 @@ export function createHost({ adminUrl, testTimeout, sources = {} }) {
       if (child !== null && runs >= MOST_RUNS) kill();
       if (child === null) {
         runs = 0;
-        child = fork(path.join(ROOT, 'scripts', 'mutate', 'host.mjs'), [
-          JSON.stringify({ adminUrl, testTimeout, sources }),
-        ], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-        await answer(60_000);
+        child = fork(path.join(ROOT, 'scripts', 'mutate', 'host.mjs'), {
+          stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+        });
+        await answer(120_000, own => own.send({ adminUrl, testTimeout, sources }));
       }
       runs++;
       return await answer(withinMs, own => own.send(message));
