@@ -2,7 +2,8 @@
 -- happened (job_runs_finished), and the keys that make each of them unique.
 --
 -- Plain SQL for PostgreSQL 15 and later. Every object is named with the schema `tock`, which the migrator
--- makes first; it puts the configured schema in its place. Append-only: a migration that has been released is never edited.
+-- makes first; it puts the configured schema in its place. Append-only: a migration that has been released is
+-- never edited.
 
 comment on schema tock is 'Tock, a scheduler: definitions are materialized into runs, runs are leased, executed and finalized.';
 
@@ -45,6 +46,7 @@ create table tock.job_definitions (
   jitter_ms             bigint not null default 0,
   remaining_count       integer,
   pause_on_failure_count integer,
+  on_dead               text,
 
   queue                 text not null default 'default',
   priority              integer not null default 0,
@@ -54,9 +56,11 @@ create table tock.job_definitions (
   next_at               timestamptz default '-infinity',
   version               integer not null default 1,
   fingerprint           text,
+  has_followers         boolean not null default false,
 
   paused_at             timestamptz,
   pause_reason          text,
+  resumed_at            timestamptz,
   broken_at             timestamptz,
   broken_reason         text,
   vanished_at           timestamptz,
@@ -92,10 +96,14 @@ comment on column tock.job_definitions.catchup_window_ms is 'Missed occurrences 
 comment on column tock.job_definitions.start_deadline_ms is 'A run that would start later than this after its occurrence is skipped.';
 comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed delay that spreads definitions with equal schedules.';
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
+comment on column tock.job_definitions.pause_on_failure_count is 'After so many dead runs in a row the definition is paused; null: never.';
+comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
 comment on column tock.job_definitions.cursor is 'The last occurrence considered. Never falls. Occurrences are computed from here, never from now.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick works it out.';
 comment on column tock.job_definitions.version is 'Grows with each edit.';
 comment on column tock.job_definitions.fingerprint is 'Hash of the definition as code states it: equal means nothing to register.';
+comment on column tock.job_definitions.has_followers is 'Some definition waits for the outcomes of this one (after): they are told of in job_outbox.';
+comment on column tock.job_definitions.resumed_at is 'Runs that ended before this do not count towards pause_on_failure_count.';
 comment on column tock.job_definitions.broken_at is 'Since when the stored definition cannot be evaluated; it is left out until it is mended.';
 comment on column tock.job_definitions.vanished_at is 'Since when code no longer has the definition. Its queued runs are kept; it gets no new ones.';
 
@@ -104,6 +112,7 @@ comment on column tock.job_definitions.vanished_at is 'Since when code no longer
 create index job_definitions_due on tock.job_definitions (next_at, id)
   where next_at is not null and paused_at is null and broken_at is null and vanished_at is null;
 create index job_definitions_job on tock.job_definitions (job);
+create index job_definitions_after on tock.job_definitions using gin ((after -> 'definitions')) where after is not null;
 
 create table tock.registrations (
   fingerprint   text primary key,
@@ -115,6 +124,52 @@ create table tock.registrations (
 comment on table tock.registrations is 'Each set of job definitions that some version of the code has brought, and the one in force. A version that was seen before does not win back from a newer one that is still alive.';
 
 create unique index registrations_one_current on tock.registrations (is_current) where is_current;
+
+-- Which database this is --------------------------------------------------------------------------------
+
+-- A restored dump carries the schedules and the waiting runs of its original. Were both to tick, all would happen twice.
+-- So the schema notes where it was made, and a copy finds that it is somewhere else.
+create table tock.database_identity (
+  is_only           boolean primary key default true,
+  system_identifier bigint not null,
+  database_oid      oid not null,
+  table_oids        oid[] not null,
+  noted_at          timestamptz not null default tock.now(),
+  constraint database_identity_one_row check (is_only)
+);
+
+comment on table tock.database_identity is 'The database that this schema was made in, or has been adopted by. A dump that is restored elsewhere carries that of its original, and refuses to tick until it is adopted.';
+comment on column tock.database_identity.system_identifier is 'Of the server, as pg_control_system() tells; pg_upgrade makes a new one.';
+comment on column tock.database_identity.table_oids is 'Of some tables of the schema: pg_upgrade keeps them, a restored dump does not.';
+
+-- Which database this is: its server, itself, and some tables of the schema. No row where the role may not ask which
+-- server it is, as some hosted databases have it.
+create function tock.this_database() returns table (system_identifier bigint, database_oid oid, table_oids oid[])
+language plpgsql stable set search_path = pg_catalog
+as $$
+begin
+  return query
+    select c.system_identifier, d.oid, array['tock.job_definitions'::regclass::oid, 'tock.job_runs'::regclass::oid,
+      'tock.job_keys'::regclass::oid, 'tock.workers'::regclass::oid]
+    from pg_control_system() c, pg_database d where d.datname = current_database();
+exception when insufficient_privilege then
+  return;
+end $$;
+
+comment on function tock.this_database() is 'Which database this is; no row where that cannot be asked.';
+
+-- pg_upgrade makes a new system identifier and keeps all OIDs. A dump that is restored elsewhere has new ones; so has
+-- what logical replication fills. A copy of the whole server (a base backup, a disk snapshot) is the same in all, and
+-- is not found out.
+create function tock.is_copy() returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from tock.database_identity i, tock.this_database() t
+    where i.database_oid <> t.database_oid or (i.system_identifier <> t.system_identifier and i.table_oids <> t.table_oids))
+$$;
+
+comment on function tock.is_copy() is 'Whether the schema was made in another database and has not been adopted by this one.';
 
 -- Runs -----------------------------------------------------------------------------------------------
 
@@ -142,9 +197,14 @@ create table tock.job_runs (
   cancel_requested_at  timestamptz,
   status               text not null default 'queued',
   job                  text not null,
-  queue                text not null default 'default',
+  -- In byte order: the cheapest to compare. Claims go down each queue by itself.
+  queue                text collate "C" not null default 'default',
   trigger              text not null default 'api',
   idempotency_key      text,
+  live_key             text,
+  slot_keys            text[],
+  slot_limits          integer[],
+  blocked_on           text,
   payload              jsonb,
   progress             jsonb,
   output               jsonb,
@@ -167,17 +227,27 @@ comment on column tock.job_runs.occurrence_count is 'How many occurrences the ru
 comment on column tock.job_runs.scheduled_for is 'The occurrence: nominal time, before jitter.';
 comment on column tock.job_runs.interval_start is 'The occurrence before it: the run''s data interval is [interval_start, scheduled_for).';
 comment on column tock.job_runs.start_by is 'Claimed later than this, the run is skipped (deadline).';
+comment on column tock.job_runs.live_key is 'A key that is unique only among live runs.';
+comment on column tock.job_runs.slot_keys is 'Concurrency keys: it runs only with a place in job_slots under each of them.';
+comment on column tock.job_runs.slot_limits is 'How many places there are under each of slot_keys.';
+comment on column tock.job_runs.blocked_on is 'The concurrency key that has no place for it now. Claims pass it over until a place is free.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The lease: past this, any tick may take the run back.';
 comment on column tock.job_runs.errors is 'One entry per failed attempt: at, attempt, name, code, message, stack.';
 comment on column tock.job_runs.skip_reason is 'Why an expected occurrence, or an operator''s choice, gave no execution.';
 
+-- A batch claims neighbours, one after the other: each page must have room for a second version of every row of it. At
+-- a fillfactor of 70 two thirds of them moved to other pages, with new entries in every index.
 create table tock.job_runs_live partition of tock.job_runs for values in ('queued', 'running', 'failed')
-  with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+  with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 alter table tock.job_runs_live add primary key (id);
--- Columns that a claim changes are in no index, not even in a predicate: the claim stays a HOT update.
-create index job_runs_live_claim on tock.job_runs_live (priority, run_at, id);
+-- Columns that a claim changes are in no index, not even in a predicate: the claim stays a HOT update. Claims go down
+-- each queue and priority by itself, so that a queue that is paused, full or outside its window costs nothing, and a
+-- flood in one does not starve the others.
+create index job_runs_live_claim on tock.job_runs_live (queue, priority, run_at, id) where blocked_on is null;
+create index job_runs_live_blocked on tock.job_runs_live (blocked_on, priority, run_at, id) where blocked_on is not null;
+create unique index job_runs_live_key on tock.job_runs_live (live_key) where live_key is not null;
 create index job_runs_live_definition on tock.job_runs_live (definition_id, scheduled_for) where definition_id is not null;
 
 comment on table tock.job_runs_live is 'Runs that wait, are running, or wait for their next attempt.';
@@ -190,40 +260,7 @@ create index job_runs_finished_dead on tock.job_runs_finished (finished_at) wher
 create index job_runs_finished_at on tock.job_runs_finished using brin (finished_at);
 create table tock.job_runs_finished_default partition of tock.job_runs_finished default;
 
-comment on table tock.job_runs_finished is 'Runs that have ended, by month of their end: retention drops a partition.';
-
--- Makes the month partitions from the current month to `ahead` months later. Rows that the default
--- partition caught are moved. Returns how many partitions were made. Safe to repeat and to race.
-create function tock.create_partitions(ahead integer default 3) returns integer
-language plpgsql set search_path = pg_catalog
-as $$
-declare
-  first_day timestamp;
-  low timestamptz;
-  high timestamptz;
-  child text;
-  made integer := 0;
-begin
-  perform pg_advisory_xact_lock(hashtextextended('tock.create_partitions', 0));
-  for step in 0..ahead loop
-    -- In UTC, whatever the session's zone is.
-    first_day := date_trunc('month', tock.now() at time zone 'UTC') + make_interval(months => step);
-    child := 'job_runs_finished_' || to_char(first_day, 'YYYY_MM');
-    low := first_day at time zone 'UTC';
-    high := (first_day + interval '1 month') at time zone 'UTC';
-    continue when to_regclass('tock.' || child) is not null;
-    execute format('create table tock.%I (like tock.job_runs_finished including defaults including constraints)', child);
-    execute format(
-      'with moved as (delete from tock.job_runs_finished_default where finished_at >= %1$L and finished_at < %2$L returning *) insert into tock.%3$I select * from moved',
-      low, high, child);
-    execute format('alter table tock.job_runs_finished attach partition tock.%I for values from (%L) to (%L)',
-      child, low, high);
-    made := made + 1;
-  end loop;
-  return made;
-end $$;
-
-comment on function tock.create_partitions(integer) is 'Makes the month partitions of the finished runs ahead of time.';
+comment on table tock.job_runs_finished is 'Runs that have ended, by the month or the day of their end: retention detaches a partition, and drops it.';
 
 -- What makes things unique ----------------------------------------------------------------------------
 
@@ -245,6 +282,23 @@ create table tock.job_effects (
 );
 
 comment on table tock.job_effects is 'The ledger of effects that must happen once: the row and the effect are committed together.';
+
+-- What follows from a run that has ended -------------------------------------------------------------
+
+-- Written in the transaction in which a run ends, and emptied after it by whoever is there: the one who ended the
+-- run, or the next tick. So a crash in between loses nothing, and two parents that end at once are both seen.
+create table tock.job_outbox (
+  id            bigint generated always as identity primary key,
+  kind          text not null,
+  run_id        bigint not null,
+  definition_id bigint,
+  scheduled_for timestamptz,
+  created_at    timestamptz not null default tock.now(),
+  constraint job_outbox_kind_check check (kind in ('chain', 'dead'))
+);
+
+comment on table tock.job_outbox is 'Runs that have ended and that others wait for: what follows from them is still to be made.';
+comment on column tock.job_outbox.kind is 'chain: definitions wait for this one''s occurrence; dead: its job has an onDead.';
 
 -- Queues, slots, workers -------------------------------------------------------------------------------
 
@@ -275,6 +329,10 @@ create table tock.job_slots (
 );
 
 comment on table tock.job_slots is 'Places taken under a concurrency limit: the primary key is the limit.';
+comment on column tock.job_slots.concurrency_key is 'definition:<id> keeps its place until the run has ended; queue:<name> and job:<name>:<key> only while it is running.';
+
+-- Places are given back by run.
+create index job_slots_run on tock.job_slots (run_id);
 
 create table tock.workers (
   id         uuid primary key,
@@ -284,13 +342,28 @@ create table tock.workers (
   capacity   integer not null,
   started_at timestamptz not null default tock.now(),
   seen_at    timestamptz not null default tock.now(),
+  heartbeat_ms integer,
   draining   boolean not null default false,
   constraint workers_kind_check check (kind in ('tick', 'daemon', 'library', 'manual'))
 );
 
 comment on table tock.workers is 'Processes that execute runs, with a fresh id each, and when each was last heard of.';
+comment on column tock.workers.heartbeat_ms is 'How often it says that it lives. Silent for two and a half times as long, it is taken for dead before its leases expire.';
 
 -- Enqueue from SQL -------------------------------------------------------------------------------------
+
+-- NOTIFY takes a lock at the commit that all who notify share. Where very many transactions enqueue at once, it can be
+-- turned off for a database or a role, and polling finds the runs: alter database app set pg_tock.notify = off.
+create function tock.notify(payload text) returns void
+language plpgsql volatile
+as $$
+begin
+  if current_setting('pg_tock.notify', true) is distinct from 'off' then
+    perform pg_catalog.pg_notify('tock', payload);
+  end if;
+end $$;
+
+comment on function tock.notify(text) is 'Wakes the daemons that listen, unless pg_tock.notify is off.';
 
 -- Enqueues one run inside the caller's transaction and returns its id. With a key that was used before,
 -- nothing is enqueued and the id of the run that has it is returned. Null options take the defaults that
@@ -347,11 +420,153 @@ begin
     coalesce(enqueue.queue, defaults.queue, 'default'), coalesce(enqueue.priority, defaults.priority, 0),
     coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', 'queued');
   if enqueue.run_at is null or enqueue.run_at <= tock.now() then
-    perform pg_notify('tock', 'queued');
+    perform tock.notify('queued');
   end if;
   return new_id;
 end $$;
 
 comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer) is 'Enqueues one run in the caller''s transaction and returns its id; a key that was used before returns the run that has it.';
 
-revoke execute on function tock.create_partitions(integer) from public;
+-- Partitions of the finished runs, and retention ------------------------------------------------------
+--
+-- Retention goes by detaching: partitions of months or of days, and what lets runs that are kept longer stay in sight
+-- while the partition they were in goes.
+
+-- The partitions of the finished runs, with the span of time of each, whatever the session's zone and style of dates are.
+create function tock.finished_partitions()
+returns table (oid oid, name text, low timestamptz, high timestamptz, is_kept boolean)
+language sql stable
+set search_path = pg_catalog set timezone = 'UTC' set datestyle = 'ISO'
+as $$
+  select c.oid, c.relname::text, span[1]::timestamptz, span[2]::timestamptz, c.relname ~ '_kept$'
+  from pg_inherits i
+  join pg_class c on c.oid = i.inhrelid
+  cross join lateral regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''([^'']+)''\) TO \(''([^'']+)''\)') as span
+  where i.inhparent = 'tock.job_runs_finished'::regclass
+  order by 3 nulls first
+$$;
+
+comment on function tock.finished_partitions() is 'The partitions of the finished runs and their spans, oldest first; of the default one the span is null. Kept: what is left of a partition that was forgotten.';
+
+-- Makes one partition, of a month or a day, unless one that is there has any part of it. Rows that the default
+-- partition caught are moved. Returns how many it made: 1 or 0.
+create function tock.make_partition(first_day timestamp, unit text) returns integer
+language plpgsql set search_path = pg_catalog
+as $$
+declare
+  child text := 'job_runs_finished_' || to_char(first_day, case unit when 'day' then 'YYYY_MM_DD' else 'YYYY_MM' end);
+  -- In UTC, whatever the session's zone is.
+  from_at timestamptz := first_day at time zone 'UTC';
+  to_at timestamptz := (first_day + ('1 ' || unit)::interval) at time zone 'UTC';
+begin
+  if exists (select from tock.finished_partitions() p where p.low < to_at and p.high > from_at) then
+    return 0;
+  end if;
+  execute format('create table tock.%I (like tock.job_runs_finished including defaults including constraints)', child);
+  execute format(
+    'with moved as (delete from tock.job_runs_finished_default where finished_at >= %1$L and finished_at < %2$L returning *) insert into tock.%3$I select * from moved',
+    from_at, to_at, child);
+  execute format('alter table tock.job_runs_finished attach partition tock.%I for values from (%L) to (%L)', child, from_at, to_at);
+  return 1;
+end $$;
+
+comment on function tock.make_partition(timestamp, text) is 'Makes the partition of a month or a day of the finished runs, unless a part of it is there.';
+
+-- Makes partitions ahead of time: those of the current month and `ahead` months more, or of today and `ahead` days
+-- more. Months and days live together:
+--   - a month that has begun keeps its partition, and days begin after it;
+--   - one that has not begun, and is empty, gives way to its days, all at once, in this transaction;
+--   - of a month that has days, the days that are missing are made.
+-- Returns how many were made. Safe to repeat and to race.
+create function tock.create_partitions(ahead integer, unit text) returns integer
+language plpgsql set search_path = pg_catalog
+as $$
+declare
+  today timestamp := date_trunc('day', tock.now() at time zone 'UTC');
+  first_day timestamp;
+  next_month timestamp;
+  month record;
+  is_used boolean;
+  made integer := 0;
+begin
+  if unit is null or unit not in ('month', 'day') then
+    raise exception 'partitions are of a month or a day, not of %', coalesce(unit, 'null') using errcode = 'invalid_parameter_value';
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('tock.create_partitions', 0));
+  for step in 0..ahead loop
+    first_day := date_trunc(unit, today) + step * ('1 ' || unit)::interval;
+    next_month := date_trunc('month', first_day) + interval '1 month';
+    if unit = 'day' then
+      select p.name, p.low into month from tock.finished_partitions() p
+      where p.low > tock.now() and p.low <= first_day at time zone 'UTC' and p.high > first_day at time zone 'UTC'
+        and p.high - p.low > interval '1 day';
+      if found then
+        -- The parent first, as all others take them.
+        lock table only tock.job_runs_finished in access exclusive mode;
+        execute format('select exists (select from tock.%I)', month.name) into is_used;
+        if not is_used then
+          execute format('alter table tock.job_runs_finished detach partition tock.%I', month.name);
+          execute format('drop table tock.%I', month.name);
+          first_day := month.low at time zone 'UTC';
+          while first_day < next_month loop
+            made := made + tock.make_partition(first_day, 'day');
+            first_day := first_day + interval '1 day';
+          end loop;
+        end if;
+      end if;
+      -- A day that is there already makes none.
+      made := made + tock.make_partition(today + step * interval '1 day', 'day');
+    elsif exists (
+      select from tock.finished_partitions() p
+      where p.low < next_month at time zone 'UTC' and p.high > first_day at time zone 'UTC'
+    ) then
+      first_day := greatest(first_day, today);
+      while first_day < next_month loop
+        made := made + tock.make_partition(first_day, 'day');
+        first_day := first_day + interval '1 day';
+      end loop;
+    else
+      made := made + tock.make_partition(first_day, 'month');
+    end if;
+  end loop;
+  return made;
+end $$;
+
+comment on function tock.create_partitions(integer, text) is 'Makes the partitions of the finished runs ahead of time, of months or of days.';
+
+create function tock.create_partitions(ahead integer default 3) returns integer
+language sql set search_path = pg_catalog
+as $$ select tock.create_partitions(ahead, 'month') $$;
+
+comment on function tock.create_partitions(integer) is 'Makes the month partitions of the finished runs ahead of time.';
+
+-- While the runs that stay are copied out of a partition, what changes in it is noted, so that the copy can be put right
+-- in the moment in which it takes the partition's place.
+create table tock.retention_changes (
+  source oid not null,
+  run_id bigint not null
+);
+-- It has no key, and logical replication refuses to delete what has none.
+alter table tock.retention_changes replica identity full;
+
+comment on table tock.retention_changes is 'Runs that changed in a partition since retention began to copy what stays of it. Emptied when the partition goes.';
+comment on column tock.retention_changes.source is 'The partition.';
+
+-- With the owner's rights: who retries a dead run needs none on the notes.
+create function tock.note_retention_change() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if tg_op <> 'INSERT' then
+    insert into tock.retention_changes (source, run_id) values (tg_relid, old.id);
+  end if;
+  if tg_op <> 'DELETE' then
+    insert into tock.retention_changes (source, run_id) values (tg_relid, new.id);
+  end if;
+  return null;
+end $$;
+
+comment on function tock.note_retention_change() is 'Trigger of a partition that retention is copying from: notes which runs changed.';
+
+revoke execute on function tock.make_partition(timestamp, text), tock.create_partitions(integer), tock.create_partitions(integer, text), tock.note_retention_change()
+  from public;
