@@ -114,7 +114,7 @@ async function main(flags) {
   const server = await startServer();
   const hosts = [];
   try {
-    const options = { adminUrl: server.adminUrl, testTimeout };
+    const options = { provided: server.provided, testTimeout };
     const coverage = flags['no-coverage'] ? null : await readCoverage(areas, options, progress.say);
     for (const line of coverage?.failed ?? []) console.error(`fails without a mutant, and is left out: ${line}`);
     const killersFile = path.join(CACHE, 'killers.json');

@@ -12,7 +12,7 @@ const plugin = {
   load: id => versions.get(id.split('?')[0]) ?? null,
 };
 
-const { adminUrl, sources, testTimeout } = await new Promise(resolve => process.once('message', resolve));
+const { provided, sources, testTimeout } = await new Promise(resolve => process.once('message', resolve));
 for (const [file, code] of Object.entries(sources)) versions.set(path.join(ROOT, file), code);
 
 const vitest = await createVitest(
@@ -32,7 +32,7 @@ const vitest = await createVitest(
     hookTimeout: testTimeout,
     teardownTimeout: 1000,
     setupFiles: [path.join(ROOT, 'scripts', 'mutate', 'setup.mjs')],
-    provide: { adminUrl },
+    provide: provided,
   },
   { plugins: [plugin], logLevel: 'silent', server: { watch: null, hmr: false, ws: false } },
 );

@@ -1,42 +1,30 @@
 // The processes that run tests, and the one PostgreSQL that they share.
 // In: how many. Out: `ask`, which gives a test file to a host that is free; one that does not answer is killed.
 import { fork } from 'node:child_process';
-import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
+import { createVitest } from 'vitest/node';
 import { ROOT } from './mutants.mjs';
 
 export const CACHE = path.join(ROOT, 'node_modules', '.cache', 'tock-mutate');
 /** A vitest that has run so many files is replaced: it keeps all that it has seen. */
 const MOST_RUNS = 400;
 
-/** Starts a server for all tests, or names the one that TOCK_TEST_DATABASE_URL does. */
+/** What the suite does before its first test: starts a server, or takes the one that TOCK_TEST_DATABASE_URL names. */
 export async function startServer() {
-  const outfile = path.join(CACHE, 'server.mjs');
-  await mkdir(CACHE, { recursive: true });
-  await build({
-    entryPoints: [path.join(ROOT, 'test/support/global-setup.ts')],
-    outfile,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    packages: 'external',
-    logLevel: 'error',
-  });
-  const { default: setup } = await import(pathToFileURL(outfile).href);
-  let adminUrl = '';
-  const stop = await setup({ provide: (_name, url) => (adminUrl = url) });
-  await rm(outfile);
-  return { adminUrl, stop };
+  const vitest = await createVitest('test', { root: ROOT, watch: false, reporters: [{}] });
+  const { default: setUp } = await vitest.getRootProject().import(path.join(ROOT, 'test/support/global-setup.ts'));
+  const provided = {};
+  const stop = await setUp({ provide: (name, value) => (provided[name] = value) });
+  await vitest.close();
+  return { provided, stop };
 }
 
 /**
  * A host that is started when it is first asked, and again when it had to be killed.
  *
- * @param {{ adminUrl: string, testTimeout: number, sources?: Record<string, string> }} options
+ * @param {{ provided: object, testTimeout: number, sources?: Record<string, string> }} options
  */
-export function createHost({ adminUrl, testTimeout, sources = {} }) {
+export function createHost({ provided, testTimeout, sources = {} }) {
   let child = null;
   let runs = 0;
 
@@ -76,7 +64,7 @@ export function createHost({ adminUrl, testTimeout, sources = {} }) {
         child = fork(path.join(ROOT, 'scripts', 'mutate', 'host.mjs'), {
           stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
         });
-        await answer(120_000, own => own.send({ adminUrl, testTimeout, sources }));
+        await answer(120_000, own => own.send({ provided, testTimeout, sources }));
       }
       runs++;
       return await answer(withinMs, own => own.send(message));
