@@ -2,7 +2,7 @@
 // as a primary and its streaming standby.
 // In: nothing. Out: URLs, and the means to stop, start and promote.
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, statfs, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,22 +25,31 @@ export interface OwnServer {
   remove(): Promise<void>;
 }
 
-/** An embedded server of the test's own. */
+/** An embedded server of the test's own, in a folder of its own or in one that is given. */
 export async function openOwnServer(
-  settings: Readonly<Record<string, string>> = SETTINGS,
+  settings: Readonly<Record<string, string>> = {},
+  within?: string,
 ): Promise<OwnServer> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tock-server-'));
+  const folder = within ?? (await mkdtemp(path.join(tmpdir(), 'tock-server-')));
   await chmod(folder, 0o711);
-  const begin = () => startEmbeddedServer({ folder: path.join(folder, '.tock'), settings, listens: true });
+  const begin = () =>
+    startEmbeddedServer({
+      folder: path.join(folder, '.tock'),
+      settings: { ...SETTINGS, ...settings },
+      listens: true,
+    });
   let server = await begin();
   const { connectionString: url } = server;
   return {
     url,
     async kill() {
       const file = path.join(server.dataDirectory, 'postmaster.pid');
-      const pid = Number((await readFile(file, 'utf8')).split('\n')[0]);
-      process.kill(pid, 'SIGQUIT');
-      await until(async () => !existsSync(`/proc/${pid}`) || !isAlive(pid), 'the server to be gone');
+      // Without that file it is gone already.
+      const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
+      if (pid > 0) {
+        process.kill(pid, 'SIGQUIT');
+        await until(async () => !existsSync(`/proc/${pid}`) || !isAlive(pid), 'the server to be gone');
+      }
       await server.stop();
     },
     async start() {
@@ -49,9 +58,53 @@ export async function openOwnServer(
     },
     async remove() {
       await server.stop();
+      if (within === undefined) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A disk of its own that a test may fill: a tmpfs. */
+export interface SmallDisk {
+  readonly folder: string;
+  /** Takes all that is left of it, or leaves so many bytes. */
+  fill(leaving?: number): Promise<void>;
+  /** Gives it back. */
+  free(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** Mounts a disk of so many MB, which belongs to the account that servers run as. Only root may. */
+export async function openSmallDisk(megabytes: number): Promise<SmallDisk> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-disk-'));
+  const mounted = await run('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0711`, 'tmpfs', folder]);
+  if (mounted.code !== 0) {
+    await rm(folder, { recursive: true, force: true });
+    throw new Error(`cannot mount a tmpfs: ${mounted.output.trim()}`);
+  }
+  await giveTo(folder, await serverAccount());
+  const filler = path.join(folder, 'filler');
+  return {
+    folder,
+    async fill(leaving = 0) {
+      const { bavail, bsize } = await statfs(folder);
+      await run('fallocate', ['-l', String(Math.max(1, bavail * bsize - leaving)), filler]);
+    },
+    free: () => rm(filler, { force: true }),
+    async remove() {
+      await run('umount', ['-l', folder]);
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Why no disk can be mounted here; null where it can. */
+export async function whyNoSmallDisk(): Promise<string | null> {
+  try {
+    await (await openSmallDisk(1)).remove();
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 function isAlive(pid: number): boolean {
