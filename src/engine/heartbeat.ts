@@ -13,7 +13,7 @@ const PROGRESS_EVERY_MS = 1000;
 
 export interface Heartbeat {
   /** Beats at once, or as soon as the beat that is under way has ended. */
-  now(): void;
+  beatNow(): void;
   stop(): void;
 }
 
@@ -92,7 +92,7 @@ export function startHeartbeat(
   const beats = setInterval(() => void guardedBeat(), heartbeatMs);
   const notes = setInterval(() => void noteProgress(engine, workerId, active), PROGRESS_EVERY_MS);
   return {
-    now() {
+    beatNow() {
       if (isBeating) beatsAgain = true;
       else void guardedBeat();
     },
