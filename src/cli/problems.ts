@@ -25,6 +25,9 @@ export function findProblems(status: SchedulerStatus): string[] {
     lastDay.dead > 0
       ? `${lastDay.dead} ${lastDay.dead === 1 ? 'run' : 'runs'} died in the last 24 hours: see tock runs --status dead, and tock retry`
       : null,
+    lastDay.setAside > 0
+      ? `${lastDay.setAside} of them ${lastDay.setAside === 1 ? 'was' : 'were'} set aside, because no statement can work with what the row holds: tock show says what it is. Find out who writes to Tock’s tables by hand`
+      : null,
     definitions.overdueMs > LONG_WAIT_MS
       ? `an occurrence has been due for ${span(definitions.overdueMs)} and nobody makes it a run: is the line in the crontab there? Else: tock start, or tock tick`
       : null,

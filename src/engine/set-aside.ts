@@ -14,14 +14,18 @@ import { tellReapedDead } from './hooks.js';
 /** Few, since each is claimed by itself while the leases of those before run; the next claim is for all again. */
 const MOST_CLAIMED_SINGLY = 100;
 
-/** Ends a run dead whose row makes statements fail. Whether it was there to be ended. */
+/**
+ * Ends a run dead whose row makes statements fail. Whether it was there to be ended.
+ *
+ * @param holder who has claimed it just now; null: nobody holds it
+ */
 export async function setAside(
   engine: Engine,
   id: string,
   why: string,
-  workerId: string | null = null,
+  holder: { readonly workerId: string; readonly fence: number } | null = null,
 ): Promise<boolean> {
-  const { reason, freed, told } = await setRunAside(engine.database, id, why, workerId);
+  const { reason, freed, told } = await setRunAside(engine.database, id, why, holder);
   if (reason === null) return false;
   engine.logger.error({ event: 'run.set_aside', run_id: id, reason }, `run ${id} is dead: ${reason}`);
   await settle(engine, { freed, told, dead: [id] });

@@ -162,13 +162,19 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     for (const each of ahead.takeAll()) hand(each, { kind: 'unplaced', limits: [] }, performance.now());
   };
 
+  const setDefectiveAside = async (runs: readonly ClaimedRun[]) => {
+    for (const run of runs)
+      if (run.defect !== null)
+        await setAside(engine, run.id, run.defect, { workerId: id, fence: run.fence });
+  };
+
   /** Takes in what was claimed, and what is admitted of the rest. Returns how many. */
   const takeIn = async ({ runs, limited }: Claim, claimedAt: number): Promise<number> => {
     // Before the handlers begin: should one kill the process, the reaper can name the host.
     if (runs.length + limited.length > 0 && !row.isAnnounced) await row.announce();
     for (const run of runs) if (run.defect === null) receive(run, claimedAt);
     beginNext();
-    for (const run of runs) if (run.defect !== null) await setAside(engine, run.id, run.defect, id);
+    await setDefectiveAside(runs);
     if (limited.length === 0) return runs.length;
     const admittedAt = performance.now();
     const { admitted, failure } = await admitDespite(engine, limited, ids =>
@@ -176,7 +182,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     );
     for (const run of admitted) if (run.defect === null) receive(run, admittedAt);
     beginNext();
-    for (const run of admitted) if (run.defect !== null) await setAside(engine, run.id, run.defect, id);
+    await setDefectiveAside(admitted);
     if (failure !== null) throw failure.error;
     return runs.length + admitted.length;
   };

@@ -30,6 +30,8 @@ export interface SchedulerStatus {
     readonly dead: number;
     readonly cancelled: number;
     readonly skipped: number;
+    /** Of the dead ones, those that were set aside: their rows made statements fail. */
+    readonly setAside: number;
   };
   readonly workers: readonly {
     readonly id: string;

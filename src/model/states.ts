@@ -120,10 +120,24 @@ export const TRANSITIONS = {
   },
   setAside: {
     name: 'set aside',
-    from: ['queued', 'failed', 'running'],
+    from: ['queued', 'failed'],
     to: 'dead',
-    by: 'scheduler',
-    when: 'its row makes the statements fail that claim or reap it together with others; its error says what is wrong',
+    by: 'worker',
+    when: 'its row makes the statement fail that claims it together with others; its error says what is wrong',
+  },
+  setAsideExpired: {
+    name: 'set aside',
+    from: ['running'],
+    to: 'dead',
+    by: 'reaper',
+    when: 'its lease expired, and its row makes the statement fail that takes it back together with others',
+  },
+  setAsideHeld: {
+    name: 'set aside',
+    from: ['running'],
+    to: 'dead',
+    by: 'holder',
+    when: 'it was claimed, and its row holds an occurrence that no handler can be given',
   },
   cancel: {
     name: 'cancel',

@@ -16,7 +16,9 @@ with live as (
     min(r.run_at) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as oldest
   from tock.job_runs_live r group by r.queue
 ), finished as (
-  select r.status, count(*) as count from tock.job_runs_finished r
+  select r.status, count(*) as count,
+    count(*) filter (where r.status = 'dead' and r.errors -> -1 ->> 'code' = 'TOCK_BAD_ROW') as set_aside
+  from tock.job_runs_finished r
   where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() group by r.status
 ), queues as (
   select coalesce(l.queue, q.name) as queue, coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running,
@@ -48,7 +50,8 @@ select jsonb_build_object(
     'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
   'oldestWaitMs', coalesce((select extract(epoch from tock.now() - ${readable('min(oldest)')}) * 1000 from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
-    || coalesce((select jsonb_object_agg(status, count) from finished), '{}'),
+    || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
+    || jsonb_build_object('setAside', coalesce((select sum(set_aside) from finished), 0)),
   'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', ${readable('seen_at')}, 'silent', is_silent,
     'running', running) order by host, pid) from holders), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,

@@ -73,21 +73,21 @@ const ENTRY = `jsonb_build_object(
   'name', 'BadRow', 'code', 'TOCK_BAD_ROW', 'stack', null,
   'message', 'set aside: no statement can work with the row of this run: ' || concat_ws('; ', nullif(${ODD}, ''), $2::text))`;
 
-const values = KEPT.split(',')
+const kept = KEPT.split(',')
   .map(column => column.trim())
   .map(column => `${SOUND[column] ?? `r.${column}`} as ${column}`)
   .join(', ');
 
-// A run that somebody holds is his; but for $3, who has just claimed it.
+// A run that is held is left to its holder: worker $3, under fence $4.
 const SET_ASIDE = `
 with gone as (
   delete from tock.job_runs_live r
-  where r.id = $1 and r.status in (${statuses('setAside')})
-    and (r.status <> 'running' or r.locked_by = $3::uuid or r.locked_until < tock.now() or r.locked_until is null)
+  where r.id = $1 and (r.status in (${statuses('setAside')})
+    or r.status in (${statuses('setAsideExpired')}) and (r.locked_by = $3::uuid and r.fence = $4::integer or r.locked_until < tock.now() or r.locked_until is null))
   returning r.*
 ), ended as (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors)
-  select r.id, ${values}, '${TRANSITIONS.setAside.to}', tock.now(),
+  select r.id, ${kept}, '${TRANSITIONS.setAside.to}', tock.now(),
     case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end || ${ENTRY}
   from gone r
   returning id, generation, definition_id, scheduled_for, job, errors
@@ -103,15 +103,16 @@ export interface SetAside extends Aftermath {
  * Ends a run `dead` whose row makes statements fail, with the reason among its errors and what is out of bounds set right,
  * so that an operator can retry it.
  *
- * @param workerId who holds it, where somebody does
+ * @param holder who has claimed it just now; null: nobody holds it
  */
 export async function setRunAside(
   session: Session,
   id: string,
   reason: string,
-  workerId: string | null,
+  holder: { readonly workerId: string; readonly fence: number } | null,
 ): Promise<SetAside> {
-  const [row] = await session.run<SetAside>(SET_ASIDE, [id, reason, workerId]);
+  const values = [id, reason, holder?.workerId ?? null, holder?.fence ?? null];
+  const [row] = await session.run<SetAside>(SET_ASIDE, values);
   return row ?? { reason: null, freed: null, told: false };
 }
 

@@ -21,6 +21,31 @@ const runOf = async (acting: AnyJob) => {
   return { id, tock, summary, run: await tock.runs.get(id) };
 };
 
+describe('the ledger', () => {
+  it('takes no key of once for a step, nor the other way round, whatever they are called', async () => {
+    const said: unknown[] = [];
+    const acting = job(async ctx => {
+      const { runId } = ctx;
+      for (const name of ['a', `${runId}:a`, `step:${runId}:a`, `once:step:${runId}:a`, 'once:a', ':a']) {
+        said.push([
+          name,
+          await ctx.step(name, () => `step ${name}`),
+          await ctx.once(name, () => `once ${name}`),
+        ]);
+      }
+    });
+    const { run, tock } = await runOf(acting);
+    expect(run).toMatchObject({ status: 'succeeded' });
+    expect(said).toHaveLength(6);
+    for (const [name, step, once] of said as [string, string, string][])
+      expect([step, once]).toEqual([`step ${name}`, `once ${name}`]);
+    // Another run whose steps have the first one's id in their names.
+    await tock.enqueue(acting);
+    await tock.tick();
+    expect(await test.sql('select from tock.job_effects where key like $1', ['step:%'])).toHaveLength(12);
+  });
+});
+
 describe('ctx.once', () => {
   it('does the work once over attempts and runs, and gives the kept result back', async () => {
     let calls = 0;
