@@ -243,6 +243,8 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       while (active.size > 0 && performance.now() < until)
         await worker.change(Math.max(1, until - performance.now()));
       abortAll(active);
+      // A claim that is under way may have its leases already: what it takes is given back.
+      await claimer.rest();
       await worker.idle();
       heartbeat.stop();
       await row.remove();
