@@ -16,6 +16,8 @@ export interface Claimer {
   /** There was more at the last claim. */
   readonly isFlowing: boolean;
   readonly isClaiming: boolean;
+  /** Resolves when no claim is under way, however it ended. */
+  rest(): Promise<unknown>;
   /** What is wrong with the database shows in the claims of the tick or daemon: until then, none goes on by itself. */
   halt(): void;
 }
@@ -124,6 +126,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     get isClaiming() {
       return claiming !== null;
     },
+    rest: async () => await claiming?.catch(() => undefined),
     halt() {
       isFlowing = false;
     },

@@ -295,6 +295,8 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
         await worker.change(Math.max(1, until - performance.now()));
       abortAll(active);
       writesUntil = performance.now() + settings.graceMs + settings.leaseMs;
+      // A claim that is under way may have its leases already: what it takes is given back.
+      await claimer.rest();
       await worker.idle();
       heartbeat.stop();
       await row.remove();
