@@ -133,7 +133,10 @@ async function main(flags) {
         verdicts.set(mutant, verdict);
         const { found } = score([...verdicts.values()]);
         progress.step(++done, mutants.length, found, `${mutant.file}:${mutant.line}`);
-        if (done % 20 === 0) writeFileSync(killersFile, JSON.stringify(killers));
+        if (done % 20 === 0) {
+          writeFileSync(killersFile, JSON.stringify(killers));
+          if (flags.json) writeJson(flags.json, judgedOf(areas, verdicts));
+        }
       }
     };
     await Promise.all(Array.from({ length: workers }, work));
@@ -148,10 +151,7 @@ async function main(flags) {
 }
 
 function report(areas, verdicts, { flags, threshold, stale }) {
-  const judged = areas.map(({ name, mutants }) => ({
-    name,
-    verdicts: mutants.map(mutant => ({ mutant, ...verdicts.get(mutant) })),
-  }));
+  const judged = judgedOf(areas, verdicts);
   const all = judged.flatMap(area => area.verdicts);
   if (flags.verbose) {
     for (const line of equivalentLines(all)) console.log(line);
@@ -160,7 +160,7 @@ function report(areas, verdicts, { flags, threshold, stale }) {
   }
   for (const line of survivorLines(all)) console.log(line);
   console.log(scoreTable([...judged, { name: 'all', verdicts: all }]));
-  if (flags.json) writeFileSync(flags.json, `${JSON.stringify(asJson(judged, all), null, 2)}\n`);
+  if (flags.json) writeJson(flags.json, judged);
   // Of a part of the mutants nobody can say what fits none.
   if (!flags.files && !flags.only)
     for (const entry of stale) console.log(`equivalent.json has an entry that fits no mutant: ${JSON.stringify(entry)}`);
@@ -169,10 +169,18 @@ function report(areas, verdicts, { flags, threshold, stale }) {
   return below.length > 0 ? 1 : 0;
 }
 
-function asJson(judged, all) {
-  return {
+/** The areas with what has been judged of them. */
+function judgedOf(areas, verdicts) {
+  return areas.map(({ name, mutants }) => ({
+    name,
+    verdicts: mutants.filter(each => verdicts.has(each)).map(mutant => ({ mutant, ...verdicts.get(mutant) })),
+  }));
+}
+
+function writeJson(file, judged) {
+  const whole = {
     node: process.version,
-    score: score(all),
+    score: score(judged.flatMap(area => area.verdicts)),
     areas: judged.map(({ name, verdicts }) => ({
       name,
       ...score(verdicts),
@@ -183,6 +191,7 @@ function asJson(judged, all) {
       })),
     })),
   };
+  writeFileSync(file, `${JSON.stringify(whole, null, 2)}\n`);
 }
 
 try {

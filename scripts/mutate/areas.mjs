@@ -23,6 +23,7 @@ export const AREAS = [
       ...store(['claim-runs', 'claimed-run', 'admit-runs']),
     ],
     tests: [
+      ...tests('store', ['claim-runs', 'claimed-run', 'admit-runs']),
       ...tests('engine', ['claim', 'lease', 'told', 'windows', 'life', 'limits', 'overlap', 'pipeline', 'run-tick', 'effects', 'daemon']),
       ...tests('chaos', ['over-lock']),
     ],
@@ -31,6 +32,7 @@ export const AREAS = [
     name: 'finalize',
     sources: [...engine(['finalize']), ...store(['finalize-runs', 'transition'])],
     tests: [
+      ...tests('store', ['finalize-runs', 'transition']),
       ...tests('engine', ['finalize', 'lease', 'windows', 'limits', 'pipeline', 'effects', 'chains']),
       ...tests('chaos', ['inputs', 'deadlock', 'connection']),
     ],
@@ -38,12 +40,12 @@ export const AREAS = [
   {
     name: 'reap',
     sources: [...engine(['reap']), ...store(['reap-runs'])],
-    tests: tests('engine', ['reap', 'lease', 'limits', 'chains', 'run-tick', 'idle-tick']),
+    tests: [...tests('store', ['reap-runs']), ...tests('engine', ['reap', 'lease', 'limits', 'chains', 'run-tick', 'idle-tick'])],
   },
   {
     name: 'materialize',
     sources: [...engine(['materialize', 'occurrence-rows']), ...store(['enqueue-runs'])],
-    tests: tests('engine', ['materialize', 'overlap', 'register', 'schedules', 'schedule-edges', 'windows', 'chains', 'enqueue', 'enqueue-many', 'unique']),
+    tests: [...tests('store', ['enqueue-runs']), ...tests('engine', ['materialize', 'overlap', 'register', 'schedules', 'schedule-edges', 'windows', 'chains', 'enqueue', 'enqueue-many', 'unique'])],
   },
   {
     name: 'effects',

@@ -16,7 +16,15 @@ export async function startServer() {
   const provided = {};
   const stop = await setUp({ provide: (name, value) => (provided[name] = value) });
   await vitest.close();
+  provided.adminUrl = bounded(provided.adminUrl);
   return { provided, stop };
+}
+
+/** A mutant may make a statement that never ends, and one that fills the disk: the server ends both. */
+function bounded(url) {
+  const within = new URL(url);
+  within.searchParams.set('options', '-c statement_timeout=20s -c temp_file_limit=500MB');
+  return within.href;
 }
 
 /**

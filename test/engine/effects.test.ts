@@ -310,6 +310,73 @@ describe('ctx.transaction', () => {
   });
 });
 
+describe.each([
+  ['another has claimed the run anew', 'fence = fence + 1'],
+  ['another holds it', 'locked_by = gen_random_uuid()'],
+  ['it waits for its next attempt', `status = 'failed', run_at = run_at + interval '1 hour'`],
+])('once the lease is lost since %s', (_what, change) => {
+  const lose = (ctx: JobContext) =>
+    test.sql(`update tock.job_runs_live set ${change} where id = $1`, [ctx.runId]);
+  const caught = async (effect: (ctx: JobContext) => Promise<unknown>) => {
+    const thrown: unknown[] = [];
+    const acting = job(ctx => effect(ctx).catch((error: unknown) => thrown.push(error)));
+    const { run } = await runOf(acting);
+    expect(run?.status).not.toBe('succeeded');
+    expect(await test.sql('select * from tock.job_effects')).toEqual([]);
+    return thrown;
+  };
+  const LOST = [expect.objectContaining({ code: 'TOCK_LEASE_LOST' })];
+
+  it('a step keeps nothing', async () => {
+    expect(
+      await caught(ctx =>
+        ctx.step('charge', async () => {
+          await lose(ctx);
+          return 'charged';
+        }),
+      ),
+    ).toEqual(LOST);
+  });
+
+  it('once commits nothing', async () => {
+    expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, () => lose(ctx)))).toEqual(LOST);
+  });
+
+  it('a transaction commits nothing', async () => {
+    expect(
+      await caught(ctx =>
+        ctx.transaction(async trx => {
+          await trx.insertInto('mails').values({ who: 'nobody' }).execute();
+          await lose(ctx);
+        }),
+      ),
+    ).toEqual(LOST);
+    expect(await mails()).toEqual([]);
+  });
+});
+
+describe('the key of an effect', () => {
+  it.each([['a'], ['k'.repeat(900)], [`${'ä'.repeat(449)}ab`]])('may be %s', async key => {
+    const acting = job(ctx => ctx.once(key, () => 'done'));
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: 'done' });
+  });
+
+  it.each([
+    ['empty', ''],
+    ['longer than 900 bytes', `${'ä'.repeat(450)}a`],
+    ['with NUL', 'a\u0000b'],
+    ['a number', 7],
+  ])('is refused where it is %s', async (_what, key) => {
+    let calls = 0;
+    const acting = job(async ctx => {
+      await ctx.once(key as string, () => calls++).catch(() => undefined);
+      await ctx.step(key as string, () => calls++);
+    });
+    expect((await runOf(acting)).run).toMatchObject({ status: 'dead', errors: [{ code: 'TOCK_BAD_KEY' }, {}, {}] });
+    expect(calls).toBe(0);
+  });
+});
+
 describe('ctx.progress', () => {
   it('is shown while the run is running, and is kept with it', async () => {
     let release = () => undefined as void;
