@@ -185,7 +185,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
     isolation: readIsolation(registry, isolatedEntry(), options),
   };
-  const schema = checkSchemaName(options.schema ?? 'tock');
+  const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   demandReachable(options);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;

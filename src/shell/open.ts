@@ -6,7 +6,7 @@ import { checkLogLevel } from '../environment/log-level.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job.js';
-import { openPoolTo } from '../store/connection.js';
+import { demandReachable, openPoolTo } from '../store/connection.js';
 import { explainDatabaseError } from '../store/database-errors.js';
 import type { MigrateResult } from '../store/migrate.js';
 import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock.js';
@@ -49,6 +49,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const level = checkLogLevel(config.logLevel ?? options.defaultLogLevel ?? 'warn');
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
+  if (config.databaseUrl !== null) demandReachable({ connectionString: config.databaseUrl });
   const place = config.databaseUrl === null ? null : placeOf(config.databaseUrl);
   const ahead = options.tick && config.databaseUrl !== null ? connectAhead(config.databaseUrl, config) : null;
   let server: Awaited<ReturnType<typeof startServer>> | null = null;

@@ -60,7 +60,7 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 
 /** Opens the database. Connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const schema = checkSchemaName(options.schema ?? 'tock');
+  const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   const deadlineMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
   demandReachable(options);
   const pool =
