@@ -13,8 +13,11 @@ import { endOfClause, endOfDepth, split } from './sql-tokens.mjs';
 /** Whether text in quotes is SQL, whole or in part, and not a message. */
 export function isSql(text) {
   // A name alone, such as 'tock.cancel', is none.
-  return /[\s(]/.test(text) && /\b(?:select|update tock|delete from|insert into|coalesce\(|exists \(|jsonb_\w+\(|tock\.\w+|[rqlo]\.\w+ |as materialized|and r\.)|[\w)]::\w+/.test(
-    text,
+  return (
+    /[\s(]/.test(text) &&
+    /\b(?:select|update tock|delete from|insert into|coalesce\(|exists \(|jsonb_\w+\(|tock\.\w+|[rqlo]\.\w+ |as materialized|and r\.)|[\w)]::\w+/.test(
+      text,
+    )
   );
 }
 
@@ -35,7 +38,11 @@ const over = (tokens, to, operator) =>
 
 /** A condition without its effect. It stays where it is, lest a parameter be left over that nothing gives a type. */
 const decided = (tokens, to, operator) =>
-  over(tokens, to, operator).map(each => ({ ...each, before: to === 'true' ? '(true or ' : '(false and ', after: ')' }));
+  over(tokens, to, operator).map(each => ({
+    ...each,
+    before: to === 'true' ? '(true or ' : '(false and ',
+    after: ')',
+  }));
 
 /** Parts between clauses, commas and brackets in which `and` and `or` join conditions. */
 function conditions(tokens) {
@@ -44,7 +51,10 @@ function conditions(tokens) {
     const before = tokens[from - 1];
     const { depth } = tokens[from];
     const begins =
-      before === undefined || before.depth < depth || before.text === ',' || (before.isClause && before.depth === depth);
+      before === undefined ||
+      before.depth < depth ||
+      before.text === ',' ||
+      (before.isClause && before.depth === depth);
     if (!begins || tokens[from].isClause) continue;
     let to = from;
     while (
@@ -72,7 +82,9 @@ function conditionMutants(part, clause) {
   const mutants = operands.flatMap(({ tokens, before }, place) => {
     const joint = before?.text ?? operands[place + 1]?.before?.text ?? 'and';
     const neutral = joint === 'or' ? 'false' : 'true';
-    return tokens.length === 1 && tokens[0].text === neutral ? [] : decided(tokens, neutral, 'condition dropped');
+    return tokens.length === 1 && tokens[0].text === neutral
+      ? []
+      : decided(tokens, neutral, 'condition dropped');
   });
   const joints = operands.flatMap(({ before }) =>
     before === null ? [] : over([before], before.text === 'and' ? 'or' : 'and', 'and, or'),
@@ -113,7 +125,8 @@ function wordMutants(tokens, token, index) {
     return after === '(' ? over([token], SWAPPED[text], 'least, greatest') : [];
   if (text in SWAPPED) return over([token], SWAPPED[text], 'comparison');
   if (text === 'exists' && after === '(' && before !== 'not') return over([token], 'not exists', 'negation');
-  if (text === 'not' && ['exists', 'in', 'like', 'is_last'].includes(after)) return over([token], '', 'negation');
+  if (text === 'not' && ['exists', 'in', 'like', 'is_last'].includes(after))
+    return over([token], '', 'negation');
   if (text === 'in' && after === '(' && before !== 'not') return over([token], 'not in', 'negation');
   if (text === 'is' && after === 'null') return over([token], 'is not', 'negation');
   if (text === 'is' && after === 'not') return over(tokens.slice(index, index + 2), 'is', 'negation');
@@ -166,7 +179,11 @@ function clauseMutants(tokens, token, index) {
       return words(2) === 'as materialized' ? over(until(index + 2), 'as', 'materialized dropped') : [];
     case 'on':
       return words(2) === 'on conflict'
-        ? over(until(endOfClause(tokens, index, ['conflict', 'do', 'update', 'set', 'where'])), '', 'on conflict dropped')
+        ? over(
+            until(endOfClause(tokens, index, ['conflict', 'do', 'update', 'set', 'where'])),
+            '',
+            'on conflict dropped',
+          )
         : [];
     case 'distinct':
       return tokens[index - 1]?.text === 'is' || tokens[index - 1]?.text === 'not'

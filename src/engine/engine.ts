@@ -11,7 +11,7 @@ import type { Registry } from '../model/registry.js';
 import { checkRetryPolicy } from '../model/retry.js';
 import type { Database } from '../store/database.js';
 import type { Isolation } from './isolation.js';
-import type { Worker } from './worker.js';
+import type { Worker } from './worker-interface.js';
 
 export interface Engine {
   readonly database: Database;

@@ -8,7 +8,8 @@ import { reap } from './reap.js';
 import { type RegisterResult, register } from './register.js';
 import type { Tally } from './tally.js';
 import { beginUpkeep } from './upkeep.js';
-import { openWorker, type Worker } from './worker.js';
+import { openWorker } from './worker.js';
+import type { Worker } from './worker-interface.js';
 
 export interface TickOptions {
   /** For how long new runs are claimed, in milliseconds. What runs then is waited for. */

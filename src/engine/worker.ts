@@ -6,12 +6,12 @@ import { performance } from 'node:perf_hooks';
 import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
 import { hears } from '../model/logger.js';
 import { claimLimitedRuns } from '../store/admit-runs.js';
-import { type Claim, claimFreeRun, type LaneName } from '../store/claim-runs.js';
+import { type Claim, claimFreeRun } from '../store/claim-runs.js';
 import type { ClaimedRun } from '../store/claimed-run.js';
 import type { Finalization } from '../store/finalize-runs.js';
 import { type ActiveRun, activeRun, isHeld } from './active-run.js';
 import { createClaimer } from './claim.js';
-import { endingsAtCrash, type RunAtWork, runsAtWork } from './crash.js';
+import { endingsAtCrash, runsAtWork } from './crash.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
@@ -21,63 +21,10 @@ import { abort } from './interrupt.js';
 import { createLine } from './line.js';
 import { createPace } from './pace.js';
 import { admitDespite, eachByItself, setAside } from './set-aside.js';
-import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
+import { emptyTally, fieldsOf, reportEnd } from './tally.js';
 import { createWakeup } from './wakeup.js';
+import type { Worker, WorkerOptions } from './worker-interface.js';
 import { workerRow } from './worker-row.js';
-
-export interface WorkerOptions {
-  readonly kind: 'tick' | 'daemon' | 'library' | 'manual';
-  /** Most runs at once. Default 10. */
-  readonly concurrency?: number | undefined;
-  /** Only runs of these queues. Default: all. */
-  readonly queues?: readonly string[] | undefined;
-  /** Whether a newer version of the jobs is in force: what is new in it is left to those who know it. */
-  readonly isSuperseded?: () => boolean;
-}
-
-export interface Worker {
-  readonly id: string;
-  readonly tally: Readonly<Tally>;
-  /** How many runs it holds. */
-  readonly running: number;
-  /** How many more it could take. */
-  readonly room: number;
-  /** Makes the worker known in `workers`. */
-  announce(): Promise<void>;
-  /**
-   * Claims as many due runs as there is room for and begins to execute them; and goes on claiming by itself as long as
-   * there are more. Returns how many at first.
-   *
-   * @param told a queue and priority in which somebody has just enqueued: it looks only there
-   */
-  claim(told?: LaneName): Promise<number>;
-  /** Whether there was more at the last claim: it goes on claiming by itself. */
-  readonly isFlowing: boolean;
-  /** Claims nothing more by itself while runs are executed. */
-  close(): void;
-  /** Claims one named run, if it is due and free. */
-  claimOne(runId: string): Promise<boolean>;
-  /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
-  change(ms: number): Promise<void>;
-  readonly wake: () => void;
-  /** Looks soon whether an operator asked to cancel a run, if this worker holds it. */
-  readonly lookAt: (runId: string) => void;
-  /** The runs whose handlers are at work. */
-  readonly atWork: () => readonly RunAtWork[];
-  /**
-   * For a process that ends by an error that nothing caught: claims no more, does not wait for handlers, and writes what
-   * becomes of all its runs (see model/crash.ts). Null: they are given back, and nobody is to blame.
-   */
-  crash(thrown: unknown): Promise<void>;
-  /** Resolves when no run is left. */
-  idle(): Promise<void>;
-  /**
-   * Drains: claims no more, lets runs end for `graceMs`, then aborts their signals, waits the engine's grace,
-   * and releases what remains without counting the attempt. Beats until the last outcome is written; where the
-   * server takes none, for one more lease.
-   */
-  stop(graceMs?: number): Promise<void>;
-}
 
 const DEFAULT_CONCURRENCY = 10;
 /** While so many outcomes wait to be written, nothing more is claimed. */
@@ -164,8 +111,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 
   const setDefectiveAside = async (runs: readonly ClaimedRun[]) => {
     for (const run of runs)
-      if (run.defect !== null)
-        await setAside(engine, run.id, run.defect, { workerId: id, fence: run.fence });
+      if (run.defect !== null) await setAside(engine, run.id, run.defect, { workerId: id, fence: run.fence });
   };
 
   /** Takes in what was claimed, and what is admitted of the rest. Returns how many. */
@@ -278,7 +224,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       for (const [each, ending] of endingsAtCrash(active, thrown)) hand(each, ending, each.begunAt ?? 0);
       finalizer.hurry();
       // What a claim under way still brings is given back as it comes.
-      await claimer.claim().catch(() => 0);
+      await claimer.rest();
       await worker.idle();
       heartbeat.stop();
       await row.remove();

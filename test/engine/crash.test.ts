@@ -1,7 +1,8 @@
 // What a worker writes when an error that nothing caught ends its process; who is suspected, and what that means.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Engine, readSettings } from '../../src/engine/engine.js';
-import { openWorker, type Worker } from '../../src/engine/worker.js';
+import { openWorker } from '../../src/engine/worker.js';
+import type { Worker } from '../../src/engine/worker-interface.js';
 import { type AnyJob, defineJob } from '../../src/index.js';
 import { SUSPECTS } from '../../src/model/limits.js';
 import { silentLogger } from '../../src/model/logger.js';

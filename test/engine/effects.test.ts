@@ -339,7 +339,9 @@ describe.each([
   });
 
   it('once commits nothing', async () => {
-    expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, () => lose(ctx)))).toEqual(LOST);
+    expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, async () => void (await lose(ctx))))).toEqual(
+      LOST,
+    );
   });
 
   it('a transaction commits nothing', async () => {
@@ -372,7 +374,10 @@ describe('the key of an effect', () => {
       await ctx.once(key as string, () => calls++).catch(() => undefined);
       await ctx.step(key as string, () => calls++);
     });
-    expect((await runOf(acting)).run).toMatchObject({ status: 'dead', errors: [{ code: 'TOCK_BAD_KEY' }, {}, {}] });
+    expect((await runOf(acting)).run).toMatchObject({
+      status: 'dead',
+      errors: [{ code: 'TOCK_BAD_KEY' }, {}, {}],
+    });
     expect(calls).toBe(0);
   });
 });

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readSettings } from '../../src/engine/engine.js';
 import { createPace, MOST_AHEAD } from '../../src/engine/pace.js';
 import { createScan } from '../../src/engine/scan.js';
-import { openWorker, type Worker } from '../../src/engine/worker.js';
+import { openWorker } from '../../src/engine/worker.js';
+import type { Worker } from '../../src/engine/worker-interface.js';
 import { defineJob } from '../../src/index.js';
 import { silentLogger } from '../../src/model/logger.js';
 import { createRegistry } from '../../src/model/registry.js';
@@ -180,6 +181,7 @@ describe('a worker', () => {
       settings: readSettings({}),
       isolation: null,
       hooks: {},
+      workers: new Set<Worker>(),
     };
     const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
     const claimed = worker.claim();
@@ -196,7 +198,9 @@ describe('a worker', () => {
     // Regression: who stopped at once closed the pool, and the runs waited for the end of their leases.
     await database.close();
     const rows = await test.sql('select status, attempts, locked_by from tock.job_runs');
-    expect(rows).toEqual(Array(5).fill({ status: 'queued', attempts: 0, locked_by: null }));
+    expect(rows).toEqual(
+      Array.from({ length: 5 }, () => ({ status: 'queued', attempts: 0, locked_by: null })),
+    );
   });
 
   it('executes each run once while several work at full pace, and sees what is urgent meanwhile', async () => {
