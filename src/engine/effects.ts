@@ -31,8 +31,7 @@ const READ_EFFECT = 'select result::text as result from tock.job_effects where k
 const READ_IF_HELD = `${READ_EFFECT} and ${IS_HELD}`;
 const CLAIM_EFFECT =
   'insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothing returning key';
-const KEEP_RESULT =
-  'update tock.job_effects set result = $2 where key = $1 returning result::text as result';
+const KEEP_RESULT = 'update tock.job_effects set result = $2 where key = $1 returning result::text as result';
 const KEEP_STEP = `
 insert into tock.job_effects (key, run_id, result) select $1, $2, $5 where ${IS_HELD}
 on conflict (key) do nothing

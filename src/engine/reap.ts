@@ -4,12 +4,21 @@
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../model/retry.js';
 import { mendLimits } from '../store/admit-runs.js';
-import { type ReapedRuns, reapRuns, type StoredBackoff } from '../store/reap-runs.js';
+import { isUnstorable, sqlState } from '../store/database-errors.js';
+import {
+  type ReapedBatch,
+  type ReapedRuns,
+  readExpired,
+  reapRuns,
+  type StoredBackoff,
+} from '../store/reap-runs.js';
 import { settle } from './aftermath.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { tellReapedDead } from './hooks.js';
 
 const BATCH = 500;
+
+type Options = Parameters<typeof reapRuns>[1];
 
 /**
  * Reaps every expired lease, in batches, each a transaction of its own: a tick that is killed in between has lost
@@ -25,7 +34,7 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
   };
   const total = { failed: 0, dead: 0, cancelled: 0 };
   for (;;) {
-    const batch = await engine.database.transaction(session => reapRuns(session, options));
+    const batch = await reapBatch(engine, options);
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
@@ -43,6 +52,53 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     );
   }
   return total;
+}
+
+/** Where PostgreSQL can never store what becomes of one, the others are taken back one by one, and that one is left. */
+async function reapBatch(engine: Engine, options: Options): Promise<ReapedBatch> {
+  const { database, logger } = engine;
+  try {
+    return await database.transaction(session => reapRuns(session, options));
+  } catch (error) {
+    if (!isUnstorable(error)) throw error;
+  }
+  let sum = NOTHING;
+  for (const id of await readExpired(database, options.limit)) {
+    try {
+      sum = plus(sum, await database.transaction(session => reapRuns(session, { ...options, id })));
+    } catch (error) {
+      if (!isUnstorable(error)) throw error;
+      logger.error(
+        { event: 'reap.refused', run_id: id, error: String(error), code: sqlState(error) },
+        'PostgreSQL refuses what would become of a run whose lease has expired; it stays as it is',
+      );
+    }
+  }
+  return sum;
+}
+
+const NOTHING: ReapedBatch = {
+  failed: 0,
+  dead: 0,
+  cancelled: 0,
+  dead_ids: [],
+  freed: null,
+  told: false,
+  has_limits: false,
+  has_outbox: false,
+};
+
+function plus(a: ReapedBatch, b: ReapedBatch): ReapedBatch {
+  return {
+    failed: a.failed + b.failed,
+    dead: a.dead + b.dead,
+    cancelled: a.cancelled + b.cancelled,
+    dead_ids: [...a.dead_ids, ...b.dead_ids],
+    freed: [...new Set([...(a.freed ?? []), ...(b.freed ?? [])])].sort(),
+    told: a.told || b.told,
+    has_limits: a.has_limits || b.has_limits,
+    has_outbox: a.has_outbox || b.has_outbox,
+  };
 }
 
 /** How the runs of each job wait. What a function of the job would say of an expired lease is not asked. */

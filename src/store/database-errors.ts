@@ -42,7 +42,9 @@ export function isUnstorable(error: unknown): boolean {
 export function isTransient(error: unknown): boolean {
   const state = sqlState(error);
   if (state === null) return isConnectionFailure(error);
-  return /^(40|53|55P03|55006|57014|58)/.test(state) || isConnectionFailure(error) || isPartitionMissing(error);
+  return (
+    /^(40|53|55P03|55006|57014|58)/.test(state) || isConnectionFailure(error) || isPartitionMissing(error)
+  );
 }
 
 /** No partition takes the row, or the one it was meant for was just attached. A constraint that is broken has a name. */

@@ -24,7 +24,7 @@ const IS_EXPIRED = `r.blocked_on is null and r.queue = l.queue and r.priority = 
 const EXPIRED = `expired as materialized (
   select e.* from lanes l cross join lateral (
     select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
-    where ${IS_EXPIRED}
+    where ${IS_EXPIRED} and ($5::bigint is null or r.id = $5)
     order by r.run_at, r.id
     limit $1
     for update skip locked
@@ -121,16 +121,30 @@ export async function reapRuns(
     readonly backoffMs: number;
     readonly maxBackoffMs: number;
     readonly policies: readonly StoredBackoff[];
+    /** Only this run. */
+    readonly id?: string;
   },
 ): Promise<ReapedBatch> {
-  const { limit, backoffMs, maxBackoffMs, policies } = options;
+  const { limit, backoffMs, maxBackoffMs, policies, id = null } = options;
   await session.run('set local jit = off');
   const [row] = await session.run<ReapedBatch>(REAP, [
     limit,
     backoffMs,
     maxBackoffMs,
     JSON.stringify(policies),
+    id,
   ]);
   if (!row) throw new Error('the reaping statement gave no row');
   return row;
+}
+
+const EXPIRED_IDS = `
+with ${LANES} select e.id::text as id from lanes l cross join lateral (
+  select r.id from tock.job_runs_live r where ${IS_EXPIRED}
+  order by r.run_at, r.id limit $1) e limit $1`;
+
+/** The ids of runs that a reaping would take back, at most so many. */
+export async function readExpired(session: Session, limit: number): Promise<readonly string[]> {
+  const rows = await session.run<{ id: string }>(EXPIRED_IDS, [limit]);
+  return rows.map(row => row.id);
 }
