@@ -377,6 +377,26 @@ describe('a heartbeat', () => {
   });
 });
 
+describe('a reaping', () => {
+  it('takes back all but the run of which PostgreSQL can never store what becomes of it', async () => {
+    const returns = job('returns', () => 'done');
+    const tock = test.another({ jobs: [returns], logger: events.logger });
+    await tock.register();
+    await test.sql(`insert into tock.job_runs_live (job, payload, status, attempts, max_attempts, locked_until)
+      select 'returns', jsonb_build_object('n', n), 'running', 1, 1 + n % 2, tock.now() - interval '1 minute'
+      from generate_series(1, 30) n`);
+    await test.sql(
+      `alter table tock.job_runs_finished add constraint no_such_run check (payload ->> 'n' <> '14') not valid`,
+    );
+    const { reaped, executed } = await tock.tick();
+    expect([reaped, executed.succeeded]).toEqual([{ failed: 15, dead: 14, cancelled: 0 }, 15]);
+    expect(await test.sql(`select payload from tock.job_runs_live where status = 'running'`)).toEqual([
+      { payload: { n: 14 } },
+    ]);
+    expect(events.count('reap.refused')).toBe(1);
+  });
+});
+
 describe('a claim that the server refuses', () => {
   it('does not interrupt what the tick executes', async () => {
     const executes = job('executes', async ctx => {
