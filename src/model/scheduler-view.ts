@@ -60,7 +60,7 @@ export interface SchedulerStatus {
     readonly end: Date;
     /** What the latest of them holds. */
     readonly unit: 'month' | 'day';
-    /** The end is over or near: less than 30 days away; where they are of days, 3. */
+    /** The end is over or near: less than 10 days away; where they are of days, 3. */
     readonly runningOut: boolean;
   };
   /** Zones in use of which this process and the server expect different offsets within the next 400 days. */

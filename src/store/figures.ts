@@ -58,7 +58,7 @@ select jsonb_build_object(
     'paused', paused) order by queue) from queues), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
   'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
-    'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '30 days' end),
+    'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),
   'deadRows', coalesce((select n_dead_tup from pg_stat_user_tables where relid = 'tock.job_runs_live'::regclass), 0)
 ) as status
 from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`;

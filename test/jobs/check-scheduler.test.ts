@@ -129,6 +129,8 @@ describe('check-scheduler', () => {
   });
 
   it('finds what is wrong with a scheduler that has stood still', async () => {
+    // The partitions of the time that its clock shows.
+    await kit.tock.migrate();
     await kit.tock.queues.pause('reports');
     await kit.tock.enqueue(other, {}, { queue: 'reports' });
     await kit.tock.register();
@@ -148,6 +150,7 @@ describe('check-scheduler', () => {
   });
 
   it('finds a run that outlived its lease', async () => {
+    await kit.tock.migrate();
     let checked: RunRecord | undefined;
     work = async () => {
       await kit.clock.advance('2m');
