@@ -83,10 +83,7 @@ function checkLength(text: string, maxBytes: number, kind: Kind): void {
   if (text.length * 3 <= maxBytes) return;
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) {
-    throw bad(
-      `the ${kind.noun} has ${bytes} bytes, over the limit of ${maxBytes}; ${kind.ifTooLarge}`,
-      kind,
-    );
+    throw bad(`the ${kind.noun} has ${bytes} bytes, over the limit of ${maxBytes}; ${kind.ifTooLarge}`, kind);
   }
 }
 
@@ -141,7 +138,8 @@ function checkNumber(value: number, path: string, kind: Kind): number {
 
 function copyObject(value: object, path: string, depth: number, kind: Kind): Json {
   if (value instanceof Date) {
-    if (kind.isExact) throw bad(`${path} is a Date, which would come back as text; return its ISO text`, kind);
+    if (kind.isExact)
+      throw bad(`${path} is a Date, which would come back as text; return its ISO text`, kind);
     if (Number.isNaN(value.getTime())) throw bad(`${path} is an invalid Date`, kind);
     return value.toISOString();
   }
