@@ -85,7 +85,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
       const key = `step:${id}:${checkEffectKey(name)}`;
       const effect = `step ${quote(name)}`;
       const [kept] = await keepTrying(() => database.run<Kept>(READ_EFFECT, [key]), mayGoOn);
-      if (kept) return valueOf<T>(kept);
+      if (kept) return valueOf(kept) as T;
       const result = resultText(await work(), effect);
       const held = [key, id, fence, workerId];
       const [row] = await keepTrying(async () => {
@@ -94,7 +94,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
         return rows.length > 0 ? rows : await database.run<Kept>(READ_IF_HELD, held);
       }, mayGoOn).catch((error: unknown) => refuse(error, effect));
       if (!row) throw leaseLost(active);
-      return valueOf<T>(row);
+      return valueOf(row) as T;
     },
 
     async once<T>(key: string, work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) {
@@ -106,7 +106,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
           const claimed = await session.run(CLAIM_EFFECT, [ledgerKey, id]);
           if (claimed.length === 0) {
             const [kept] = await session.run<Kept>(READ_EFFECT, [ledgerKey]);
-            return valueOf<T>(kept);
+            return valueOf(kept) as T;
           }
           hasBegun = true;
           const result = resultText(await work(trx), effect);
@@ -115,7 +115,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
             await demandLease(session, active, workerId);
             return await session.run<Kept>(KEEP_RESULT, [ledgerKey, result]);
           }).catch((error: unknown) => refuse(error, effect));
-          return valueOf<T>(row);
+          return valueOf(row) as T;
         }, HANDLERS_OWN);
       return await keepTrying(attempt, error => !hasBegun && mayGoOn(error));
     },
@@ -195,8 +195,8 @@ function checkEffectKey(key: string): string {
 }
 
 /** What a row of the ledger holds; undefined where there was no result. */
-function valueOf<T>(kept: Kept | undefined): T {
-  return (typeof kept?.result === 'string' ? JSON.parse(kept.result) : undefined) as T;
+function valueOf(kept: Kept | undefined): unknown {
+  return typeof kept?.result === 'string' ? JSON.parse(kept.result) : undefined;
 }
 
 /** PostgreSQL itself may refuse what looked sound. */

@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const each of running.splice(0)) each.child.kill('SIGKILL');
-  for (const each of opened.splice(0).reverse()) await each.remove();
+  for (const each of opened.splice(0).toReversed()) await each.remove();
 });
 const openDisk = async (megabytes: number): Promise<SmallDisk> => {
   const disk = await openSmallDisk(megabytes);

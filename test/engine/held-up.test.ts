@@ -92,7 +92,8 @@ describe('outcomes', () => {
       await waited();
       await unlock();
       expect((await ticking).executed).toMatchObject({ succeeded: 3, failed: 1, lost: 0 });
-      expect(calls.toSorted()).toEqual([...ids, ids[2]].toSorted());
+      expect(calls.slice(0, 3)).toEqual(expect.arrayContaining(ids));
+      expect(calls.slice(3)).toEqual([ids[2]]);
       for (const n of [1, 2]) {
         expect(await tock.runs.get(ids[n - 1] ?? '')).toMatchObject({
           status: 'succeeded',
