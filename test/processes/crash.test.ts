@@ -184,8 +184,7 @@ describe('an error that nothing catches', () => {
   it('ends the process also while the database is away', async () => {
     const proxy = await openProxy(test.url);
     const file = path.join(await mkdtemp(path.join(tmpdir(), 'tock-crash-')), 'go');
-    const id = await enqueue('crashing', { how: 'timer', beside: 1, until: file });
-    await enqueue('steady');
+    const id = await enqueue('crashing', { how: 'timer', until: file });
     const crashing = tick({ DATABASE_URL: proxy.url });
     await begun(1);
     proxy.swallow();

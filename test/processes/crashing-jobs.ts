@@ -16,7 +16,7 @@ interface Payload {
   readonly how: keyof typeof WAYS;
   /** How many others must be at work first, unless it is alone in a child. */
   readonly beside?: number;
-  /** It waits for this file first. */
+  /** It records that it began, and waits for this file. */
   readonly until?: string;
 }
 
@@ -40,6 +40,12 @@ const WAYS = {
   SIGKILL: () => void process.kill(process.pid, 'SIGKILL'),
 };
 
+type Context = Parameters<ReturnType<typeof defineJob>['run']>[0];
+const begins = async (ctx: Context) => {
+  const row = { run_id: ctx.runId, attempt: ctx.attempt, pid: process.pid };
+  await ctx.db.insertInto('executions').values(row).execute();
+};
+
 /** Ends its process, at each attempt. */
 const crashing = defineJob({
   name: 'crashing',
@@ -51,7 +57,10 @@ const crashing = defineJob({
       if (isChild || rows.length >= beside) break;
       await pause(10);
     }
-    while (until !== undefined && !existsSync(until)) await pause(10);
+    if (until !== undefined) {
+      await begins(ctx);
+      while (!existsSync(until)) await pause(10);
+    }
     WAYS[how]();
     return await never();
   },
@@ -59,9 +68,8 @@ const crashing = defineJob({
 
 const innocent = {
   retry: { maxAttempts: 3, base: 0, jitter: 0 },
-  async run(ctx: Parameters<(typeof crashing)['run']>[0]) {
-    const row = { run_id: ctx.runId, attempt: ctx.attempt, pid: process.pid };
-    await ctx.db.insertInto('executions').values(row).execute();
+  async run(ctx: Context) {
+    await begins(ctx);
     // Also where the process is asked to stop.
     while ((await ctx.db.selectFrom('releases').selectAll().execute()).length === 0) await pause(10);
     return { isChild };
