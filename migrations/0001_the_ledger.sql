@@ -269,9 +269,9 @@ alter table tock.job_runs_live
   add constraint job_runs_live_documents_check check (
     jsonb_typeof(errors) = 'array' and (progress is null or jsonb_typeof(progress) = 'object')),
   add constraint job_runs_live_slots_check check (
-    slot_keys is null and slot_limits is null
-    or cardinality(slot_keys) = cardinality(slot_limits) and cardinality(slot_keys) <= 100
-      and array_position(slot_keys, null) is null and array_position(slot_limits, null) is null and 1 <= all (slot_limits)),
+    (slot_keys is null) = (slot_limits is null)
+    and (slot_keys is null or cardinality(slot_keys) = cardinality(slot_limits) and cardinality(slot_keys) <= 100
+      and array_position(slot_keys, null) is null and array_position(slot_limits, null) is null and 1 <= all (slot_limits))),
   add constraint job_runs_live_texts_check check (
     octet_length(queue) between 1 and 200 and octet_length(job) between 1 and 200
     and octet_length(idempotency_key) between 1 and 512 and octet_length(live_key) between 1 and 512);

@@ -19,7 +19,9 @@ export function isDataError(error: unknown): boolean {
   return isUnstorable(error) && !isUniqueViolation(error);
 }
 
+/** What the constraint allows; and what is kept of more, from where there is room to count on. */
 const MOST = 1_000_000_000;
+const KEPT_OF_MORE = 1_000_000;
 const SOUND_NAME = (column: string) =>
   `(${column} ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(${column}) <= 200)`;
 const WITHIN = (column: string) => `(${column} >= ${EARLIEST} and ${column} < ${AFTER_LATEST})`;
@@ -35,7 +37,7 @@ const SOUND: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     Object.entries(COUNTS).map(([column, least]) => [
       column,
-      `greatest(least(r.${column}, ${MOST}), ${least})`,
+      `case when r.${column} >= ${MOST} then ${KEPT_OF_MORE} else greatest(r.${column}, ${least}) end`,
     ]),
   ),
   ...Object.fromEntries(

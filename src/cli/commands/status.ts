@@ -5,6 +5,7 @@ import { formatDuration } from '../../model/duration.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { examples, withJson } from '../flags.js';
 import { findProblems } from '../problems.js';
+import { nameColumn } from '../queue-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { drawTable } from '../table.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
@@ -104,7 +105,7 @@ async function sayQueues(shell: Shell, { queues }: SchedulerStatus): Promise<voi
     { title: 'notes' },
   ];
   const rows = queues.map(each => [
-    each.queue,
+    nameColumn(each.queue),
     `${each.waiting}`,
     `${each.running}`,
     `${each.failed}`,
