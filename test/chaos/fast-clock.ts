@@ -18,7 +18,7 @@ export const FAKETIME = ['x86_64', 'aarch64']
 export interface FastServer {
   readonly url: string;
   readonly sql: <Row = Record<string, unknown>>(text: string, values?: unknown[]) => Promise<Row[]>;
-  /** Starts a process whose clock shows what the server's shows now, and runs as fast: its timers too. */
+  /** Starts a process whose clock shows what the server's shows now, and runs as fast. Its timers and timeouts do not. */
   readonly start: (script: string, env: Record<string, string>, args: string[]) => Promise<Running>;
   /** Stops the server and starts it again at another instant; from there on time runs fast. */
   readonly leapTo: (instant: string) => Promise<void>;
@@ -62,7 +62,8 @@ export async function openFastServer(instant: string, speed: number): Promise<Fa
     sql,
     async start(script, env, args) {
       const [row] = await sql<{ now: Date }>('select clock_timestamp() as now');
-      return startProcess(script, { ...env, ...fake(row?.now.toISOString() ?? '', speed) }, args);
+      const clock = { ...fake(row?.now.toISOString() ?? '', speed), FAKETIME_DONT_FAKE_MONOTONIC: '1' };
+      return startProcess(script, { ...env, ...clock }, args);
     },
     async leapTo(at) {
       await server.stop();

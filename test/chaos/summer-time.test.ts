@@ -1,5 +1,5 @@
 // Chaos: the clock changes, and a leap day comes, while everything runs: the server, a daemon and ticks, under a clock
-// that runs thirty times as fast, so that a minute takes two seconds. Debian's package faketime.
+// that runs sixty times as fast, so that a minute takes a second. Debian's package faketime.
 import { describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { expected, type MadeCron, scan } from '../model/schedule/oracle.js';
@@ -9,7 +9,7 @@ import { FAKETIME, type FastServer, openFastServer } from './fast-clock.js';
 import { jobs } from './summer-time-jobs.js';
 
 const ZONE = 'Europe/Berlin';
-const SPEED = 30;
+const SPEED = 60;
 const MODES = ['once', 'skip', 'literal'] as const;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -42,7 +42,7 @@ const AROUND_TWO = [
   made('0 3 28,31 3,10 *', [0], [3], { dates: [28, 31], months: [3, 10] }),
 ];
 const FEBRUARY = [
-  made('*/2 * 29 2 *', range(0, 59, 2), range(0, 23), { dates: [29], months: [2] }),
+  made('1,58 * 29 2 *', [1, 58], range(0, 23), { dates: [29], months: [2] }),
   made('0 0 29 2 *', [0], [0], { dates: [29], months: [2] }),
   made('59 23 28,29 2 *', [59], [23], { dates: [28, 29], months: [2] }),
   // The last day of a month, which this year is the 29th.
@@ -64,32 +64,26 @@ const CHANGES = {
   'the 29th of February, with all stopped during the day': {
     crons: FEBRUARY,
     spans: [
-      ['2028-02-28T22:57:30Z', '2028-02-28T23:01:30Z'],
-      ['2028-02-29T22:57:30Z', '2028-02-29T23:02:00Z'],
+      ['2028-02-28T22:57:00Z', '2028-02-28T23:01:30Z'],
+      ['2028-02-29T22:57:00Z', '2028-02-29T23:02:00Z'],
     ],
   },
 } as const;
 
-/** A daemon, started anew should it find no server, and a tick each minute, until all up to `end` is done. */
+/** A daemon, and a tick each minute, until all up to `end` is done. */
 async function liveUntil(server: FastServer, jobs: string, end: string): Promise<number> {
   const env = {
     DATABASE_URL: server.url,
     TOCK_JOBS: jobs,
     TOCK_LEASE: '1h',
-    TOCK_HEARTBEAT: '5m',
-    TOCK_STATEMENT_TIMEOUT: '30m',
     TOCK_LOG_LEVEL: 'silent',
   };
   const ticks: Running[] = [];
-  let daemon = await server.start(CLI, env, ['start', '--json']);
-  const isGone = () => daemon.child.exitCode !== null;
+  // It polls every second of its own timers, which is a minute of the clock; NOTIFY is for what is enqueued.
+  const daemon = await server.start(CLI, env, ['start', '--no-listen', '--json']);
   try {
     const isOver = async () => {
-      if (isGone()) {
-        // Its patience with a server that starts is ten seconds of its own time, a third of one of ours.
-        expect(await daemon.ended).toMatchObject({ code: 3 });
-        daemon = await server.start(CLI, env, ['start', '--json']);
-      }
+      expect(daemon.child.exitCode, daemon.output()).toBeNull();
       // As cron does, whatever became of the one before; but no more than the machine can take.
       const tick = await server.start(TICK, env, []);
       ticks.push(tick);
@@ -162,7 +156,7 @@ describe.skipIf(FAKETIME === undefined)('a change of the clock at run time (need
         expect(new Set(runs.map(run => run.status))).toEqual(new Set(['succeeded']));
         // Otherwise it would show nothing.
         expect(runs.length).toBeGreaterThan(20);
-        expect(ticks).toBeGreaterThan(4);
+        expect(ticks).toBeGreaterThan(2);
       } finally {
         await tock.close();
         await server.remove();

@@ -61,7 +61,7 @@ export function makePlan({ seed, runs, kills, stops, restarts, cuts }: Numbers):
           atMs,
           kind: 'stop',
           target: lots.pick(TARGETS),
-          forMs: LEASE_MS + 300 + lots.below(1700),
+          forMs: LEASE_MS + 500 + lots.below(6000),
         }) as const,
     ),
     ...spread(restarts, atMs => ({ atMs, kind: 'restart', downMs: lots.below(1500) }) as const),
