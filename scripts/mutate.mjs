@@ -113,6 +113,12 @@ async function main(flags) {
   const progress = createProgress();
   const server = await startServer();
   const hosts = [];
+  const leave = async () => {
+    for (const host of hosts) host.close();
+    await server.stop();
+    process.exit(130);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void leave());
   try {
     const options = { provided: server.provided, testTimeout };
     const coverage = flags['no-coverage'] ? null : await readCoverage(areas, options, progress.say);
