@@ -140,7 +140,7 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
     const { dataDirectory } = await starter.report;
     const pidFile = `${dataDirectory}/postmaster.pid`;
     const text = await readFile(pidFile, 'utf8');
-    await writeFile(pidFile, text.replace(/\n\/.*\n\n/, `\n${victims}\n\n`));
+    await writeFile(pidFile, text.replace(/\n\/.*\n\n/, `\n${dataDirectory}/base\n\n`));
     expect(await startAndStop()).toMatch(/a socket elsewhere: end that process/);
     await writeFile(pidFile, text);
     await finish(starter);
