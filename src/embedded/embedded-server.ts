@@ -72,7 +72,7 @@ export interface EmbeddedServerOptions {
  * data or a copy of the programs live in /var/tmp, and a note in the folder says where. (When the folder is
  * deleted, the next start sets those data aside, once, as `data.old`.)
  *
- * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed,
+ * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed, TOCK_FOLDER_NOT_WRITABLE,
  * TOCK_EMBEDDED_SERVER_FAILED when the server cannot be started.
  */
 export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
@@ -229,12 +229,21 @@ async function usableBinaries(cluster: Cluster, options: EmbeddedServerOptions):
 function asTockError(error: unknown, folder: string): TockError {
   if (error instanceof TockError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  const mend = /ENOSPC|EDQUOT/.test(reason)
+  // Only an error of the file system names a path.
+  if (['EACCES', 'EPERM', 'EROFS'].includes(errorCode(error) ?? '') && 'path' in (error as Error)) {
+    return new TockError(
+      'TOCK_FOLDER_NOT_WRITABLE',
+      `The embedded PostgreSQL server has its files in ${folder}, where this user may not write: ${reason}. ` +
+        'Let this user write there, name another folder in TOCK_DATA, or set DATABASE_URL to the URL of a PostgreSQL server.',
+      { cause: error },
+    );
+  }
+  const remedy = /ENOSPC|EDQUOT/.test(reason)
     ? 'Free some disk space.'
-    : 'Mend that, or set DATABASE_URL to the URL of another PostgreSQL server.';
+    : 'Fix that, or set DATABASE_URL to the URL of another PostgreSQL server.';
   return new TockError(
     'TOCK_EMBEDDED_SERVER_FAILED',
-    `The embedded PostgreSQL server in ${folder} could not be started or stopped: ${reason}. ${mend}`,
+    `The embedded PostgreSQL server in ${folder} could not be started or stopped: ${reason}. ${remedy}`,
     { cause: error },
   );
 }

@@ -1,11 +1,13 @@
 // Room: shell. Opens Tock as the environment says: the shells' common beginning and end.
 // In: a Config. Out: a Tock on a database that answers and is migrated; a close that stops what was started.
 import type pg from 'pg';
+import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job.js';
+import type { Logger } from '../model/logger.js';
 import { demandReachable, openPoolTo } from '../store/connection.js';
 import { explainDatabaseError } from '../store/database-errors.js';
 import type { MigrateResult } from '../store/migrate.js';
@@ -27,6 +29,8 @@ export interface OpenOptions {
   readonly needsJobs?: boolean;
   /** A tick that is about to be made: where it would find nothing to do, nothing more is asked of the database. */
   readonly tick?: TickCallOptions;
+  /** Starts the embedded server again whenever it has died, for as long as this is open. */
+  readonly keepServer?: boolean;
   /** Told what is being waited for. */
   readonly onStep?: (step: string) => void;
 }
@@ -40,6 +44,8 @@ export interface OpenTock {
   readonly idle: TickSummary | null;
   /** Where the data are, without password. */
   readonly where: string;
+  /** The line for a shell that connects psql to the embedded server; null where a database is named. */
+  readonly psqlCommand: string | null;
   readonly close: () => Promise<void>;
 }
 
@@ -82,6 +88,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       makeLogger,
     );
     await ahead?.connected;
+    if (options.keepServer === true) server?.keepRunning(reportTo(await makeLogger()));
     const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
     if (idle === null) migrated = await prepare(tock, options);
     return {
@@ -90,6 +97,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       migrated,
       idle,
       where: place ?? `the embedded server in ${config.dataFolder}`,
+      psqlCommand: server?.psqlCommand ?? null,
       close,
     };
   } catch (error) {
@@ -122,6 +130,12 @@ async function startServer(config: Config, onStep: OpenOptions['onStep']) {
   // Loaded only here: who names a database has no use for it.
   const { startEmbeddedServer } = await import('../embedded/embedded-server.js');
   return await startEmbeddedServer({ folder: config.dataFolder });
+}
+
+/** A server that died is a warning: the daemon waits for it. One that does not come back is an error. */
+function reportTo(logger: Logger): (report: ServerReport) => void {
+  const levels = { 'server.died': 'warn', 'server.back': 'info', 'server.failed': 'error' } as const;
+  return ({ event, pid, message }) => logger[levels[event]]({ event, server_pid: pid }, message);
 }
 
 async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {

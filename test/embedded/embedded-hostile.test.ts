@@ -12,6 +12,7 @@ import {
   endAfterTest,
   finish,
   isRoot,
+  isServed,
   killServer,
   newFolder,
   otherUid,
@@ -134,6 +135,17 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
     expect(await startAndStop()).toBe('');
   });
 
+  it('do not lead elsewhere those who look for the socket', async () => {
+    const starter = startChild(folder);
+    const { dataDirectory } = await starter.report;
+    const pidFile = `${dataDirectory}/postmaster.pid`;
+    const text = await readFile(pidFile, 'utf8');
+    await writeFile(pidFile, text.replace(/\n\/.*\n\n/, `\n${dataDirectory}/base\n\n`));
+    expect(await startAndStop()).toMatch(/a socket elsewhere: end that process/);
+    await writeFile(pidFile, text);
+    await finish(starter);
+  });
+
   it('get no password when initdb’s account puts one in place of the data', async () => {
     const binaries = path.join(path.dirname(folder), 'native');
     await copyWithoutInstallScript(binaries);
@@ -164,13 +176,13 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
 
   it('do not lead root’s rm -r away, however fast they come and go', async () => {
     const { data } = await killedServer(folder);
-    const files = Array.from({ length: 20 }, (_, index) => `f${index}`);
+    const files = Array.from({ length: 10 }, (_, index) => `f${index}`);
     for (const file of files) await writeFile(path.join(victims, file), '');
     // Folders that become links and folders again, all the time.
     const script = `
       const fs = require('node:fs');
       process.chdir(${JSON.stringify(data)});
-      const names = Array.from({ length: 300 }, (_, index) => 't' + index);
+      const names = Array.from({ length: 200 }, (_, index) => 't' + index);
       const tried = (...work) => { for (const each of work) try { each(); } catch {} };
       for (const name of names) for (const file of ${JSON.stringify(files)}) fs.mkdirSync(name + '/' + file, { recursive: true });
       fs.mkdirSync('away');
@@ -204,6 +216,7 @@ describe.runIf(isRoot)('as root, links in a folder that another user owns', () =
     const error = await startAndStop();
     await expectUntouched();
     expect(error).toMatch(/users is a link: remove it/);
+    expect(await isServed(path.join(folder, 'data'))).toBe(false);
   });
 
   it('do not lead to writes: the log', async () => {

@@ -6,11 +6,15 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { run } from '../../src/embedded/embedded-process.js';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
+import { socketFile } from '../../src/embedded/embedded-socket.js';
 import {
   finish,
+  isRoot,
   isServed,
   newFolder,
+  otherUid,
   portOf,
   query,
   settings,
@@ -19,6 +23,13 @@ import {
 } from './embedded-harness.js';
 
 useEmbeddedServers();
+
+/** What another user gets who connects to a socket. */
+async function connectAs(uid: number, socket: string): Promise<string> {
+  const script = `require('node:net').connect(process.argv[1]).on('error', e => console.log(e.code)).on('connect', () => process.exit())`;
+  const { output } = await run(process.execPath, ['-e', script, socket], { name: 'another', uid, gid: uid });
+  return output.trim();
+}
 
 describe('startEmbeddedServer', () => {
   it('makes a cluster, serves it by a private socket with a password, and stops it', async () => {
@@ -35,6 +46,7 @@ describe('startEmbeddedServer', () => {
     const socket = await stat(path.join(server.dataDirectory, '.s.PGSQL.5432'));
     expect([socket.isSocket(), socket.mode & 0o777]).toEqual([true, 0o700]);
     expect((await stat(server.dataDirectory)).mode & 0o777).toBe(0o700);
+    if (isRoot) expect(await connectAs(otherUid, socketFile(server.dataDirectory, 5432))).toBe('EACCES');
     const wrong = new URL(url);
     wrong.password = 'wrong';
     await expect(query(wrong.href, 'select 1')).rejects.toMatchObject({ code: '28P01' });

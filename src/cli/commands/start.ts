@@ -52,12 +52,13 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
   const pretty = flags.pretty === true || process.stderr.isTTY;
   return await withTock(
     shell,
-    { migrate: 'if-needed', defaultLogLevel: 'info', pretty },
-    async ({ tock, jobs, where }) => {
+    { migrate: 'if-needed', defaultLogLevel: 'info', pretty, keepServer: true },
+    async ({ tock, jobs, where, psqlCommand }) => {
       if (jobs.length === 0) shell.say(noJobs(config.jobsModule));
       await tock.register();
       const records = (await tock.schedules.list({ limit: 1000 })).filter(isScheduled);
       if (!shell.json) await saySchedule(shell, records, jobs);
+      if (psqlCommand !== null) shell.say(`to look into the database: ${cleanLine(psqlCommand)}`);
       if (stop.aborted) return 0;
       return await underCrashGuard({ name: 'tock start', tock, stop }, async () => {
         const concurrency = flags.concurrency ?? config.concurrency ?? 10;

@@ -25,7 +25,7 @@ export function addStatus(program: Command): Command {
 }
 
 async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
-  return await withTock(shell, { needsJobs: false }, async ({ tock, where }) => {
+  return await withTock(shell, { needsJobs: false }, async ({ tock, where, psqlCommand }) => {
     const figures = await tock.status();
     const problems = findProblems(figures);
     shell.document({ ...figures, problems });
@@ -34,6 +34,7 @@ async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
       `${paint('bold', `schema ${shell.config.schema} on ${cleanLine(where)}`)}, ${localTime(figures.at)}`,
     );
     for (const [name, value] of facts(figures)) shell.say(`  ${paint('dim', name.padEnd(13))}  ${value}`);
+    if (psqlCommand !== null) shell.say(`  ${paint('dim', 'psql'.padEnd(13))}  ${cleanLine(psqlCommand)}`);
     await sayQueues(shell, figures);
     await sayWorkers(shell, figures);
     shell.say('');
