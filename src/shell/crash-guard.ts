@@ -13,6 +13,7 @@ const EXIT_CODE = 1;
 /** How long it may take to write the outcomes. What is not written then is left to the reaper. */
 const MOST_MS = 5000;
 const MOST_NAMED = 20;
+const MOST_FURTHER = 5;
 const ON_ERROR =
   'Await each promise, and listen for the error event of each emitter. With isolate, what a handler does ends only a process of its own.';
 const ON_EXIT =
@@ -37,15 +38,24 @@ export async function underCrashGuard<T>(options: CrashGuardOptions, work: () =>
   const original = process.exit;
   const exit = original.bind(process);
   let isEnding = false;
+  let further = 0;
 
   const onError = (thrown: unknown) => {
-    if (isEnding) return print(`${name}: nothing caught this error either: ${textOf(thrown)}`);
+    if (isEnding) {
+      // A timer may throw each millisecond, and standard error may be what fails.
+      if (++further <= MOST_FURTHER) print(`${name}: nothing caught this error either: ${textOf(thrown)}`);
+      return;
+    }
     isEnding = true;
     void end(thrown).finally(() => exit(EXIT_CODE));
   };
 
   const end = async (thrown: unknown) => {
-    report(options, `nothing caught this error, so it ends the process: ${textOf(thrown)}`, thrown);
+    try {
+      report(options, `nothing caught this error, so it ends the process: ${textOf(thrown)}`, thrown);
+    } catch {
+      // A log that cannot be written: the outcomes can.
+    }
     // A listener for the signal that asked us to stop may call process.exit: no handler is to blame for that.
     const isBlameless = stop.aborted && thrown instanceof TockError && thrown.code === 'TOCK_EXIT_CALLED';
     const written = tock.crash(isBlameless ? null : thrown).then(() => true);
@@ -113,10 +123,13 @@ function atWorkText(runs: readonly RunAtWork[]): string {
   return `at work: ${named.join(', ')}${more}`;
 }
 
-/** With its stack, which begins with name and message. */
-function textOf(error: unknown): string {
-  const { name, message, stack } = describeError(error, 0);
-  return stack ?? `${name}: ${message}`;
+/** With its stack, which begins with name and message, and its cause: that of a failed fetch says more than itself. */
+function textOf(thrown: unknown): string {
+  const { name, message, stack } = describeError(thrown, 0);
+  const text = stack ?? `${name}: ${message}`;
+  if (!(thrown instanceof Error) || thrown.cause === undefined) return text;
+  const cause = describeError(thrown.cause, 0);
+  return `${text}\n    caused by ${cause.name}: ${cause.message}`;
 }
 
 function print(text: string): void {

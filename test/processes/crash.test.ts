@@ -170,6 +170,19 @@ describe('an error that nothing catches', () => {
     expect(await next.ended).toMatchObject({ code: 0 });
   });
 
+  it.each([
+    ['tock tick', ['tick']],
+    ['tock run', ['run', 'crashing', '--wait', '--payload', '{"how":"emitter"}']],
+  ])('is reported by %s as well', async (name, args) => {
+    if (name === 'tock tick') await enqueue('crashing', { how: 'emitter' });
+    const crashed = await begin(CLI, args).ended;
+    expect(crashed.code).toBe(1);
+    expect(crashed.stderr).toContain(`${name}: nothing caught this error, so it ends the process: TypeError`);
+    expect(crashed.stderr).toMatch(/caused by Error: the socket/);
+    expect(crashed.stderr).toMatch(/at work: run \d+ of crashing \(attempt 1 of 3\)/);
+    expect((await test.tock.runs.list()).at(0)).toMatchObject({ status: 'failed', attempts: 1 });
+  });
+
   it('is reported also where the handler that left it behind has ended', async () => {
     const id = await enqueue('leaky');
     const crashed = await tick().ended;

@@ -30,7 +30,8 @@ const WAYS = {
     }, 1);
   },
   emitter: () => {
-    setTimeout(() => new EventEmitter().emit('error', new TypeError('nobody listens for this')), 1);
+    const error = new TypeError('nobody listens for this', { cause: new Error('the socket is closed') });
+    setTimeout(() => new EventEmitter().emit('error', error), 1);
   },
   'exit in a timer': () => {
     setTimeout(() => process.exit(0), 1);
