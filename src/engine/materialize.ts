@@ -8,9 +8,11 @@ import { windowIn } from '../model/window.js';
 import type { Session } from '../store/database.js';
 import { STORED_COLUMNS } from '../store/definition-columns.js';
 import { displaceRuns } from '../store/displace-runs.js';
+import { readTakenKeys } from '../store/keys.js';
 import type { Engine } from './engine.js';
 import { followUp } from './follow-up.js';
-import { type DueDefinition, insertRows, iso, rowsOf } from './occurrence-rows.js';
+import { type DueDefinition, insertRows, iso, occurrenceKey, rowsOf } from './occurrence-rows.js';
+import { workingSchedule } from './stored-definition.js';
 
 const BATCH = 500;
 /** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */
@@ -84,7 +86,7 @@ async function materializeBatch(
   ]);
   const now = clock?.now ?? 0;
 
-  const plans: { definition: DueDefinition; plan: Plan }[] = [];
+  const plans: PlannedDefinition[] = [];
   const broken: { id: string; name: string; reason: string }[] = [];
   let planned = 0;
   for (const definition of due) {
@@ -101,19 +103,48 @@ async function materializeBatch(
       });
     }
   }
-  const rows = plans.flatMap(({ definition, plan }) => rowsOf(engine, definition, plan));
-  await displace(session, plans);
+  const wanted = await withoutTaken(session, plans);
+  const rows = wanted.flatMap(({ definition, plan }) => rowsOf(engine, definition, plan));
+  await displace(session, wanted);
   const made = await insertRows(session, rows);
-  await moveCursors(session, plans);
+  await moveCursors(session, wanted);
   await markBroken(session, engine, broken);
   return { definitions: due.length, ...made, broken: broken.map(each => each.name) };
 }
 
-/** Makes way for the new runs of definitions whose overlap policy says so. Sorted, and before they are there. */
-async function displace(
+interface PlannedDefinition {
+  readonly definition: DueDefinition;
+  readonly plan: Plan;
+}
+
+/**
+ * Leaves out occurrences that have had a run already, as after a cursor was reset: they make nobody give way, and are not
+ * counted. Of others the insert finds out by itself.
+ */
+async function withoutTaken(
   session: Session,
-  plans: readonly { readonly definition: DueDefinition; readonly plan: Plan }[],
-): Promise<void> {
+  plans: readonly PlannedDefinition[],
+): Promise<readonly PlannedDefinition[]> {
+  const keysOf = ({ definition, plan }: PlannedDefinition) =>
+    plan.displaces === null && plan.remaining === null
+      ? []
+      : plan.runs.map(run => occurrenceKey(definition.id, run.scheduledFor));
+  const taken = await readTakenKeys(session, plans.flatMap(keysOf));
+  if (taken.size === 0) return plans;
+  return plans.map(each => {
+    const keys = keysOf(each);
+    if (!keys.some(key => taken.has(key))) return each;
+    const { definition, plan } = each;
+    const runs = plan.runs.filter((_, index) => !taken.has(keys[index] ?? ''));
+    const remaining = plan.remaining === null ? null : plan.remaining + plan.runs.length - runs.length;
+    const nextAt = remaining === 0 ? null : (workingSchedule(definition)?.next(plan.cursor) ?? null);
+    const displaces = runs.length === 0 ? null : plan.displaces;
+    return { definition, plan: { ...plan, runs, remaining, nextAt, displaces } };
+  });
+}
+
+/** Makes way for the new runs of definitions whose overlap policy says so. Sorted, and before they are there. */
+async function displace(session: Session, plans: readonly PlannedDefinition[]): Promise<void> {
   for (const how of ['cancel', 'terminate'] as const) {
     const ids = plans.filter(({ plan }) => plan.displaces === how).map(({ definition }) => definition.id);
     if (ids.length > 0) await displaceRuns(session, ids, how === 'terminate');
@@ -156,10 +187,7 @@ set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count 
 from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
 where d.id = u.id`;
 
-async function moveCursors(
-  session: Session,
-  plans: readonly { definition: DueDefinition; plan: Plan }[],
-): Promise<void> {
+async function moveCursors(session: Session, plans: readonly PlannedDefinition[]): Promise<void> {
   if (plans.length === 0) return;
   const rows = plans.map(({ definition, plan }) => ({
     id: definition.id,
