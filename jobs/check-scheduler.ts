@@ -74,6 +74,11 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
       `${lastDay.dead} ended dead in the last 24 hours: see \`tock runs --status dead\`, mend the cause, then \`tock retry\``,
     );
   }
+  if (definitions.ahead > 0) {
+    problems.push(
+      `${definitions.ahead} definitions get no runs, since their cursors are ahead of the database's clock, by up to ${formatDuration(definitions.aheadMs)}: once the clock is right, \`tock reset-cursor --all\``,
+    );
+  }
   if (definitions.broken > 0) {
     problems.push(
       `${definitions.broken} broken definitions get no runs: \`tock jobs\` says what is wrong with them`,

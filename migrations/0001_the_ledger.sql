@@ -107,7 +107,7 @@ comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed de
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After so many dead runs in a row the definition is paused; null: never.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
-comment on column tock.job_definitions.cursor is 'The last occurrence considered. Never falls. Occurrences are computed from here, never from now.';
+comment on column tock.job_definitions.cursor is 'The last occurrence considered. Never falls, but by reset-cursor. Occurrences are computed from here, never from now.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick works it out.';
 comment on column tock.job_definitions.version is 'Grows with each edit.';
 comment on column tock.job_definitions.fingerprint is 'Hash of the definition as code states it: equal means nothing to register.';

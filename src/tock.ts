@@ -13,6 +13,7 @@ import { readIsolation } from './engine/isolation.js';
 import type { ResumedDefinition } from './engine/pause.js';
 import type { QueueLimits } from './engine/queues.js';
 import type { RegisterResult } from './engine/register.js';
+import type { CursorReset, ResetCursorsOptions } from './engine/reset-cursors.js';
 import type { TickSummary } from './engine/run-tick.js';
 import type { ScheduleInput, VersionGuard } from './engine/schedules.js';
 import type { Why } from './engine/why.js';
@@ -110,6 +111,11 @@ export interface Tock {
     resume(name: string): Promise<ResumedDefinition>;
     /** Makes runs for the occurrences in [from, to) that have none. Safe to repeat. */
     backfill(name: string, options: BackfillOptions): Promise<BackfillResult>;
+    /**
+     * Sets cursors back that are ahead of the database's clock, which was wrong for a while. No occurrence that has had a
+     * run comes again. Resolves to those that were ahead.
+     */
+    resetCursors(options?: ResetCursorsOptions): Promise<CursorReset[]>;
   };
   /** Queues, their limits over all hosts, and their pauses. */
   readonly queues: {
@@ -249,6 +255,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
       pause: later((tock, ...input) => tock.schedules.pause(...input)),
       resume: later((tock, ...input) => tock.schedules.resume(...input)),
       backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
+      resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
     },
     queues: {
       list: later((tock, ...input) => tock.queues.list(...input)),

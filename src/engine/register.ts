@@ -3,7 +3,9 @@
 // hosts, and from an old and a new version of the code at once.
 import { circleError } from '../model/chain.js';
 import { type DescribedDefinition, scheduleOfColumns } from '../model/definition.js';
+import { formatDuration } from '../model/duration.js';
 import { compileSchedule } from '../model/schedule/compile.js';
+import { countAhead } from '../store/cursors.js';
 import type { Session } from '../store/database.js';
 import { copiedError, IS_COPY, requireOriginal } from '../store/database-identity.js';
 import { supersedeRuns } from '../store/operator-moves.js';
@@ -27,11 +29,26 @@ export interface RegisterResult {
  */
 const STALE_AFTER = '5 minutes';
 
+/** Over a registration: its time lies in the future, so that the database's clock was set back since. */
+const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
+
 const SEEN = `
-with seen as (
-  update tock.registrations set seen_at = tock.now() where fingerprint = $1 and is_current returning fingerprint
+with before as (
+  select fingerprint, ${IS_AHEAD} as is_ahead from tock.registrations where fingerprint = $1 and is_current
+), seen as (
+  update tock.registrations r set seen_at = tock.now() from before b where r.fingerprint = b.fingerprint and r.is_current
+  returning b.is_ahead
 )
-select exists (select from seen) as "isCurrent", ${IS_COPY} as "isCopy"`;
+select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead", ${IS_COPY} as "isCopy"`;
+
+interface Seen {
+  readonly isCurrent: boolean;
+  readonly wasAhead: boolean;
+  readonly isCopy: boolean;
+}
+
+/** An alive version writes this within a minute; until then, one that is dead must not look alive for hours. */
+const SET_SEEN_BACK = `update tock.registrations set seen_at = tock.now() where is_current and ${IS_AHEAD}`;
 
 /**
  * Registers the definitions of this process.
@@ -49,10 +66,12 @@ export async function register(engine: Engine): Promise<RegisterResult> {
     await requireOriginal(database);
     return { ...NOTHING, status: 'empty' };
   }
-  const [seen] = await database.run<{ isCurrent: boolean; isCopy: boolean }>(SEEN, [registry.fingerprint]);
+  const [seen] = await database.run<Seen>(SEEN, [registry.fingerprint]);
   if (seen?.isCopy) throw copiedError(database.schema);
+  if (seen?.wasAhead) await reportClock(engine);
   if (seen?.isCurrent) return { ...NOTHING, status: 'unchanged' };
-  const result = await database.transaction(session => takeOver(session, engine));
+  const { wasAhead, ...result } = await database.transaction(session => takeOver(session, engine));
+  if (wasAhead) await reportClock(engine);
   engine.logger.info({ event: `definitions.${result.status}`, ...result }, sentence(result));
   return result;
 }
@@ -61,11 +80,12 @@ interface Registration {
   readonly fingerprint: string;
   readonly is_current: boolean;
   readonly is_stale: boolean;
+  readonly is_ahead: boolean;
   readonly seen_ms: number;
 }
 
 const READ_REGISTRATIONS = `
-select fingerprint, is_current, seen_at < tock.now() - $2::interval as is_stale,
+select fingerprint, is_current, seen_at < tock.now() - $2::interval as is_stale, ${IS_AHEAD} as is_ahead,
   (extract(epoch from seen_at) * 1000)::float8 as seen_ms
 from tock.registrations where is_current or fingerprint = $1`;
 
@@ -77,16 +97,34 @@ function sentence({ status, added, changed, vanished }: RegisterResult): string 
   return `definitions registered: ${added.length} new, ${changed.length} changed, ${vanished.length} vanished`;
 }
 
-async function takeOver(session: Session, engine: Engine): Promise<RegisterResult> {
+/** Said once: whoever finds the registration's time in the future writes the present one over it. */
+async function reportClock({ database, logger }: Engine): Promise<void> {
+  const { definitions, aheadMs } = await countAhead(database);
+  const effect =
+    definitions === 0
+      ? 'no schedule is affected'
+      : `${definitions} ${definitions === 1 ? 'definition gets' : 'definitions get'} no runs until it has caught up, for up to ${formatDuration(Math.round(aheadMs / 1000) * 1000)}; once it is right, run: tock reset-cursor --all`;
+  logger.warn(
+    { event: 'clock.set_back', definitions, ahead_ms: Math.round(aheadMs) },
+    `the database's clock was set back: ${effect}`,
+  );
+}
+
+async function takeOver(
+  session: Session,
+  engine: Engine,
+): Promise<RegisterResult & { readonly wasAhead: boolean }> {
   const { fingerprint, definitions } = engine.registry;
   await session.run(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
     `tock.register:${engine.database.schema}`,
   ]);
   const registrations = await session.run<Registration>(READ_REGISTRATIONS, [fingerprint, STALE_AFTER]);
   const current = registrations.find(each => each.is_current);
-  if (current?.fingerprint === fingerprint) return { ...NOTHING, status: 'unchanged' };
+  const wasAhead = current?.is_ahead === true;
+  if (wasAhead) await session.run(SET_SEEN_BACK);
+  if (current?.fingerprint === fingerprint) return { ...NOTHING, status: 'unchanged', wasAhead };
   const wasSeenBefore = registrations.some(each => each.fingerprint === fingerprint);
-  if (current && wasSeenBefore && !current.is_stale) return { ...NOTHING, status: 'superseded' };
+  if (current && wasSeenBefore && !current.is_stale) return { ...NOTHING, status: 'superseded', wasAhead };
   // Who was seen before is back: the newer version has not held since it was last seen.
   const since = current && wasSeenBefore ? current.seen_ms : null;
 
@@ -96,7 +134,7 @@ async function takeOver(session: Session, engine: Engine): Promise<RegisterResul
      on conflict (fingerprint) do update set is_current = true, seen_at = tock.now()`,
     [fingerprint],
   );
-  return { ...(await sync(session, engine, definitions, since)), status: 'registered' };
+  return { ...(await sync(session, engine, definitions, since)), status: 'registered', wasAhead };
 }
 
 interface Existing {

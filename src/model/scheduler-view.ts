@@ -12,6 +12,10 @@ export interface SchedulerStatus {
     readonly due: number;
     readonly paused: number;
     readonly broken: number;
+    /** Their cursor is over a minute ahead of the database's clock, which was set back: they get no runs until then. */
+    readonly ahead: number;
+    /** How far the cursor that is furthest ahead is; 0: none is. */
+    readonly aheadMs: number;
     /** How long the longest-due occurrence has not been materialized. A tick a minute keeps it under a minute or two. */
     readonly overdueMs: number;
   };

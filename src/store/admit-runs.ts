@@ -8,7 +8,7 @@
 // blocker commits first and looks for free places then, and who gives a place back looks for blocked runs after his
 // commit: one of the two sees the other. The reaper looks too, for the case that either died in between.
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../model/limits.js';
-import { QUEUE_IS_OPEN, START_LEASE } from './claim-runs.js';
+import { QUEUE_IS_OPEN, RATE_IS_VOID, START_LEASE } from './claim-runs.js';
 import { CLAIMED, type ClaimedRow, type ClaimedRun, claimedRun, inTurn } from './claimed-run.js';
 import type { Database, Session } from './database.js';
 import { statuses } from './transition.js';
@@ -56,7 +56,8 @@ const TOKENS = `
 with rated as (
   select q.name, q.rate_period_ms::float8 / q.rate_count as step,
     greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) as burst,
-    (extract(epoch from tock.now()) * 1000)::float8 as now_ms, (extract(epoch from q.rate_next_at) * 1000)::float8 as next_ms
+    (extract(epoch from tock.now()) * 1000)::float8 as now_ms,
+    case when not ${RATE_IS_VOID} then (extract(epoch from q.rate_next_at) * 1000)::float8 end as next_ms
   from tock.job_queues q where q.name = any($1::text[]) and q.rate_count is not null
   order by q.name for update of q skip locked
 )

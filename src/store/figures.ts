@@ -26,7 +26,8 @@ with live as (
   from live l full join tock.job_queues q on q.name = l.queue
 ), holders as (
   select w.id, w.kind, w.host, w.pid, w.seen_at,
-    w.seen_at < tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
+    w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+      and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
     (select count(*) from tock.job_runs_live r where r.status = 'running' and r.locked_by = w.id) as running
   from tock.workers w
 ), snapshot as (
@@ -43,6 +44,8 @@ select jsonb_build_object(
     'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),
     'paused', count(*) filter (where paused_at is not null),
     'broken', count(*) filter (where broken_at is not null),
+    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null and vanished_at is null),
+    'aheadMs', greatest(0, round(extract(epoch from max(cursor) filter (where next_at is not null and vanished_at is null) - tock.now()) * 1000)),
     'overdueMs', coalesce(round(extract(epoch from tock.now() - min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
       and paused_at is null and broken_at is null and vanished_at is null)) * 1000), 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(

@@ -9,6 +9,7 @@ import type { Isolation } from '../engine/isolation.js';
 import { pauseDefinition, resumeDefinition } from '../engine/pause.js';
 import * as queues from '../engine/queues.js';
 import { register } from '../engine/register.js';
+import { resetCursors } from '../engine/reset-cursors.js';
 import { runTick } from '../engine/run-tick.js';
 import { createSchedulerView } from '../engine/scheduler-view.js';
 import { removeSchedule, upsertSchedule } from '../engine/schedules.js';
@@ -87,6 +88,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       pause: async (name, pauseOptions) => await pauseDefinition(open(), name, pauseOptions),
       resume: async name => await resumeDefinition(open(), name),
       backfill: async (name, window) => await backfill(open(), name, window),
+      resetCursors: async resetOptions => await resetCursors(open(), resetOptions),
     },
     queues: {
       list: async () => await queues.queues(open()),

@@ -11,7 +11,7 @@ const NOW = new Date('2026-03-09T07:00:00Z');
 const CALM: SchedulerStatus = {
   at: NOW,
   isCopy: false,
-  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, overdueMs: 0 },
+  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
   runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
   oldestWaitMs: 0,
   lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
@@ -79,6 +79,11 @@ describe('check-scheduler', () => {
     ['a stuck run', { runs: { ...CALM.runs, stuck: 1 } }, /past their lease.*tock start/],
     ['a dead run', { lastDay: { ...CALM.lastDay, dead: 1 } }, /dead in the last 24 hours.*tock retry/],
     ['a broken definition', { definitions: { ...CALM.definitions, broken: 1 } }, /broken.*tock jobs/],
+    [
+      'a clock that was set back',
+      { definitions: { ...CALM.definitions, ahead: 2, aheadMs: 21_600_000 } },
+      /2 definitions .* ahead of the database's clock, by up to 6h.*tock reset-cursor --all/,
+    ],
     [
       'an old snapshot',
       { oldestSnapshot: { ageMs: 15 * MINUTE + 1, pid: 4711 } },
