@@ -133,14 +133,23 @@ export async function removeTree(tree: string): Promise<void> {
   if (found === undefined) return;
   if (!isRoot()) return rm(tree, { recursive: true, force: true });
   if (!found.isDirectory()) return ignoring(['ENOENT'], unlink(tree));
-  if (found.uid === 0) {
-    for (const name of await readdir(tree)) await removeTree(path.join(tree, name));
-  } else {
+  if (found.uid !== 0) {
     // It cannot remove the folder itself where root owns the one around it.
     const owner = { name: `uid ${found.uid}`, uid: found.uid, gid: found.gid };
     await run('/bin/rm', ['-rf', '--', tree], owner);
+  } else if (await isRootsAlone(path.dirname(tree))) {
+    for (const name of await readdir(tree)) await removeTree(path.join(tree, name));
+  } else {
+    // Its owner could put a link in the tree's place. rm itself walks by open folders, not by paths.
+    await run('/bin/rm', ['-rf', '--', tree]);
   }
   await ignoring(['ENOENT'], rmdir(tree));
+}
+
+/** Whether nobody else can rename what root has in this folder. */
+async function isRootsAlone(folder: string): Promise<boolean> {
+  const { uid, mode } = await stat(folder);
+  return uid === 0 && ((mode & 0o022) === 0 || (mode & 0o1000) !== 0);
 }
 
 /**

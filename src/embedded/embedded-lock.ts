@@ -46,7 +46,7 @@ async function acquire(folder: string, token: string): Promise<void> {
     const holders = await livingTokens(lock);
     if (holders.length === 0) await removeIfEmpty(lock);
     if (Date.now() > deadline) {
-      await rm(prepared, { recursive: true, force: true });
+      await removeTree(prepared);
       const holder = holders[0]?.split('.')[0];
       throw new Error(
         `${holder === undefined ? 'another user' : `process ${holder}`} has held ${lock} for too long`,

@@ -167,8 +167,13 @@ function settingsOf(config: Config) {
 
 function placeOf(connectionString: string): string {
   try {
-    const { hostname, port, pathname } = new URL(connectionString);
-    return `${hostname || 'the local socket'}${port ? `:${port}` : ''}${pathname}`;
+    // A URL with a user and no host is none to WHATWG, though PostgreSQL has it for sockets: user@/database?host=/folder
+    const { searchParams, hostname, port, pathname } = new URL(connectionString.replace('@/', '@%2F/'));
+    const host = searchParams.get('host') ?? decodeURIComponent(hostname);
+    if (host === '' || host === '/') return `the local socket${pathname}`;
+    return host.startsWith('/')
+      ? `${pathname.slice(1)} by the socket in ${host}`
+      : `${host}${port ? `:${port}` : ''}${pathname}`;
   } catch (error) {
     throw new TockError(
       'TOCK_BAD_OPTION',

@@ -43,7 +43,7 @@ describe('tock start, when the embedded server is killed', () => {
   it('starts it again, also where another process had started it, says so, and goes on', async () => {
     const folder = await newFolder();
     const starter = startChild(folder);
-    const { dataDirectory } = await starter.report;
+    const { connectionString, dataDirectory } = await starter.report;
     const env = { TOCK_DATA: folder, TOCK_JOBS: await writeJobs(JOBS) };
     const daemon = startProcess(CLI, env, ['start']);
     endAfterTest(daemon.child);
@@ -54,6 +54,17 @@ describe('tock start, when the embedded server is killed', () => {
         .filter(line => line.includes(`"event":"${name}"`));
     await until('the daemon runs', async () => daemon.output().includes('running on'));
     expect(daemon.output()).toContain(`psql -h ${dataDirectory} -p 5432 -U tock tock\n`);
+    // The same by a URL, in both the forms that name a socket.
+    for (const url of [
+      connectionString,
+      connectionString.replace(/@[^/]+(\/.*)$/, `@$1?host=${folder}/data`),
+    ]) {
+      const { code, stdout } = await startProcess(CLI, { DATABASE_URL: url }, ['status']).ended;
+      expect([code, stdout]).toEqual([
+        0,
+        expect.stringContaining(` tock by the socket in ${dataDirectory},`),
+      ]);
+    }
     await kill(starter);
     for (const [round, again] of ['starting it again"', 'starting it again in 1s"'].entries()) {
       await killServer(dataDirectory, 'SIGKILL');
