@@ -140,8 +140,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 
   const setDefectiveAside = async (runs: readonly ClaimedRun[]) => {
     for (const run of runs)
-      if (run.defect !== null)
-        await setAside(engine, run.id, run.defect, { workerId: id, fence: run.fence });
+      if (run.defect !== null) await setAside(engine, run.id, run.defect, { workerId: id, fence: run.fence });
   };
 
   /** Takes in what was claimed, and what is admitted of the rest. Returns how many. */

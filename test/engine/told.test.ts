@@ -41,6 +41,8 @@ describe('what was heard since the last claim', () => {
     ['somewhere', ['queued:0:mail', 'queued']],
     ['that the connection is new', ['listening', 'queued:0:mail']],
     ['a queue of others', ['queued:0:mail', 'queued:0:theirs']],
+    ['a priority that there is not', ['queued:99999999999:mail']],
+    ['a queue that there is not', ['queued:0:\u001B[31m', 'queued:0:a b']],
   ])('is anywhere, once somebody names %s', (_what, payloads) => {
     const hearsay = createHearsay(['mail', 'reports']);
     for (const payload of payloads) hearsay.note(payload);
