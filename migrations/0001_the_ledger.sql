@@ -335,7 +335,7 @@ create table tock.job_outbox (
   id            bigint generated always as identity primary key,
   kind          text not null,
   run_id        bigint not null,
-  generation    integer not null,
+  generation    integer not null default 1,
   definition_id bigint,
   scheduled_for timestamptz,
   created_at    timestamptz not null default tock.now(),

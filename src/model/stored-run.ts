@@ -13,7 +13,7 @@ export interface StoredProgress {
 }
 
 /** The entries of `errors`. What is none becomes one whose message is the JSON. @param at stands in for a time that is none */
-export function readErrors(value: unknown, at: string): readonly DatedError[] {
+export function readErrors(value: unknown, at: Date): readonly DatedError[] {
   const entries = Array.isArray(value) ? value : [value];
   return entries.every(isEntry) ? entries : entries.map(each => (isEntry(each) ? each : oddEntry(each, at)));
 }
@@ -31,9 +31,9 @@ function isEntry(value: unknown): value is DatedError {
   );
 }
 
-function oddEntry(value: unknown, at: string): DatedError {
+function oddEntry(value: unknown, at: Date): DatedError {
   const message = JSON.stringify(value).slice(0, 1000).toWellFormed();
-  return { at, attempt: 0, name: 'Error', code: null, message, stack: null };
+  return { at: at.toISOString(), attempt: 0, name: 'Error', code: null, message, stack: null };
 }
 
 /** The value of `progress`; null for what is none. */

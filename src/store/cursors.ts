@@ -50,15 +50,14 @@ export async function readPlaces(session: Session, ids: readonly string[]): Prom
   return new Map(rows.map(row => [row.id, row.place_ms]));
 }
 
-// An occurrence that the wrong clock made a run of keeps its key, and does not come again. One that it skipped may.
+// An occurrence that the wrong clock made a run of keeps its row of job_occurrences, and does not come again. One that it skipped may.
 const SET_BACK = `
 with u as materialized (
   select * from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz)
 ), freed as (
-  delete from tock.job_keys k where k.idempotency_key = any(array(
-      select r.idempotency_key from u join tock.job_runs_finished r on r.definition_id = u.id
-      where r.scheduled_for > u.cursor and r.status = 'skipped' and r.created_at > tock.now()))
-    and exists (select from tock.job_runs_finished r where r.id = k.run_id and r.status = 'skipped')
+  delete from tock.job_occurrences o using u, tock.job_runs_finished r
+  where o.definition_id = u.id and o.scheduled_for > u.cursor and r.id = o.run_id and r.definition_id = u.id
+    and r.scheduled_for > u.cursor and r.status = 'skipped' and r.created_at > tock.now()
 )
 update tock.job_definitions d
 set cursor = u.cursor, next_at = u.next_at, resumed_at = least(d.resumed_at, tock.now())

@@ -83,7 +83,7 @@ type RunRow = Omit<RunRecord, 'errors' | 'progress'> & {
 const recordOf = (row: RunRow): RunRecord => ({
   ...row,
   progress: readProgress(row.progress),
-  errors: readErrors(row.errors, row.createdAt.toISOString()),
+  errors: readErrors(row.errors, row.createdAt),
 });
 
 /** Lists runs, the newest first. Walks the ids downward, so that a page costs the same at any depth. */

@@ -2,7 +2,6 @@
 // set aside with its reason, and all others go on. That they are refused is in test/store/constraints.test.ts.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock } from '../../src/index.js';
-import { isDataError } from '../../src/store/set-aside.js';
 import type { LogLine } from '../../src/testing/captured-logs.js';
 import { capturingLogger } from '../../src/testing/captured-logs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
@@ -122,6 +121,18 @@ describe('live runs', () => {
     expect(deadHeard.sort()).toEqual(bad.sort());
   });
 
+  it('are not joined by a finished one that no claim could take: its retry is refused with the reason', async () => {
+    const [made] = await test.sql<{ id: string }>(
+      `insert into tock.job_runs_finished (id, job, status, finished_at, fence)
+       values (nextval('tock.job_runs_id_seq'), 'quick', 'dead', tock.now(), 2147483646) returning id`,
+    );
+    await expect(tock.runs.retry(made?.id ?? '')).rejects.toMatchObject({
+      code: 'TOCK_BAD_STATE',
+      message: expect.stringMatching(/job_runs_live_counts_check.*enqueue a new one/),
+    });
+    expect(await tock.runs.get(made?.id ?? '')).toMatchObject({ status: 'dead' });
+  });
+
   it('go on beside one that is waited for by hand', async () => {
     await dropChecks('tock.job_runs_live');
     const bad = await insertLive({ fence: MOST });
@@ -225,20 +236,5 @@ describe('queues', () => {
     await tock.queues.resume('mail');
     await tock.tick();
     expect(await statusesOf([mail])).toEqual(new Set(['succeeded']));
-  });
-});
-
-describe('what tells of a bad row', () => {
-  it.each([
-    ['a number that does not fit', { code: '22003' }, true],
-    ['a constraint', { code: '23514', constraint: 'job_runs_live_times_check' }, true],
-    ['a row that is too long for an index', { code: '54000' }, true],
-    ['a partition that is being replaced', { code: '23514' }, false],
-    ['a key that another has used', { code: '23505', constraint: 'job_runs_live_pkey' }, false],
-    ['a deadlock', { code: '40P01' }, false],
-    ['a lost connection', { code: 'ECONNRESET' }, false],
-    ['a full disk', { code: '53100' }, false],
-  ])('is or is not %s', (_what, error, isOne) => {
-    expect(isDataError(Object.assign(new Error('x'), error))).toBe(isOne);
   });
 });
