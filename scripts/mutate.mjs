@@ -122,7 +122,8 @@ async function main(flags) {
   try {
     const options = { provided: server.provided, testTimeout };
     const coverage = flags['no-coverage'] ? null : await readCoverage(areas, options, progress.say);
-    for (const line of coverage?.failed ?? []) console.error(`fails without a mutant, and is left out: ${line}`);
+    for (const line of coverage?.failed ?? [])
+      console.error(`fails without a mutant, and is left out: ${line}`);
     const killersFile = path.join(CACHE, 'killers.json');
     const killers = existsSync(killersFile) ? JSON.parse(readFileSync(killersFile, 'utf8')) : {};
     const judge = createJudge({ testsOf: coverage?.testsOf ?? null, killers });
@@ -149,7 +150,14 @@ async function main(flags) {
     progress.clear();
     mkdirSync(CACHE, { recursive: true });
     writeFileSync(killersFile, JSON.stringify(killers));
-    return report(areas, verdicts, { flags, threshold, stale: staleEntries(entries, whole.flatMap(area => area.mutants)) });
+    return report(areas, verdicts, {
+      flags,
+      threshold,
+      stale: staleEntries(
+        entries,
+        whole.flatMap(area => area.mutants),
+      ),
+    });
   } finally {
     for (const host of hosts) host.close();
     await server.stop();
@@ -161,7 +169,9 @@ function report(areas, verdicts, { flags, threshold, stale }) {
   const all = judged.flatMap(area => area.verdicts);
   if (flags.verbose) {
     for (const line of equivalentLines(all)) console.log(line);
-    for (const { mutant, status, by } of all.filter(each => !['equivalent', 'survived'].includes(each.status)))
+    for (const { mutant, status, by } of all.filter(
+      each => !['equivalent', 'survived'].includes(each.status),
+    ))
       console.log(`${mutant.file}:${mutant.line}  ${mutant.change}\n    ${status}: ${by}`);
   }
   for (const line of survivorLines(all)) console.log(line);
@@ -169,7 +179,8 @@ function report(areas, verdicts, { flags, threshold, stale }) {
   if (flags.json) writeJson(flags.json, judged);
   // Of a part of the mutants nobody can say what fits none.
   if (!flags.files && !flags.only)
-    for (const entry of stale) console.log(`equivalent.json has an entry that fits no mutant: ${JSON.stringify(entry)}`);
+    for (const entry of stale)
+      console.log(`equivalent.json has an entry that fits no mutant: ${JSON.stringify(entry)}`);
   const below = judged.filter(area => score(area.verdicts).percent < threshold);
   if (below.length > 0) console.log(`below ${threshold}%: ${below.map(area => area.name).join(', ')}`);
   return below.length > 0 ? 1 : 0;
@@ -190,11 +201,13 @@ function writeJson(file, judged) {
     areas: judged.map(({ name, verdicts }) => ({
       name,
       ...score(verdicts),
-      mutants: verdicts.map(({ mutant: { code: _code, start: _start, end: _end, ...mutant }, status, by }) => ({
-        ...mutant,
-        status,
-        by,
-      })),
+      mutants: verdicts.map(
+        ({ mutant: { code: _code, start: _start, end: _end, ...mutant }, status, by }) => ({
+          ...mutant,
+          status,
+          by,
+        }),
+      ),
     })),
   };
   writeFileSync(file, `${JSON.stringify(whole, null, 2)}\n`);

@@ -18,13 +18,22 @@ export const AREAS = [
   },
   {
     name: 'claim',
-    sources: [
-      ...engine(['claim', 'worker']),
-      ...store(['claim-runs', 'claimed-run', 'admit-runs']),
-    ],
+    sources: [...engine(['claim', 'worker']), ...store(['claim-runs', 'claimed-run', 'admit-runs'])],
     tests: [
       ...tests('store', ['claim-runs', 'claimed-run', 'admit-runs']),
-      ...tests('engine', ['claim', 'lease', 'told', 'windows', 'life', 'limits', 'overlap', 'pipeline', 'run-tick', 'effects', 'daemon']),
+      ...tests('engine', [
+        'claim',
+        'lease',
+        'told',
+        'windows',
+        'life',
+        'limits',
+        'overlap',
+        'pipeline',
+        'run-tick',
+        'effects',
+        'daemon',
+      ]),
       ...tests('chaos', ['over-lock']),
     ],
   },
@@ -40,12 +49,29 @@ export const AREAS = [
   {
     name: 'reap',
     sources: [...engine(['reap']), ...store(['reap-runs'])],
-    tests: [...tests('store', ['reap-runs']), ...tests('engine', ['reap', 'lease', 'limits', 'chains', 'run-tick', 'idle-tick'])],
+    tests: [
+      ...tests('store', ['reap-runs']),
+      ...tests('engine', ['reap', 'lease', 'limits', 'chains', 'run-tick', 'idle-tick']),
+    ],
   },
   {
     name: 'materialize',
     sources: [...engine(['materialize', 'occurrence-rows']), ...store(['enqueue-runs'])],
-    tests: [...tests('store', ['enqueue-runs']), ...tests('engine', ['materialize', 'overlap', 'register', 'schedules', 'schedule-edges', 'windows', 'chains', 'enqueue', 'enqueue-many', 'unique'])],
+    tests: [
+      ...tests('store', ['enqueue-runs']),
+      ...tests('engine', [
+        'materialize',
+        'overlap',
+        'register',
+        'schedules',
+        'schedule-edges',
+        'windows',
+        'chains',
+        'enqueue',
+        'enqueue-many',
+        'unique',
+      ]),
+    ],
   },
   {
     name: 'effects',
@@ -69,6 +95,9 @@ export function rooms() {
   return ['model', 'store', 'engine'].map(room => ({
     name: `${room}, the rest`,
     sources: filesOf(`src/${room}`, '.ts').filter(file => !held.has(file)),
-    tests: [...filesOf(`test/${room}`, '.test.ts'), ...(room === 'store' ? filesOf('test/engine', '.test.ts') : [])],
+    tests: [
+      ...filesOf(`test/${room}`, '.test.ts'),
+      ...(room === 'store' ? filesOf('test/engine', '.test.ts') : []),
+    ],
   }));
 }

@@ -23,9 +23,14 @@ export async function readCoverage(areas, options, say) {
     sites.push(...own.map(site => ({ ...site, file })));
   }
   const known = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {};
-  const shared = [...Object.values(instrumented), ...readdirSync(path.join(ROOT, 'test/support')).map(name => readSource(`test/support/${name}`))];
+  const shared = [
+    ...Object.values(instrumented),
+    ...readdirSync(path.join(ROOT, 'test/support')).map(name => readSource(`test/support/${name}`)),
+  ];
   const keyOf = file => hash([...shared, file, readSource(file)]);
-  const testFiles = [...new Set(areas.flatMap(area => area.tests))].filter(file => existsSync(path.join(ROOT, file)));
+  const testFiles = [...new Set(areas.flatMap(area => area.tests))].filter(file =>
+    existsSync(path.join(ROOT, file)),
+  );
   const host = createHost({ ...options, sources: instrumented, testTimeout: 60_000 });
   const failed = [];
   const next = {};
@@ -49,7 +54,8 @@ export async function readCoverage(areas, options, say) {
 async function look(host, testFile, failed) {
   const answer = await host.ask({ testFile, testIds: null }, 600_000);
   if (answer === null) throw new Error(`${testFile} did not end within ten minutes`);
-  for (const test of answer.tests) if (test.state === 'failed') failed.push(`${testFile} › ${test.name}: ${test.message}`);
+  for (const test of answer.tests)
+    if (test.state === 'failed') failed.push(`${testFile} › ${test.name}: ${test.message}`);
   for (const error of answer.errors) failed.push(`${testFile}: ${error}`);
   const tests = answer.tests
     .filter(test => test.state === 'passed')

@@ -66,7 +66,9 @@ async function run({ testFile, testIds, source, code }) {
     message: test.result().errors?.[0]?.message ?? null,
     ...test.meta(),
   }));
-  const errors = [...(module?.errors() ?? []), ...unhandledErrors].map(error => String(error.message ?? error));
+  const errors = [...(module?.errors() ?? []), ...unhandledErrors].map(error =>
+    String(error.message ?? error),
+  );
   return { tests, errors, meta: module?.meta() ?? {} };
 }
 

@@ -12,7 +12,9 @@ const MOST_RUNS = 400;
 /** What the suite does before its first test: starts a server, or takes the one that TOCK_TEST_DATABASE_URL names. */
 export async function startServer() {
   const vitest = await createVitest('test', { root: ROOT, watch: false, reporters: [{}] });
-  const { default: setUp } = await vitest.getRootProject().import(path.join(ROOT, 'test/support/global-setup.ts'));
+  const { default: setUp } = await vitest
+    .getRootProject()
+    .import(path.join(ROOT, 'test/support/global-setup.ts'));
   const provided = {};
   const stop = await setUp({ provide: (name, value) => (provided[name] = value) });
   await vitest.close();
@@ -70,7 +72,7 @@ export function createHost({ provided, testTimeout, sources = {} }) {
       if (child === null) {
         runs = 0;
         child = fork(path.join(ROOT, 'scripts', 'mutate', 'host.mjs'), {
-          stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+          stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
         });
         await answer(120_000, own => own.send({ provided, testTimeout, sources }));
       }

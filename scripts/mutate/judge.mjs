@@ -41,9 +41,10 @@ export function createJudge({ testsOf, killers }) {
     const shot = first.filter(test => test.file === first[0]?.file).slice(0, FIRST_SHOTS);
     const left = own.filter(test => !shot.includes(test));
     const files = Object.entries(groupBy(left));
-    return [...(shot.length > 0 ? [[shot[0].file, shot]] : []), ...files.sort((a, b) => cost(a) - cost(b))].map(
-      ([file, tests]) => ({ file, tests }),
-    );
+    return [
+      ...(shot.length > 0 ? [[shot[0].file, shot]] : []),
+      ...files.sort((a, b) => cost(a) - cost(b)),
+    ].map(([file, tests]) => ({ file, tests }));
   }
 
   function remember(mutant, { by }) {

@@ -66,6 +66,10 @@ export function scoreTable(areas) {
   const head = ['area', 'score', 'found', 'survived', 'not reached', 'equivalent', 'not SQL'];
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map(row => row[column].length)));
   return [head, ...rows]
-    .map(row => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]))).join('  '))
+    .map(row =>
+      row
+        .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column])))
+        .join('  '),
+    )
     .join('\n');
 }

@@ -47,7 +47,8 @@ export function walk(node, visit, parent = null) {
   }
   if (node === null || typeof node !== 'object' || typeof node.type !== 'string') return;
   const isType = node.type.startsWith('TS');
-  if (isType && !['TSAsExpression', 'TSSatisfiesExpression', 'TSNonNullExpression'].includes(node.type)) return;
+  if (isType && !['TSAsExpression', 'TSSatisfiesExpression', 'TSNonNullExpression'].includes(node.type))
+    return;
   if (!isType) visit(node, parent);
   for (const [key, value] of Object.entries(node))
     if (key !== 'typeAnnotation' && key !== 'typeArguments') walk(value, visit, isType ? parent : node);
@@ -91,17 +92,30 @@ function mutantsOf(node, parent, source) {
     case 'WhileStatement':
       return decided(node.test, ['false']);
     case 'BinaryExpression':
+      if (isTest(node, parent) && ['===', '!=='].includes(node.operator)) return [];
       return isText(node.left) || isText(node.right) ? [] : operatorSwapped(node, source);
     case 'AssignmentExpression':
       return operatorSwapped(node, source);
     case 'LogicalExpression':
       return node.operator === '??'
-        ? [{ start: node.left.end, end: node.right.end, to: closed(source, node.left.end, node.right.start), operator: 'default dropped' }]
+        ? [
+            {
+              start: node.left.end,
+              end: node.right.end,
+              to: closed(source, node.left.end, node.right.start),
+              operator: 'default dropped',
+            },
+          ]
         : operatorSwapped(node, source);
     case 'UnaryExpression':
-      return node.operator === '!' ? [{ start: node.start, end: node.argument.start, to: '', operator: 'negation' }] : [];
+      return node.operator === '!' && !isTest(node, parent)
+        ? [{ start: node.start, end: node.argument.start, to: '', operator: 'negation' }]
+        : [];
     case 'UpdateExpression':
-      return whole(source.slice(node.start, node.end).replace(/\+\+|--/, text => (text === '++' ? '--' : '++')), 'arithmetic');
+      return whole(
+        source.slice(node.start, node.end).replace(/\+\+|--/, text => (text === '++' ? '--' : '++')),
+        'arithmetic',
+      );
     case 'ExpressionStatement':
       return removable(node.expression) ? whole(';', 'statement removed') : [];
     case 'ThrowStatement':
@@ -114,7 +128,14 @@ function mutantsOf(node, parent, source) {
       return literal(node, parent, whole);
     case 'ArrayExpression':
       return node.elements.length > 1 && node.elements.every(each => each?.type === 'Literal')
-        ? [{ start: node.elements.at(-2).end, end: node.elements.at(-1).end, to: '', operator: 'element dropped' }]
+        ? [
+            {
+              start: node.elements.at(-2).end,
+              end: node.elements.at(-1).end,
+              to: '',
+              operator: 'element dropped',
+            },
+          ]
         : [];
     case 'CallExpression':
       return calls(node, source);
@@ -122,6 +143,9 @@ function mutantsOf(node, parent, source) {
       return [];
   }
 }
+
+/** A whole test is decided both ways already: to turn it round is found out by whatever finds out one of these. */
+const isTest = (node, parent) => parent?.test === node && parent.type !== 'ForStatement';
 
 const decided = (test, values) =>
   test.type === 'Literal'
@@ -135,7 +159,8 @@ function operatorSwapped(node, source) {
   return [{ start, end: start + node.operator.length, to, operator: 'operator' }];
 }
 
-const isText = node => node.type === 'TemplateLiteral' || (node.type === 'Literal' && typeof node.value === 'string');
+const isText = node =>
+  node.type === 'TemplateLiteral' || (node.type === 'Literal' && typeof node.value === 'string');
 
 /** A log line that is missing is no fault in what is stored: `debug` and `info` are left out. */
 function removable(expression) {
@@ -156,8 +181,18 @@ function calls(node, source) {
   if (callee.type !== 'MemberExpression' || callee.computed) return [];
   const { name } = callee.property;
   if (['some', 'every', 'min', 'max', 'floor', 'ceil'].includes(name))
-    return [{ start: callee.property.start, end: callee.property.end, to: SWAPPED[name], operator: 'call swapped' }];
-  if (TRANSPARENT.has(name)) return [{ start: callee.object.end, end: node.end, to: closed(source, callee.object.end, callee.property.start), operator: 'call dropped' }];
+    return [
+      { start: callee.property.start, end: callee.property.end, to: SWAPPED[name], operator: 'call swapped' },
+    ];
+  if (TRANSPARENT.has(name))
+    return [
+      {
+        start: callee.object.end,
+        end: node.end,
+        to: closed(source, callee.object.end, callee.property.start),
+        operator: 'call dropped',
+      },
+    ];
   return [];
 }
 

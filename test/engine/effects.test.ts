@@ -260,7 +260,10 @@ describe('the key of an effect', () => {
       await ctx.once(key as string, () => calls++).catch(() => undefined);
       await ctx.step(key as string, () => calls++);
     });
-    expect((await runOf(acting)).run).toMatchObject({ status: 'dead', errors: [{ code: 'TOCK_BAD_KEY' }, {}, {}] });
+    expect((await runOf(acting)).run).toMatchObject({
+      status: 'dead',
+      errors: [{ code: 'TOCK_BAD_KEY' }, {}, {}],
+    });
     expect(calls).toBe(0);
   });
 });

@@ -24,7 +24,9 @@ afterEach(async () => {
 });
 
 const listening = () =>
-  test.sql<{ pid: number }>(`select pid from pg_stat_activity where datname = current_database() and query ~ '^listen'`);
+  test.sql<{ pid: number }>(
+    `select pid from pg_stat_activity where datname = current_database() and query ~ '^listen'`,
+  );
 const notify = (payload: string) => test.sql(`select pg_notify('tock', $1)`, [payload]);
 
 describe('startListener', () => {

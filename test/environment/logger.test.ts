@@ -16,7 +16,10 @@ describe('createLogger', () => {
   it('writes one line of JSON for each event, without the password of a connection string in any part of it', async () => {
     const text = await logged('json');
     expect(text).not.toContain('s3cret');
-    const lines = text.trimEnd().split('\n').map(line => JSON.parse(line) as Record<string, unknown>);
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as Record<string, unknown>);
     expect(lines).toMatchObject([
       { level: 'error', event: 'run.failed', msg: 'cannot reach postgres://tock:***@db.example:5432/app' },
       { error: 'Error: no route to postgres://tock:***@db.example:5432/app' },
@@ -29,6 +32,8 @@ describe('createLogger', () => {
   it('writes a sentence for people, without the password either', async () => {
     const text = await logged('pretty');
     expect(text).not.toContain('s3cret');
-    expect(text.split('\n')[0]).toMatch(/^\d\d:\d\d:\d\d ERROR cannot reach postgres:\/\/tock:\*\*\*@db\.example/);
+    expect(text.split('\n')[0]).toMatch(
+      /^\d\d:\d\d:\d\d ERROR cannot reach postgres:\/\/tock:\*\*\*@db\.example/,
+    );
   });
 });

@@ -2,7 +2,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobConcurrency } from '../../src/model/job.js';
-import { admit, type Candidate, checkConcurrencyLimit, jobLimit, type Taken } from '../../src/model/limits.js';
+import {
+  admit,
+  type Candidate,
+  checkConcurrencyLimit,
+  jobLimit,
+  type Taken,
+} from '../../src/model/limits.js';
 
 const nobody: Taken = { slots: new Map(), tokens: new Map() };
 const candidate = (id: string, ...limits: [string, number][]): Candidate => ({
@@ -122,7 +128,9 @@ describe('checkConcurrencyLimit', () => {
     expect(check({ limit })).toThrow(
       expect.objectContaining({
         code: 'TOCK_BAD_JOB',
-        message: expect.stringMatching(/^concurrency\.limit .* is not a whole number from 1 to 10000$/) as string,
+        message: expect.stringMatching(
+          /^concurrency\.limit .* is not a whole number from 1 to 10000$/,
+        ) as string,
       }) as Error,
     );
   });

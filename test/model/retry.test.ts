@@ -3,7 +3,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_DURATION_MS } from '../../src/model/duration.js';
 import type { RetryPolicy } from '../../src/model/job.js';
-import { backoffMs, checkMaxAttempts, checkRetryPolicy, DEFAULT_MAX_ATTEMPTS } from '../../src/model/retry.js';
+import {
+  backoffMs,
+  checkMaxAttempts,
+  checkRetryPolicy,
+  DEFAULT_MAX_ATTEMPTS,
+} from '../../src/model/retry.js';
 
 const MOST_ATTEMPTS = 2 ** 31 - 1;
 const attempts = fc.integer({ min: 1, max: MOST_ATTEMPTS });

@@ -30,7 +30,11 @@ const admitted = async (ids: readonly string[]) => {
   const answer = await claimLimitedRuns(database, ids, { workerId: WORKER, leaseMs: 60_000 });
   return answer.map(run => run.id);
 };
-const keyed = (limit: number, row: RunRow = {}): RunRow => ({ slot_keys: ['job:x'], slot_limits: [limit], ...row });
+const keyed = (limit: number, row: RunRow = {}): RunRow => ({
+  slot_keys: ['job:x'],
+  slot_limits: [limit],
+  ...row,
+});
 /** A run of definition 7, which go one after another, of the minute so many minutes ago. */
 const serial = (minutesAgo: number, row: RunRow = {}): RunRow => ({
   definition_id: 7,
@@ -48,7 +52,8 @@ const places = async () =>
       `select concurrency_key || ' ' || slot || ': ' || run_id || '/' || fence as place from tock.job_slots order by 1`,
     )
   ).map(row => row.place);
-const runOf = async (id: string) => (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
+const runOf = async (id: string) =>
+  (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
 const blocked = async () =>
   Object.fromEntries(
     (
@@ -140,7 +145,12 @@ describe('claimLimitedRuns', () => {
     const rows = [{ slot_keys: ['job:x', 'job:y'], slot_limits: [1, 5] }, {}, {}];
     const ids = await addRuns(test, ...rows.map(row => ({ ...row, queue: 'narrow' })));
     expect(await admitted(ids)).toEqual(['1']);
-    expect(await places()).toEqual(['job:x 1: 1/1', 'job:y 1: 1/1', 'queue:narrow 1: 98/1', 'queue:narrow 2: 1/1']);
+    expect(await places()).toEqual([
+      'job:x 1: 1/1',
+      'job:y 1: 1/1',
+      'queue:narrow 1: 98/1',
+      'queue:narrow 2: 1/1',
+    ]);
     expect(await blocked()).toEqual({});
   });
 
@@ -155,7 +165,9 @@ describe('claimLimitedRuns', () => {
     await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
     await test.tock.queues.set('slow', { rate: { count: 6, per: '1m' } });
     const nextOf = async (name: string) =>
-      (await test.sql<{ at: Date }>('select rate_next_at as at from tock.job_queues where name = $1', [name]))[0]?.at;
+      (
+        await test.sql<{ at: Date }>('select rate_next_at as at from tock.job_queues where name = $1', [name])
+      )[0]?.at;
     const paced = await addRuns(test, ...Array.from({ length: 30 }, () => ({ queue: 'paced' })));
     expect(await admitted(paced.slice(0, 4))).toHaveLength(4);
     expect(await nextOf('paced')).toEqual(new Date('2026-03-02T11:59:59.500Z'));
@@ -207,7 +219,11 @@ describe('runs of a definition that go one after another', () => {
   });
 
   it('do not wait where they need no turn, or have no definition', async () => {
-    const rows = [serial(2), serial(1, { slot_keys: ['job:x'] }), serial(1, { definition_id: null, slot_keys: ['job:y'] })];
+    const rows = [
+      serial(2),
+      serial(1, { slot_keys: ['job:x'] }),
+      serial(1, { definition_id: null, slot_keys: ['job:y'] }),
+    ];
     const [, ...ids] = await addRuns(test, ...rows);
     expect(await admitted(ids)).toEqual(ids);
   });
@@ -237,10 +253,11 @@ describe('a flood under one key', () => {
 
   it('is put aside by a thousand at a time, those first that are due first', async () => {
     await place('job:x', 1, '99');
-    await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, run_at)
-      select 'noop', '{}', 'queued', '{job:x}', '{1}', $1::timestamptz - n * interval '1 second' from generate_series(1, 1004) n`, [
-      NOW,
-    ]);
+    await test.sql(
+      `insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, run_at)
+      select 'noop', '{}', 'queued', '{job:x}', '{1}', $1::timestamptz - n * interval '1 second' from generate_series(1, 1004) n`,
+      [NOW],
+    );
     await admitted(['1003', '1004']);
     expect(Object.keys(await blocked())).toHaveLength(1002);
     expect(Object.keys(await blocked()).slice(0, 2)).toEqual(['3', '4']);
@@ -291,7 +308,12 @@ describe('letBlockedIn', () => {
 
   it('lets runs of a definition in by their occurrence, whatever their priority', async () => {
     const row = { blocked_on: 'definition:7' };
-    await addRuns(test, serial(1, { ...row, priority: -9 }), serial(5, { ...row, run_at: NOW }), serial(5, row));
+    await addRuns(
+      test,
+      serial(1, { ...row, priority: -9 }),
+      serial(5, { ...row, run_at: NOW }),
+      serial(5, row),
+    );
     expect(await letBlockedIn(database, ['definition:7'])).toBe(1);
     expect(Object.keys(await blocked())).toEqual(['1', '3']);
   });
@@ -324,7 +346,13 @@ describe('letBlockedIn', () => {
 describe('mendLimits', () => {
   it('takes back places whose run does not run; but that of a definition is kept while its run is live', async () => {
     const running = { status: 'running', locked_by: WORKER, locked_until: NOW };
-    const ids = await addRuns(test, keyed(5, running), keyed(5), serial(1, { status: 'failed' }), serial(1, running));
+    const ids = await addRuns(
+      test,
+      keyed(5, running),
+      keyed(5),
+      serial(1, { status: 'failed' }),
+      serial(1, running),
+    );
     for (const [index, id] of ids.entries()) {
       await place(`job:${index}`, 1, id);
       await place(`definition:${index}`, 1, id);

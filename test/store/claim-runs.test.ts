@@ -46,7 +46,8 @@ const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
   claimFreeRuns(database, { ...options, limit, queues });
 const idsOf = (claim: Claim) => claim.runs.map(run => run.id);
 const namesOf = (claim: Claim) => claim.lanes.map(each => `${each.queue} ${each.priority}`);
-const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
+const rowOf = async (id: string) =>
+  (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
 
 /** Each way to claim runs of the queue `default` and priority 0. */
 const WAYS: readonly [string, (limit: number) => Promise<Claim>][] = [

@@ -42,7 +42,9 @@ const PLAIN = {
 
 describe('a claimed run', () => {
   it('is its row, and no more where it was enqueued once', async () => {
-    expect(await claim({ payload: '{"a":[1,"ä"]}', idempotency_key: 'k', max_attempts: 3, trigger: 'manual' })).toEqual({
+    expect(
+      await claim({ payload: '{"a":[1,"ä"]}', idempotency_key: 'k', max_attempts: 3, trigger: 'manual' }),
+    ).toEqual({
       ...PLAIN,
       id: '1',
       fence: 1,
@@ -53,7 +55,11 @@ describe('a claimed run', () => {
       idempotency_key: 'k',
       trigger: 'manual',
     });
-    expect(await claim({ payload: null })).toMatchObject({ payload: null, payload_length: 0, occurrence_count: 1 });
+    expect(await claim({ payload: null })).toMatchObject({
+      payload: null,
+      payload_length: 0,
+      occurrence_count: 1,
+    });
   });
 
   it('names its definition, with the window that this has', async () => {
@@ -74,7 +80,11 @@ describe('a claimed run', () => {
       definition: 'nightly',
       window: { hours: '22:00-06:00', timezone: 'Europe/Berlin', outside: 'skip', now: Date.parse(NOW) },
     });
-    expect(await claim({ definition_id: 2, ...planned })).toMatchObject({ ...times, definition: 'daily', window: null });
+    expect(await claim({ definition_id: 2, ...planned })).toMatchObject({
+      ...times,
+      definition: 'daily',
+      window: null,
+    });
     expect(await claim({ definition_id: 99 })).toMatchObject({ ...PLAIN, window: null });
     expect(await claim({ scheduled_for: planned.scheduled_for })).toMatchObject({
       ...PLAIN,

@@ -28,6 +28,13 @@ describe('fenced', () => {
 
 describe('json', () => {
   it('is nothing for null and undefined, and text for all else', () => {
-    expect([null, undefined, 0, false, '', { a: [1] }].map(json)).toEqual([null, null, '0', 'false', '""', '{"a":[1]}']);
+    expect([null, undefined, 0, false, '', { a: [1] }].map(json)).toEqual([
+      null,
+      null,
+      '0',
+      'false',
+      '""',
+      '{"a":[1]}',
+    ]);
   });
 });

@@ -30,7 +30,11 @@ export async function emptyTables(test: TestTock): Promise<void> {
 }
 
 /** Does something while another session holds a lock on live runs. */
-export async function whileLocked<T>(test: TestTock, ids: readonly string[], work: () => Promise<T>): Promise<T> {
+export async function whileLocked<T>(
+  test: TestTock,
+  ids: readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
   return await whileHeld(test, 'select from tock.job_runs_live where id = any($1) for update', [ids], work);
 }
 
