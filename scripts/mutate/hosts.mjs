@@ -72,7 +72,7 @@ export function createHost({ provided, testTimeout, sources = {} }) {
       if (child === null) {
         runs = 0;
         child = fork(path.join(ROOT, 'scripts', 'mutate', 'host.mjs'), {
-          stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+          stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
         });
         await answer(120_000, own => own.send({ provided, testTimeout, sources }));
       }

@@ -26,11 +26,11 @@ export function isSql(text) {
  * @returns {Replacement[]}
  */
 export function sqlMutants(tokens) {
-  return [
+  return withoutSubsumed([
     ...conditions(tokens),
-    ...tokens.flatMap((token, index) => wordMutants(tokens, token, index)),
+    ...tokens.flatMap((token, index) => wordMutants(tokens, token, index).map(each => ({ ...each, token }))),
     ...tokens.flatMap((token, index) => clauseMutants(tokens, token, index)),
-  ];
+  ]).map(({ operand: _operand, token: _token, ...each }) => each);
 }
 
 const over = (tokens, to, operator) =>
@@ -82,23 +82,40 @@ function conditionMutants(part, clause) {
   const mutants = operands.flatMap(({ tokens, before }, place) => {
     const joint = before?.text ?? operands[place + 1]?.before?.text ?? 'and';
     const neutral = joint === 'or' ? 'false' : 'true';
-    return tokens.length === 1 && tokens[0].text === neutral
+    const isNeutral = tokens.length === 1 && tokens[0].text === neutral;
+    return isNeutral
       ? []
-      : decided(tokens, neutral, 'condition dropped');
+      : decided(tokens, neutral, 'condition dropped').map(each => ({ ...each, operand: tokens }));
   });
-  const joints = operands.flatMap(({ before }) =>
-    before === null ? [] : over([before], before.text === 'and' ? 'or' : 'and', 'and, or'),
-  );
   const nothing = ['where', 'when'].includes(clause) ? decided(part, 'false', 'never') : [];
-  return [...mutants, ...joints, ...nothing];
+  return [...mutants, ...nothing];
 }
+
+/**
+ * A whole condition that is turned round is found out by whatever finds out that it is missing; so would `or` be for
+ * `and`. Such mutants only raise the score.
+ */
+function withoutSubsumed(mutants) {
+  const operands = mutants.flatMap(({ operand }) => (operand ? [operand] : []));
+  const isWhole = ({ token, operator }) =>
+    ['negation', 'equality'].includes(operator) &&
+    operands.some(
+      operand =>
+        operand.includes(token) &&
+        operand.every(each => each.depth >= token.depth) &&
+        !hasJoint(operand, token),
+    );
+  return mutants.filter(each => !isWhole(each));
+}
+
+const hasJoint = (operand, { depth }) =>
+  operand.some(each => each.depth === depth && ['and', 'or', 'when'].includes(each.text));
 
 const SWAPPED = {
   '<': '<=',
   '<=': '<',
   '>': '>=',
   '>=': '>',
-  '<>': '=',
   '+': '-',
   '-': '+',
   '*': '/',
@@ -115,7 +132,8 @@ function wordMutants(tokens, token, index) {
   const { text } = token;
   const before = tokens[index - 1]?.text ?? '';
   const after = tokens[index + 1]?.text ?? '';
-  if (text === '=') return isAssignment(tokens, index) ? [] : over([token], '<>', 'comparison');
+  if (text === '<>') return over([token], '=', 'equality');
+  if (text === '=') return isAssignment(tokens, index) ? [] : over([token], '<>', 'equality');
   if (/^\d/.test(text)) return over([token], String(Number(text) + 1), 'number');
   if (['+', '-', '*', '/'].includes(text)) {
     const isBinary = /^(?:[\w$')\]]|\$\{\})/.test(before) && !tokens[index - 1].isClause && after !== ')';
@@ -144,16 +162,22 @@ function isAssignment(tokens, index) {
     if (tokens[place].isClause || tokens[place].text === '=') return false;
     if (tokens[place].text === ',') return isListOfSet(tokens, place);
   }
-  return false;
+  return isListOfAssignments(tokens, depth);
 }
 
 function isListOfSet(tokens, comma) {
   const { depth } = tokens[comma];
   for (let place = comma - 1; place >= 0 && tokens[place].depth >= depth; place--)
     if (tokens[place].depth === depth && tokens[place].isClause) return tokens[place].text === 'set';
-  // The beginning of a fragment that is nothing but assignments.
-  return tokens[1]?.text === '=' && depth === tokens[0]?.depth;
+  return isListOfAssignments(tokens, depth);
 }
+
+/** A fragment that is nothing but assignments. */
+const isListOfAssignments = (tokens, depth) =>
+  tokens[1]?.text === '=' &&
+  tokens[0].depth === depth &&
+  tokens.some(each => each.depth === depth && each.text === ',') &&
+  !tokens.some(each => each.depth === depth && ['and', 'or'].includes(each.text));
 
 function clauseMutants(tokens, token, index) {
   const words = (count, from = index) =>

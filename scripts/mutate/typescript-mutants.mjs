@@ -92,6 +92,7 @@ function mutantsOf(node, parent, source) {
     case 'WhileStatement':
       return decided(node.test, ['false']);
     case 'BinaryExpression':
+      if (isTest(node, parent) && ['===', '!=='].includes(node.operator)) return [];
       return isText(node.left) || isText(node.right) ? [] : operatorSwapped(node, source);
     case 'AssignmentExpression':
       return operatorSwapped(node, source);
@@ -107,7 +108,7 @@ function mutantsOf(node, parent, source) {
           ]
         : operatorSwapped(node, source);
     case 'UnaryExpression':
-      return node.operator === '!'
+      return node.operator === '!' && !isTest(node, parent)
         ? [{ start: node.start, end: node.argument.start, to: '', operator: 'negation' }]
         : [];
     case 'UpdateExpression':
@@ -142,6 +143,9 @@ function mutantsOf(node, parent, source) {
       return [];
   }
 }
+
+/** A whole test is decided both ways already: to turn it round is found out by whatever finds out one of these. */
+const isTest = (node, parent) => parent?.test === node && parent.type !== 'ForStatement';
 
 const decided = (test, values) =>
   test.type === 'Literal'

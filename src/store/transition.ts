@@ -76,7 +76,7 @@ export interface Aftermath {
 }
 /** The last errors are kept; a run with thousands of attempts must not grow without bound. */
 export const APPENDED_ERRORS = (errors: string, entry: string) => `case when ${entry} is null then ${errors}
-  else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 1 else ${errors} end) || ${entry} end`;
+  else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${entry} end`;
 /** The time of the failure is the database's. */
 export const DATED = (entry: string) =>
   `(jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || ${entry})`;

@@ -14,7 +14,7 @@ export async function addRuns(test: TestTock, ...rows: readonly RunRow[]): Promi
     const names = Object.keys(columns);
     const values = names.map((_, index) => `$${index + 1}`);
     const [made] = await test.sql<{ id: string }>(
-      `insert into tock.job_runs_live (${names.join()}) values (${values.join()}) returning id`,
+      `insert into tock.job_runs (${names.join()}) values (${values.join()}) returning id`,
       Object.values(columns),
     );
     ids.push(made?.id ?? '');
