@@ -3,7 +3,8 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CLI, startProcess } from '../support/processes.js';
 import { until } from '../support/test-tock.js';
-import { type LapseKit, NONE, openLapseKit } from './lapse-kit.js';
+import { type LapseKit, openLapseKit } from './lapse-kit.js';
+import { NONE } from './traffic.js';
 
 /** Enough that to move them took longer than the time between two runs. TOCK_LAPSE_RUNS=200000: as it was found. */
 const MANY = Number(process.env['TOCK_LAPSE_RUNS'] ?? 40_000);
