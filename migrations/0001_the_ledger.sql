@@ -918,7 +918,7 @@ begin
   where c.conrelid = 'tock.job_runs_finished_default'::regclass and c.conname = 'job_runs_finished_default_bounds';
   is_small := pg_table_size('tock.job_runs_finished_default') <= 2 * 1024 * 1024;
 
-  if is_valid is not null and (is_small or names = '{}' or (bounds ->> 'until')::timestamptz < tock.now() or exists (
+  if is_valid is not null and (is_small or names = '{}' or bounds is null or (bounds ->> 'until')::timestamptz < tock.now() or exists (
     select from tock.finished_partitions() p
     where p.low < (bounds ->> 'high')::timestamptz and p.high > (bounds ->> 'low')::timestamptz
   )) then

@@ -21,6 +21,11 @@ export function isUnknownStatement(error: unknown): boolean {
   return state === '26000' || state === '42P05';
 }
 
+/** Among others: a table was altered, and a prepared statement would give columns of other types. Nothing was executed. */
+export function isUnsupported(error: unknown): boolean {
+  return sqlState(error) === '0A000';
+}
+
 /** A lock could not be had within lock_timeout: nothing happened. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03';

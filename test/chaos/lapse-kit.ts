@@ -1,10 +1,7 @@
 // Room: test support of the faults. A history whose partitions have run out, and runs that end all the while.
-// In: jobs. Out: a Tock whose default partition has caught months of runs; traffic; what is lost or doubled of it.
-import type { Daemon } from '../../src/daemon.js';
-import { defineJob, type Tock } from '../../src/index.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
-
-export const noop = defineJob({ name: 'noop', retry: { maxAttempts: 1 }, run: () => null });
+// In: nothing. Out: a Tock whose default partition has caught months of runs, and how it stands there.
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { noop, startTraffic, type Traffic } from './traffic.js';
 
 export interface LapseKit extends TestTock {
   /** Drops all partitions but the default one, which catches so many runs that ended in the last 80 days. */
@@ -19,26 +16,8 @@ export interface LapseKit extends TestTock {
   readonly held: () => Promise<Record<string, number>>;
 }
 
-export interface Traffic {
-  /** Lets what is under way end. Returns what went wrong: nothing, if each run has ended once, at its first attempt. */
-  stop(): Promise<Complaints>;
-  /** How many runs were enqueued. */
-  readonly count: () => number;
-}
-
-export interface Complaints {
-  readonly logged: readonly unknown[];
-  /** Runs that did not succeed, or not at their first attempt, or that are there twice. */
-  readonly astray: number;
-}
-
-export const NONE: Complaints = { logged: [], astray: 0 };
-
 /** The clock stands: so the tests do the same on each day of a month. */
 export const NOW = '2031-06-15T12:00:00Z';
-const EVERY_MS = 33;
-const AT_ONCE = 2;
-
 export async function openLapseKit(): Promise<LapseKit> {
   const test = await openTestTock([noop]);
   await test.setClock(NOW);
@@ -92,52 +71,4 @@ export async function openLapseKit(): Promise<LapseKit> {
     },
   };
   return kit;
-}
-
-async function startTraffic(test: TestTock): Promise<Traffic> {
-  const logged: unknown[] = [];
-  const log = (fields: unknown) => void logged.push(fields);
-  const quiet = () => undefined;
-  const logger = {
-    trace: quiet,
-    debug: quiet,
-    info: quiet,
-    warn: log,
-    error: log,
-    fatal: log,
-    child: () => logger,
-  };
-  const worker: Tock = test.another({ logger: logger as never });
-  const daemon: Daemon = await worker.start({ concurrency: 20 });
-  const app = test.another();
-  const ids: string[] = [];
-  const pending = new Set<Promise<unknown>>();
-  const timer = setInterval(() => {
-    const sent = app
-      .enqueueMany(Array.from({ length: AT_ONCE }, () => ({ job: noop })))
-      .then(made => void ids.push(...made), log)
-      .finally(() => pending.delete(sent));
-    pending.add(sent);
-  }, EVERY_MS);
-  const seen = async () => {
-    const [row] = await test.sql<{ good: number; rows: number }>(
-      `select count(*) filter (where status = 'succeeded' and attempts = 1)::int as good, count(*)::int as rows
-       from tock.job_runs where id = any($1::bigint[])`,
-      [ids],
-    );
-    return row ?? { good: 0, rows: 0 };
-  };
-  let stopped: Promise<Complaints> | undefined;
-  const stop = async () => {
-    clearInterval(timer);
-    await Promise.all(pending);
-    const live = async () =>
-      (await test.sql(`select from tock.job_runs_live where job = 'noop'`)).length === 0;
-    await until(live, 'the traffic to end');
-    await daemon.stop();
-    const { good, rows } = await seen();
-    return { logged, astray: Math.abs(ids.length - good) + Math.abs(rows - ids.length) };
-  };
-  await until(async () => (await seen()).good > 10, 'runs to end');
-  return { stop: () => (stopped ??= stop()), count: () => ids.length };
 }

@@ -3,7 +3,8 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findProblems } from '../../src/cli/problems.js';
-import { type LapseKit, noop, openLapseKit } from '../chaos/lapse-kit.js';
+import { type LapseKit, openLapseKit } from '../chaos/lapse-kit.js';
+import { noop } from '../chaos/traffic.js';
 import { CLI, startProcess } from '../support/processes.js';
 import { until } from '../support/test-tock.js';
 

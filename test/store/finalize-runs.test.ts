@@ -161,7 +161,7 @@ describe('the end of an attempt', () => {
         output: null,
         skip_reason: null,
         ...expected,
-        ...('errors' in expected && expected.errors.length > 0
+        ...('errors' in expected && (expected.errors as unknown[]).length > 0
           ? { errors: [{ ...ERROR, at: '2026-03-02T12:00:00.000Z' }] }
           : {}),
       });
