@@ -20,7 +20,7 @@ export const AREAS = [
     name: 'claim',
     sources: [...engine(['claim', 'worker']), ...store(['claim-runs', 'claimed-run', 'admit-runs'])],
     tests: [
-      ...tests('store', ['claim-runs', 'claimed-run', 'admit-runs']),
+      ...tests('store', ['claim-runs', 'claimed-run', 'admit-runs', 'plans']),
       ...tests('engine', [
         'claim',
         'lease',
@@ -41,7 +41,7 @@ export const AREAS = [
     name: 'finalize',
     sources: [...engine(['finalize']), ...store(['finalize-runs', 'transition'])],
     tests: [
-      ...tests('store', ['finalize-runs', 'transition']),
+      ...tests('store', ['finalize-runs', 'transition', 'plans']),
       ...tests('engine', ['finalize', 'lease', 'windows', 'limits', 'pipeline', 'effects', 'chains']),
       ...tests('chaos', ['inputs', 'deadlock', 'connection']),
     ],

@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { createVitest } from 'vitest/node';
 
-const ROOT = path.join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..', '..');
+const ROOT = path.join(import.meta.dirname, '..', '..');
 /** Sources that are other than on the disk, by path. */
 const versions = new Map();
 const plugin = {

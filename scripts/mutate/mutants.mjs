@@ -6,7 +6,7 @@ import path from 'node:path';
 import { parseAst } from 'vitest/node';
 import { mutantsOfTree, sqlPieces } from './typescript-mutants.mjs';
 
-export const ROOT = path.join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..', '..');
+export const ROOT = path.join(import.meta.dirname, '..', '..');
 
 /**
  * @typedef {object} Mutant

@@ -8,7 +8,7 @@ import {
   type Lane,
 } from '../../src/store/claim-runs.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
-import { addRuns, emptyTables, whileLocked } from '../support/runs.js';
+import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
@@ -50,19 +50,21 @@ const rowOf = async (id: string) =>
   (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
 
 /** Each way to claim runs of the queue `default` and priority 0. */
-const WAYS: readonly [string, (limit: number) => Promise<Claim>][] = [
-  ['from the beginning', limit => fromStart(limit)],
+const WAYS: readonly [string, (limit: number, session?: Database) => Promise<Claim>][] = [
+  ['from the beginning', (limit, session = database) => claimFreeRuns(session, { ...options, limit })],
   [
     'in one queue, where the last left off',
-    limit => claimFreeRuns(database, { ...options, limit }, [lane('default', 0)]),
+    (limit, session = database) => claimFreeRuns(session, { ...options, limit }, [lane('default', 0)]),
   ],
   [
     'in several, where the last left off',
-    limit => claimFreeRuns(database, { ...options, limit }, [lane('default', 0), lane('other', 1)]),
+    (limit, session = database) =>
+      claimFreeRuns(session, { ...options, limit }, [lane('default', 0), lane('other', 1)]),
   ],
   [
     'where somebody has told of one',
-    limit => claimToldRuns(database, { ...options, limit }, { queue: 'default', priority: 0 }),
+    (limit, session = database) =>
+      claimToldRuns(session, { ...options, limit }, { queue: 'default', priority: 0 }),
   ],
 ];
 
@@ -100,6 +102,24 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect([idsOf(second), second.hasMore]).toEqual([due.slice(3), false]);
     const none = await claim(3);
     expect([none.runs, none.limited, none.hasMore]).toEqual([[], [], false]);
+  });
+
+  it('needs no index for its order', async () => {
+    const ids = await addRuns(
+      test,
+      { run_at: AGO(1) },
+      { run_at: AGO(3) },
+      { run_at: AGO(2) },
+      { run_at: AGO(9) },
+    );
+    const { runs } = await withoutIndexes(test, session => claim(3, session));
+    expect(runs.map(run => run.id)).toEqual([ids[3], ids[1], ids[2]]);
+  });
+
+  it('leaves what needs a place under a limit as it was', async () => {
+    const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
+    expect((await claim(1)).runs).toEqual([]);
+    expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
   it('says where it left off: at the last one in their order, whatever its id', async () => {
@@ -143,6 +163,12 @@ describe('a claim that goes on', () => {
     expect(idsOf(await fromStart())).toEqual([early, last]);
   });
 
+  it('in one queue names what needs a place under a limit, unless nothing there did so far', async () => {
+    await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
+    expect((await goOn([lane('default', 0, { isPlain: false })])).limited).toEqual(['1']);
+    expect((await goOn([lane('default', 0)])).limited).toEqual([]);
+  });
+
   it('goes on in each queue and priority by itself, and says so', async () => {
     const ids = await addRuns(
       test,
@@ -163,7 +189,10 @@ describe('a claim that goes on', () => {
 });
 
 describe('a claim from the beginning', () => {
-  it('finds each queue and priority once, in which something is due', async () => {
+  it.each([
+    ['with', (work: (database: Database) => Promise<Claim>) => work(database)],
+    ['without', (work: (database: Database) => Promise<Claim>) => withoutIndexes(test, work)],
+  ])('finds each queue and priority once, in which something is due, %s indexes', async (_what, run) => {
     await addRuns(
       test,
       { queue: 'z', priority: 1 },
@@ -171,14 +200,15 @@ describe('a claim from the beginning', () => {
       { queue: 'a', priority: 2 },
       { queue: 'a', priority: -1 },
       { queue: 'later', run_at: '2026-03-02T12:00:01Z' },
+      { queue: 'a', priority: 7, run_at: '2026-03-02T12:00:01Z' },
       { queue: 'running', status: 'running', locked_by: WORKER, locked_until: AGO(1) },
       { queue: 'blocked', blocked_on: 'job:x' },
       { queue: 'm' },
     );
-    const claim = await fromStart();
+    const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10 }));
     expect(namesOf(claim)).toEqual(['a -1', 'm 0', 'z 1', 'a 2']);
-    expect(idsOf(claim)).toEqual(['4', '8', '1', '2', '3']);
-    expect(claim.lanes.map(each => each.id)).toEqual(['4', '8', '1', '3']);
+    expect(idsOf(claim)).toEqual(['4', '9', '1', '2', '3']);
+    expect(claim.lanes.map(each => each.id)).toEqual(['4', '9', '1', '3']);
   });
 
   it('gives every queue of a priority its share, and goes to the next priority only when the first is exhausted', async () => {
@@ -196,6 +226,16 @@ describe('a claim from the beginning', () => {
     expect(queuesOf(second)).toBe('13,4,6');
     expect(second.lanes.map(each => each.hasMore)).toEqual([true, false, false]);
     expect(queuesOf(await fromStart(4))).toBe('07');
+  });
+
+  it('knows of a queue whose runs others have locked, and stays where it was there', async () => {
+    const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
+    const claim = await whileLocked(test, [locked], () => fromStart());
+    expect(idsOf(claim)).toEqual([free]);
+    expect(claim.lanes).toMatchObject([
+      { queue: 'a', id: null, at: null, hasMore: false },
+      { queue: 'b', id: free, hasMore: false },
+    ]);
   });
 
   it('takes only of the queues that it is asked for', async () => {
@@ -271,6 +311,17 @@ describe('a claim from the beginning', () => {
     await test.tock.queues.set('mail', { window, timezone: 'Europe/Berlin' });
     expect(idsOf(await fromStart())).toHaveLength(isOpen ? 1 : 0);
     expect(idsOf(await claimFreeRun(database, '1', options))).toEqual([]);
+  });
+});
+
+describe('a claim where somebody has told of a run', () => {
+  it('looks only where the queue has no settings, whatever others have', async () => {
+    await addRuns(test, {}, { queue: 'set' });
+    await test.tock.queues.set('set', { concurrency: 9 });
+    const claim = (queue: string) =>
+      claimToldRuns(database, { ...options, limit: 9 }, { queue, priority: 0 });
+    expect(idsOf(await claim('set'))).toEqual([]);
+    expect(idsOf(await claim('default'))).toEqual(['1']);
   });
 });
 

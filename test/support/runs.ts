@@ -1,6 +1,7 @@
 // Room: test support. Live runs as rows, for tests of the statements that move them.
 // In: columns that matter. Out: ids; and a lock on rows, as another process would hold it.
 import pg from 'pg';
+import { type Database, openDatabase } from '../../src/store/database.js';
 import type { TestTock } from './test-tock.js';
 
 /** Columns of `tock.job_runs_live`; the others are those of a run that is due, of the job `noop`. */
@@ -27,6 +28,25 @@ export async function emptyTables(test: TestTock): Promise<void> {
   await test.sql(`truncate tock.job_runs, tock.job_keys, tock.job_slots, tock.job_queues, tock.job_outbox, tock.job_effects,
     tock.workers, tock.job_definitions restart identity cascade`);
   await test.sql('alter sequence tock.job_runs_id_seq restart');
+}
+
+/**
+ * Does something over connections that may use no index: what comes in an order that nobody asked for then comes in
+ * another one.
+ */
+export async function withoutIndexes<T>(
+  test: TestTock,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const url = new URL(test.url);
+  const off = ['indexscan', 'indexonlyscan', 'bitmapscan'].map(kind => `-c enable_${kind}=off`);
+  url.searchParams.set('options', [url.searchParams.get('options') ?? '', ...off].join(' ').trim());
+  const database = openDatabase({ connectionString: url.href });
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
 }
 
 /** Does something while another session holds a lock on live runs. */
