@@ -464,6 +464,11 @@ begin
     raise exception 'payload of % bytes is over the limit of 1 MiB', octet_length(enqueue.payload::text)
       using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
   end if;
+  -- Handlers read it as JavaScript does.
+  if jsonb_path_exists(enqueue.payload, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))') then
+    raise exception 'the payload holds a number over 2^53, which would lose digits'
+      using errcode = 'invalid_parameter_value', hint = 'Pass it as text.';
+  end if;
   if enqueue.idempotency_key is not null and octet_length(enqueue.idempotency_key) not between 1 and 512 then
     raise exception 'idempotency key must have between 1 and 512 bytes'
       using errcode = 'invalid_parameter_value';

@@ -4,6 +4,7 @@
 
 import type { Admitted } from '../store/admit-runs.js';
 import { type Claim, type ClaimOptions, claimFreeRun } from '../store/claim-runs.js';
+import { sqlState } from '../store/database-errors.js';
 import { pauseQueue } from '../store/queues.js';
 import { isDataError, probeQueue, readDue, readQueueNames, setRunAside } from '../store/set-aside.js';
 import { settle } from './aftermath.js';
@@ -33,7 +34,10 @@ export async function setAside(
   return true;
 }
 
-/** Does `work` for each run by itself, and sets aside those whose data make it fail. */
+/**
+ * Does `work` for each run by itself, and sets aside those whose data make it fail. One that cannot even be set aside, as
+ * where a constraint of the user's refuses it, stays as it is.
+ */
 export async function eachByItself<T>(
   engine: Engine,
   ids: readonly string[],
@@ -45,7 +49,13 @@ export async function eachByItself<T>(
       done.push(await work(id));
     } catch (error) {
       if (!isDataError(error)) throw error;
-      await setAside(engine, id, reasonOf(error));
+      await setAside(engine, id, reasonOf(error)).catch((refusal: unknown) => {
+        if (!isDataError(refusal)) throw refusal;
+        engine.logger.error(
+          { event: 'run.refused', run_id: id, error: String(refusal), code: sqlState(refusal) },
+          `PostgreSQL refuses what would become of run ${id}; it stays as it is`,
+        );
+      });
     }
   }
   return done;

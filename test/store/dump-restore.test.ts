@@ -35,7 +35,7 @@ describe.skipIf(!hasDump)('a restored dump (needs Debian’s PostgreSQL 15)', ()
       await client.end();
     }
   };
-  const tockOn = (database: string, role: string) => {
+  const tockOn = (database: string, role?: string) => {
     const tock = createTock({ connectionString: urlOf(database, role), jobs: [greet], logger: false });
     opened.push(tock);
     return tock;
@@ -133,7 +133,10 @@ describe.skipIf(!hasDump)('a restored dump (needs Debian’s PostgreSQL 15)', ()
       urlOf('copy', 'tock_enqueuer'),
       `select tock.enqueue('greet')::text as id, tock.enqueue('greet', idempotency_key => 'before')::text as before`,
     );
+    // It is a copy: what would happen there would happen twice.
     const worker = tockOn('copy', 'tock_worker');
+    await expect(worker.tick()).rejects.toMatchObject({ code: 'TOCK_DATABASE_COPIED' });
+    await tockOn('copy').adopt();
     await worker.tick();
     expect(await worker.runs.get(made?.id ?? '')).toMatchObject({ status: 'succeeded', output: 'hello' });
     expect(await worker.runs.get(made?.before ?? '')).toMatchObject({
