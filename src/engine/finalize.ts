@@ -2,6 +2,7 @@
 // In: outcomes, one at a time as handlers end. Out: finished rows, or rows that wait for their next attempt.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome } from '../model/decide.js';
+import { TockError } from '../model/errors.js';
 import { isConnectionFailure, isUnstorable, sqlState } from '../store/database-errors.js';
 import { type FailedPart, type Finalization, finalizeRuns, readSettled } from '../store/finalize-runs.js';
 import { settle } from './aftermath.js';
@@ -67,6 +68,8 @@ export function createFinalizer<Entry extends Finalization>(
   /** The server has taken nothing of the last batch, and nothing since. */
   let isHeldUp = false;
   let isResending = false;
+  /** Something that was kept is under way: meanwhile, what is new may find out by itself. */
+  let isTrying = false;
   let lastError: unknown;
   /** The errors that were logged since nothing was kept. */
   const said = new Set<string>();
@@ -75,7 +78,7 @@ export function createFinalizer<Entry extends Finalization>(
     clearTimeout(timer);
     timer = undefined;
     // What comes meanwhile goes with the next try.
-    if (isHeldUp) return;
+    if (isHeldUp && !isTrying) return;
     const batch = waiting;
     waiting = [];
     if (batch.length === 0) return;
@@ -147,9 +150,10 @@ export function createFinalizer<Entry extends Finalization>(
 
   const keep = (piece: Piece<Entry>, error: unknown) => {
     lastError = error;
-    // A server that is away is not asked more often than need be.
-    if (isConnectionFailure(error)) kept.push({ ...piece, mayBeWritten: true });
-    else kept.push(...halvesOf(piece));
+    const mayBeWritten = piece.mayBeWritten || isConnectionFailure(error);
+    // A server that is away is not asked more often than need be; one that did not answer may wait for a single row.
+    const isAway = isConnectionFailure(error) && !(error instanceof TockError);
+    for (const each of isAway ? [piece] : halvesOf(piece)) kept.push({ ...each, mayBeWritten });
     const name = sqlState(error) ?? String(error);
     if (said.has(name)) return;
     said.add(name);
@@ -192,8 +196,11 @@ export function createFinalizer<Entry extends Finalization>(
         untried.push({ ...piece, entries });
         continue;
       }
+      isTrying = true;
       await beforeResend(entries);
-      if (await write({ ...piece, entries })) {
+      const isTaken = await write({ ...piece, entries });
+      isTrying = false;
+      if (isTaken) {
         [isAnyTaken, isHeldUp, inVain] = [true, false, 0];
         if (underWay === 0) flush();
       } else inVain = isConnectionFailure(lastError) ? MOST_IN_VAIN : inVain + 1;

@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { Cancel } from '../model/errors.js';
 import { isUnstorable } from '../store/database-errors.js';
 import { readHeld, renewLeases, writeProgress } from '../store/finalize-runs.js';
-import type { ActiveRun } from './active-run.js';
+import { type ActiveRun, isHeld } from './active-run.js';
 import { leaseLost } from './effects.js';
 import type { Engine } from './engine.js';
 import { abort } from './interrupt.js';
@@ -32,7 +32,7 @@ interface HeldRow {
  * Beats every `heartbeatMs`: one statement for all runs of the worker, and `beSeen` for itself, beside each other: who is
  * not seen keeps its leases. A run past its timeout is left out until its attempt has ended: its lease may expire. A
  * run that the answer does not name is lost, and so is one whose lease has run out by our own clock. A beat that fails
- * is repeated soon: it says nothing about the leases.
+ * or passes over a row that somebody else has locked, is repeated soon: it says nothing about the leases.
  */
 export function startHeartbeat(
   engine: Engine,
@@ -43,11 +43,14 @@ export function startHeartbeat(
   const { leaseMs, heartbeatMs } = engine.settings;
   let isBeating = false;
   let isBeingSeen = false;
+  /** It is logged when this begins. */
+  let isFailing = false;
   let pause = FIRST_PAUSE_MS;
   let repetition: NodeJS.Timeout | undefined;
   let isStopped = false;
 
-  const beat = async () => {
+  /** Returns whether all leases were renewed that are still ours. */
+  const beat = async (): Promise<boolean> => {
     const sentAt = performance.now();
     // What is being finalized will be gone; only if that takes long is its lease still of use.
     const held = [...active].filter(
@@ -56,10 +59,17 @@ export function startHeartbeat(
         !each.isSettled &&
         (each.isFinalizing ? sentAt - each.renewedAt >= leaseMs / 2 : !each.isTimedOut),
     );
-    if (held.length === 0) return;
+    if (held.length === 0) return true;
     const runs = held.map(each => each.run);
-    const renewed = await renewLeases(engine.database, runs, workerId, leaseMs);
-    for (const each of heed(held, renewed)) each.renewedAt = sentAt;
+    const answer = await renewLeases(engine.database, runs, workerId, leaseMs);
+    const renewed = new Set(answer.filter(row => row.is_renewed).map(row => row.id));
+    let isWhole = true;
+    for (const each of heed(held, answer)) {
+      if (renewed.has(each.run.id)) each.renewedAt = sentAt;
+      else if (isHeld(each, leaseMs)) isWhole = false;
+      else lose(engine, each);
+    }
+    return isWhole;
   };
 
   /** Tells handlers what an answer means to them. Returns those that are still held. */
@@ -106,25 +116,30 @@ export function startHeartbeat(
     }
   };
 
+  const repeat = () => {
+    if (!isStopped) repetition = setTimeout(() => void guardedBeat(), pause);
+    pause = Math.min(pause * 2, heartbeatMs);
+  };
+
   const guardedBeat = async () => {
     // The beat before hangs: by our own clock the leases may be over.
     if (isBeating) return loseExpired();
     isBeating = true;
     clearTimeout(repetition);
     try {
-      await beat();
-      pause = FIRST_PAUSE_MS;
+      if (await beat()) pause = FIRST_PAUSE_MS;
+      else repeat();
+      isFailing = false;
     } catch (error) {
-      // Once for each time that it begins to fail.
-      if (pause === FIRST_PAUSE_MS) {
+      if (!isFailing) {
         engine.logger.warn(
           { event: 'heartbeat.failed', error: String(error) },
           'a heartbeat did not reach the database; it is repeated while the leases last',
         );
       }
+      isFailing = true;
       loseExpired();
-      if (!isStopped) repetition = setTimeout(() => void guardedBeat(), pause);
-      pause = Math.min(pause * 2, heartbeatMs);
+      repeat();
     } finally {
       isBeating = false;
     }

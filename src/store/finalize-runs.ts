@@ -25,11 +25,29 @@ import {
   WITHDRAW_ASKED,
 } from './transition.js';
 
+// A row that somebody else holds is passed over: waiting for it would cost the leases of all the others.
 const RENEW = `
-with ${HELD('succeed')}
-update tock.job_runs_live r set locked_until = tock.now() + $4 * interval '1 millisecond'
-from held where r.id = held.id
-returning r.id, r.cancel_requested_at is not null as cancel_requested`;
+with mine as materialized (
+  select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where ${IS_HELD('succeed')}
+), held as materialized (
+  select r.id from tock.job_runs_live r where ${IS_HELD('succeed')}
+  order by r.id
+  for update skip locked
+), renewed as (
+  update tock.job_runs_live r set locked_until = tock.now() + $4 * interval '1 millisecond'
+  from held where r.id = held.id
+  returning r.id
+)
+select array(select id::text from mine) as mine, array(select id::text from mine where is_asked) as asked,
+  array(select id::text from renewed) as renewed`;
+
+/** A lease that its worker still has. */
+export interface Renewal {
+  readonly id: string;
+  /** False where somebody else has locked the row: neither renewed nor lost. */
+  readonly is_renewed: boolean;
+  readonly cancel_requested: boolean;
+}
 
 /** Renews the leases of a worker's runs: one statement per beat. What is missing from the answer is lost. */
 export async function renewLeases(
@@ -37,8 +55,15 @@ export async function renewLeases(
   held: readonly Held[],
   workerId: string,
   leaseMs: number,
-): Promise<{ id: string; cancel_requested: boolean }[]> {
-  return await session.run(RENEW, [...fenced(held), workerId, leaseMs], PREPARED);
+): Promise<Renewal[]> {
+  type Answer = Record<'mine' | 'asked' | 'renewed', readonly string[]>;
+  const [answer] = await session.run<Answer>(RENEW, [...fenced(held), workerId, leaseMs], PREPARED);
+  const [asked, renewed] = [new Set(answer?.asked), new Set(answer?.renewed)];
+  return (answer?.mine ?? []).map(id => ({
+    id,
+    is_renewed: renewed.has(id),
+    cancel_requested: asked.has(id),
+  }));
 }
 
 const STILL_HELD = `

@@ -24,7 +24,7 @@ export const jobs = [
   { kind: 'tock.job', name: 'gated', retry, async run(ctx) {
     appendFileSync(process.env.CALLS, ctx.runId + '\\n');
     while (!existsSync(process.env.GATE)) await new Promise(resolve => setTimeout(resolve, 20));
-    return ctx.runId + randomBytes(1500).toString('hex');
+    return ctx.runId + randomBytes(20_000).toString('hex');
   } },
   { kind: 'tock.job', name: 'secondly', retry, schedule: { every: '1s', catchup: 'all', overlap: 'allow_all' }, run: () => null },
 ];`;

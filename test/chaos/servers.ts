@@ -2,7 +2,7 @@
 // as a primary and its streaming standby.
 // In: nothing. Out: URLs, and the means to stop, start and promote.
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, readFile, rm, statfs, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -66,8 +66,8 @@ export async function openOwnServer(
 /** A disk of its own that a test may fill: a tmpfs. */
 export interface SmallDisk {
   readonly folder: string;
-  /** Takes all that is left of it, or leaves so many bytes. */
-  fill(leaving?: number): Promise<void>;
+  /** Takes all that is left of it. */
+  fill(): Promise<void>;
   /** Gives it back. */
   free(): Promise<void>;
   remove(): Promise<void>;
@@ -85,9 +85,9 @@ export async function openSmallDisk(megabytes: number): Promise<SmallDisk> {
   const filler = path.join(folder, 'filler');
   return {
     folder,
-    async fill(leaving = 0) {
-      const { bavail, bsize } = await statfs(folder);
-      await run('fallocate', ['-l', String(Math.max(1, bavail * bsize - leaving)), filler]);
+    async fill() {
+      const { output } = await run('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k']);
+      if (!output.includes('No space left on device')) throw new Error(`the disk is not full: ${output}`);
     },
     free: () => rm(filler, { force: true }),
     async remove() {

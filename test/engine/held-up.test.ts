@@ -143,31 +143,41 @@ describe('outcomes', () => {
     expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1, output: 'kept' });
   });
 
-  it('of a batch are written all but the one whose row somebody holds; and so are those that come after', async () => {
-    const ends = gate();
-    const returns = job('returns', () => ends.opened.then(() => 'kept'));
-    const tock = impatient([returns], { connections: 4 });
-    const ids = await tock.enqueueMany(Array.from({ length: 40 }, () => ({ job: returns })));
-    const daemon = await tock.start({ concurrency: 50 });
-    await until(async () => calls.length === 40, 'all handlers to begin');
-    await holder.query('begin');
-    await holder.query('select from tock.job_runs_live where id = $1 for update', [ids[17]]);
-    ends.open();
-    const left = async () =>
-      (await test.sql<{ id: string }>('select id from tock.job_runs_live')).map(row => row.id);
-    await until(async () => (await left()).length === 1, 'the others to be written');
-    const later = await tock.enqueue(returns);
-    await until(
-      async () => (await tock.runs.get(later))?.status === 'succeeded',
-      'one that came later to be written',
-    );
-    expect(await left()).toEqual([ids[17]]);
-    await unlock();
-    await until(async () => (await left()).length === 0, 'the last one to be written');
-    await daemon.stop();
-    expect(daemon.tally).toMatchObject({ claimed: 41, succeeded: 41, lost: 0 });
-    expect(calls).toHaveLength(41);
-  });
+  it.each([
+    ['200 ms', 40],
+    ['none', 4],
+  ] as const)(
+    'of a batch are written all but the one whose row somebody holds; and so are those that come after (lock_timeout: %s)',
+    async (timeout, count) => {
+      const ends = gate();
+      const returns = job('returns', () => ends.opened.then(() => 'kept'));
+      const tock =
+        timeout === 'none'
+          ? test.another({ jobs: [returns], logger: events.logger, statementTimeout: '500ms' })
+          : impatient([returns]);
+      const ids = await tock.enqueueMany(Array.from({ length: count }, () => ({ job: returns })));
+      const daemon = await tock.start({ concurrency: 50 });
+      await until(async () => calls.length === count, 'all handlers to begin');
+      await holder.query('begin');
+      await holder.query('select from tock.job_runs_live where id = $1 for update', [ids[2]]);
+      ends.open();
+      const left = async () =>
+        (await test.sql<{ id: string }>('select id from tock.job_runs_live')).map(row => row.id);
+      await until(async () => (await left()).length === 1, 'the others to be written');
+      const later = await tock.enqueue(returns);
+      await until(
+        async () =>
+          (await test.sql('select from tock.job_runs_finished where id = $1', [later])).length === 1,
+        'one that came later to be written',
+      );
+      expect(await left()).toEqual([ids[2]]);
+      await unlock();
+      await until(async () => (await left()).length === 0, 'the last one to be written');
+      await daemon.stop();
+      expect(daemon.tally).toMatchObject({ claimed: count + 1, succeeded: count + 1, lost: 0 });
+      expect(calls).toHaveLength(count + 1);
+    },
+  );
 
   it('that PostgreSQL can never store cost nothing to the others, also of a batch that succeeds and fails', async () => {
     await test.sql(
@@ -347,6 +357,39 @@ describe('a heartbeat', () => {
     expect(await tock.runs.get(id)).toMatchObject({ attempts: 1, output: false });
     expect(events.count('heartbeat.failed')).toBe(1);
   });
+
+  it.each(['200ms', 'none'])(
+    'passes over a row that somebody holds: all but that one keep their leases (lock_timeout: %s)',
+    async timeout => {
+      const ends = gate();
+      const waits = job('waits', async ctx => {
+        await ends.opened;
+        return ctx.signal.aborted;
+      });
+      const options = { lease: '1500ms', heartbeat: '200ms', statementTimeout: '30s' } as const;
+      const tock =
+        timeout === 'none'
+          ? test.another({ jobs: [waits], logger: events.logger, ...options })
+          : impatient([waits], options);
+      const ids = await tock.enqueueMany([{ job: waits }, { job: waits }, { job: waits }]);
+      const ticking = tock.tick();
+      await until(async () => calls.length === 3, 'the handlers to begin');
+      await holder.query('begin');
+      await holder.query('select from tock.job_runs_live where id = $1 for update', [ids[1]]);
+      await until(async () => events.count('run.lease_lost') > 0, 'the lease of that one to be over');
+      ends.open();
+      await until(
+        async () => (await test.sql('select from tock.job_runs_finished')).length === 2,
+        'the others to be written',
+      );
+      await unlock();
+      const { executed } = await ticking;
+      expect(executed.lost).toBe(1);
+      for (const id of [ids[0], ids[2]])
+        expect(await tock.runs.get(id ?? '')).toMatchObject({ attempts: 1, output: false });
+      expect(events.count('run.lease_lost')).toBe(1);
+    },
+  );
 
   it('renews the leases of a worker that cannot show itself', async () => {
     const ends = gate();
