@@ -18,14 +18,7 @@ import {
   processLife,
   spawnOptions,
 } from './embedded-process.js';
-import {
-  findSocketFolder,
-  fitsSocket,
-  hasSockets,
-  namedPort,
-  quoteFolder,
-  socketFile,
-} from './embedded-socket.js';
+import { findSocketFolder, fitsSocket, hasSockets, namedPort, socketFile } from './embedded-socket.js';
 
 /** A server that answered. */
 export interface Running {
@@ -222,7 +215,7 @@ function serverArguments(
     ...settings,
     port: String(port),
     listen_addresses: listens ? '127.0.0.1' : '',
-    unix_socket_directories: socketFolder === undefined ? '' : quoteFolder(socketFolder),
+    unix_socket_directories: socketFolder ?? '',
     unix_socket_permissions: '0700',
   };
   return [

@@ -19,9 +19,9 @@ export function socketFile(folder: string, port: number): string {
   return path.join(folder, `.s.PGSQL.${port}`);
 }
 
-/** Whether a socket in this folder can be connected to, whatever the port in its name. */
+/** Whether a socket in this folder can be connected to, whatever the port in its name. A comma makes it two hosts to psql. */
 export function fitsSocket(folder: string): boolean {
-  return Buffer.byteLength(socketFile(folder, 65_535)) <= longestSocketPath;
+  return Buffer.byteLength(socketFile(folder, 65_535)) <= longestSocketPath && !folder.includes(',');
 }
 
 /**
@@ -36,9 +36,4 @@ export async function findSocketFolder(cluster: Cluster, stated: string): Promis
   const owner = cluster.account?.uid ?? process.getuid?.();
   const found = await stat(folder).catch(() => undefined);
   return found !== undefined && found.uid === owner && (found.mode & 0o022) === 0 ? folder : undefined;
-}
-
-/** As PostgreSQL reads a list of folders. */
-export function quoteFolder(folder: string): string {
-  return `"${folder.replaceAll('"', '""')}"`;
 }
