@@ -92,5 +92,10 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
       `${status.deadRows} dead rows among the live runs: \`vacuum\` job_runs_live, and see that autovacuum is on and nobody holds an old snapshot`,
     );
   }
+  for (const { timezone, from, nodeVersion, firstAffected } of status.zoneDisagreements) {
+    problems.push(
+      `Node (time zone data ${nodeVersion}) and the server disagree on ${timezone} from ${from.toISOString().slice(0, 10)}${firstAffected ? `, and an occurrence is affected at ${firstAffected.toISOString()}` : ''}: update the older one; \`tock status\` has more`,
+    );
+  }
   return problems;
 }

@@ -134,6 +134,52 @@ comment on table tock.registrations is 'Each set of job definitions that some ve
 
 create unique index registrations_one_current on tock.registrations (is_current) where is_current;
 
+-- Which database this is --------------------------------------------------------------------------------
+
+-- A restored dump carries the schedules and the waiting runs of its original. Were both to tick, all would happen twice.
+-- So the schema notes where it was made, and a copy finds that it is somewhere else.
+create table tock.database_identity (
+  is_only           boolean primary key default true,
+  system_identifier bigint not null,
+  database_oid      oid not null,
+  table_oids        oid[] not null,
+  noted_at          timestamptz not null default tock.now(),
+  constraint database_identity_one_row check (is_only)
+);
+
+comment on table tock.database_identity is 'The database that this schema was made in, or has been adopted by. A dump that is restored elsewhere carries that of its original, and refuses to tick until it is adopted.';
+comment on column tock.database_identity.system_identifier is 'Of the server, as pg_control_system() tells; pg_upgrade makes a new one.';
+comment on column tock.database_identity.table_oids is 'Of some tables of the schema: pg_upgrade keeps them, a restored dump does not.';
+
+-- Which database this is: its server, itself, and some tables of the schema. No row where the role may not ask which
+-- server it is, as some hosted databases have it.
+create function tock.this_database() returns table (system_identifier bigint, database_oid oid, table_oids oid[])
+language plpgsql stable set search_path = pg_catalog
+as $$
+begin
+  return query
+    select c.system_identifier, d.oid, array['tock.job_definitions'::regclass::oid, 'tock.job_runs'::regclass::oid,
+      'tock.job_keys'::regclass::oid, 'tock.workers'::regclass::oid]
+    from pg_control_system() c, pg_database d where d.datname = current_database();
+exception when insufficient_privilege then
+  return;
+end $$;
+
+comment on function tock.this_database() is 'Which database this is; no row where that cannot be asked.';
+
+-- pg_upgrade makes a new system identifier and keeps all OIDs. A dump that is restored elsewhere has new ones; so has
+-- what logical replication fills. A copy of the whole server (a base backup, a disk snapshot) is the same in all, and
+-- is not found out.
+create function tock.is_copy() returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from tock.database_identity i, tock.this_database() t
+    where i.database_oid <> t.database_oid or (i.system_identifier <> t.system_identifier and i.table_oids <> t.table_oids))
+$$;
+
+comment on function tock.is_copy() is 'Whether the schema was made in another database and has not been adopted by this one.';
+
 -- Runs -----------------------------------------------------------------------------------------------
 
 create sequence tock.job_runs_id_seq as bigint;
@@ -735,6 +781,8 @@ create table tock.retention_changes (
   source oid not null,
   run_id bigint not null
 );
+-- It has no key, and logical replication refuses to delete what has none.
+alter table tock.retention_changes replica identity full;
 
 comment on table tock.retention_changes is 'Runs that changed in a partition since retention began to copy what stays of it. Emptied when the partition goes.';
 comment on column tock.retention_changes.source is 'The partition.';

@@ -23,6 +23,7 @@ export type { Dst, ScheduleSpec } from './model/schedule/spec.js';
 export type * from './model/scheduler-view.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/states.js';
 export type { OutsideWindow } from './model/window.js';
+export type { Adoption } from './store/database-identity.js';
 export type { MigrateResult } from './store/migrate.js';
 export type { QueueRecord } from './store/queues.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads.js';

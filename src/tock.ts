@@ -25,6 +25,7 @@ import { checkSchemaName } from './model/names.js';
 import { createRegistry } from './model/registry.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from './model/scheduler-view.js';
 import { demandReachable } from './store/connection.js';
+import type { Adoption } from './store/database-identity.js';
 import type { MigrateResult } from './store/migrate.js';
 import type { QueueRecord } from './store/queues.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads.js';
@@ -133,6 +134,11 @@ export interface Tock {
   status(): Promise<SchedulerStatus>;
   /** Forgets old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does. */
   prune(options?: PruneOptions): Promise<PruneResult>;
+  /**
+   * Makes a database that was copied from another (a restored dump) one of its own: until then it refuses to tick, so that
+   * nothing happens twice. Tells what it holds; with `dryRun` it does no more. Needs the owner's rights.
+   */
+  adopt(options?: { readonly dryRun?: boolean }): Promise<Adoption>;
   /** Stops the daemons it started and ends its pool. */
   close(): Promise<void>;
 }
@@ -245,6 +251,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     why: later((tock, ...input) => tock.why(...input)),
     status: later((tock, ...input) => tock.status(...input)),
     prune: later((tock, ...input) => tock.prune(...input)),
+    adopt: later((tock, ...input) => tock.adopt(...input)),
     close: async () => {
       isClosed = true;
       await (await opening?.catch(() => null))?.close();

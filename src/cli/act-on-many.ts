@@ -1,12 +1,12 @@
 // Shell: cli. What an operator does to all runs that match a filter.
 // In: a filter, and what to do with one run. Out: how many there are, a question, and what became of them.
-import { createInterface } from 'node:readline/promises';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import type { RunStatus } from '../model/states.js';
 import { judgeError } from '../shell/exit-codes.js';
 import type { RunRecord } from '../store/reads.js';
 import type { Tock } from '../tock.js';
+import { isConfirmed } from './confirm.js';
 import { createProgressView } from './progress-view.js';
 import { type CommonOptions, type Shell, withTock } from './shell.js';
 import { cleanLine } from './terminal.js';
@@ -58,7 +58,7 @@ export async function actOnMany(shell: Shell, flags: ManyFlags, deed: Deed): Pro
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const ids = await findIds(tock, statuses, flags);
     const what = `${ids.length} ${listWords(statuses)} ${ids.length === 1 ? 'run' : 'runs'}${scopeWords(flags)}`;
-    if (ids.length > 0 && !(await isWanted(shell, flags, `${deed.verb} ${what}`))) {
+    if (ids.length > 0 && !(await isConfirmed(shell, flags.yes, `${deed.verb} ${what}`))) {
       shell.note('nothing was done');
       return 1;
     }
@@ -108,19 +108,6 @@ async function findIds(tock: Tock, status: readonly RunStatus[], flags: ManyFlag
     if (page.length < PAGE) break;
   }
   return ids.toReversed().slice(0, limit);
-}
-
-/** Asks in a terminal; elsewhere --yes must say so. */
-async function isWanted(shell: Shell, { yes }: ManyFlags, question: string): Promise<boolean> {
-  if (yes) return true;
-  if (shell.json || !process.stdin.isTTY || !process.stderr.isTTY)
-    throw usage(`this would ${question}: repeat it with --yes`);
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(es)?$/i.test((await lines.question(`${question}? [y/N] `)).trim());
-  } finally {
-    lines.close();
-  }
 }
 
 interface Tally {

@@ -1,6 +1,6 @@
 // Shell: cli. What is wrong with a scheduler, and the mend.
 // In: its figures. Out: a sentence for each limit that was passed.
-import type { SchedulerStatus } from '../model/scheduler-view.js';
+import type { SchedulerStatus, ZoneDisagreement } from '../model/scheduler-view.js';
 import { span } from './time-text.js';
 
 const LONG_WAIT_MS = 5 * 60_000;
@@ -12,6 +12,9 @@ export function findProblems(status: SchedulerStatus): string[] {
   const paused = queues.filter(each => each.paused && each.waiting > 0);
   const silent = workers.filter(each => each.silent);
   return [
+    status.isCopy
+      ? 'this database is a copy of another one, and nothing is executed here: once the original no longer ticks, or if this one is to take over: tock adopt'
+      : null,
     runs.stuck > 0
       ? `${runs.stuck} running ${runs.stuck === 1 ? 'run has' : 'runs have'} outlived the lease: the worker was killed or lost the database. The next tick takes them back: tock tick`
       : null,
@@ -40,7 +43,24 @@ export function findProblems(status: SchedulerStatus): string[] {
     deadRows > MANY_DEAD_ROWS
       ? `${deadRows} dead rows await vacuum: vacuum the table job_runs_live, and see why autovacuum does not`
       : null,
+    ...status.zoneDisagreements.map(zoneProblem),
   ].filter(problem => problem !== null);
+}
+
+function zoneProblem(zone: ZoneDisagreement): string {
+  const { timezone, from, to, nodeOffsetMinutes, serverOffsetMinutes, definitions, firstAffected } = zone;
+  const day = (date: Date) => date.toISOString().slice(0, 10);
+  const named = definitions.slice(0, 3).join(', ');
+  const affected =
+    firstAffected === null
+      ? 'The hours of queues are affected'
+      : `First affected: ${named}${definitions.length > 3 ? ` and ${definitions.length - 3} more` : ''}, ${firstAffected.toISOString()}`;
+  return `Node (time zone data ${zone.nodeVersion}) and the server disagree on ${timezone} from ${day(from)} to ${day(to)}: ${offsetText(nodeOffsetMinutes)} and ${offsetText(serverOffsetMinutes)}. ${affected}. Update Node on all hosts, or the server, whichever is older`;
+}
+
+function offsetText(minutes: number): string {
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `UTC${minutes < 0 ? '-' : '+'}${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`;
 }
 
 function longWait({ oldestWaitMs, workers }: SchedulerStatus, isPaused: boolean): string {

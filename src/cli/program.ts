@@ -6,6 +6,7 @@ import { Command, CommanderError } from 'commander';
 import { packageFolder } from '../environment/paths.js';
 import { VARIABLES } from '../shell/config.js';
 import { addCancel, addRetry } from './commands/act.js';
+import { addAdopt } from './commands/adopt.js';
 import { addBackfill } from './commands/backfill.js';
 import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
@@ -26,7 +27,7 @@ import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune]],
+  ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune, addAdopt]],
   ['Look:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue]],

@@ -6,6 +6,7 @@ import { quote } from '../model/names.js';
 import { checkMaxAttempts } from '../model/retry.js';
 import { isFinished, TRANSITIONS } from '../model/states.js';
 import { isUniqueViolation } from '../store/database-errors.js';
+import { requireOriginal } from '../store/database-identity.js';
 import { cancelRun, retryRun } from '../store/operator-moves.js';
 import { getRun, type RunRecord } from '../store/reads.js';
 import { isDataError } from '../store/set-aside.js';
@@ -96,6 +97,7 @@ export async function executeOrWait(
   id: string,
   options: WaitOptions = {},
 ): Promise<RunRecord> {
+  await requireOriginal(engine.database);
   const worker = openWorker(engine, { kind: 'manual', concurrency: 1 });
   try {
     for (;;) {

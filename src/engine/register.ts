@@ -5,6 +5,7 @@ import { circleError } from '../model/chain.js';
 import { type DescribedDefinition, scheduleOfColumns } from '../model/definition.js';
 import { compileSchedule } from '../model/schedule/compile.js';
 import type { Session } from '../store/database.js';
+import { copiedError, IS_COPY, requireOriginal } from '../store/database-identity.js';
 import { supersedeRuns } from '../store/operator-moves.js';
 import { linkChains, readCircle } from './chain-links.js';
 import type { Engine } from './engine.js';
@@ -26,7 +27,10 @@ export interface RegisterResult {
 const STALE_AFTER = '5 minutes';
 
 const SEEN = `
-update tock.registrations set seen_at = tock.now() where fingerprint = $1 and is_current returning fingerprint`;
+with seen as (
+  update tock.registrations set seen_at = tock.now() where fingerprint = $1 and is_current returning fingerprint
+)
+select exists (select from seen) as "isCurrent", ${IS_COPY} as "isCopy"`;
 
 /**
  * Registers the definitions of this process.
@@ -35,12 +39,18 @@ update tock.registrations set seen_at = tock.now() where fingerprint = $1 and is
  * begin at now; of changed ones, what is due is materialized first, as the old definition says; then they keep their
  * id, move their cursor to at least now, and their queued runs that are not yet due are withdrawn; vanished ones are marked, their queued runs kept. A process without any job
  * registers nothing, so that a wrong path cannot mark everything as vanished.
+ *
+ * @throws TockError TOCK_DATABASE_COPIED where this database is a copy that nobody has adopted
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
   const { database, registry } = engine;
-  if (registry.definitions.length === 0) return { ...NOTHING, status: 'empty' };
-  const seen = await database.run(SEEN, [registry.fingerprint]);
-  if (seen.length > 0) return { ...NOTHING, status: 'unchanged' };
+  if (registry.definitions.length === 0) {
+    await requireOriginal(database);
+    return { ...NOTHING, status: 'empty' };
+  }
+  const [seen] = await database.run<{ isCurrent: boolean; isCopy: boolean }>(SEEN, [registry.fingerprint]);
+  if (seen?.isCopy) throw copiedError(database.schema);
+  if (seen?.isCurrent) return { ...NOTHING, status: 'unchanged' };
   const result = await database.transaction(session => takeOver(session, engine));
   engine.logger.info({ event: `definitions.${result.status}`, ...result }, sentence(result));
   return result;

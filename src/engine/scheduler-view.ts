@@ -3,10 +3,15 @@ import type { SchedulerView } from '../model/scheduler-view.js';
 import { readReport, readStatus } from '../store/figures.js';
 import type { Engine } from './engine.js';
 import { prune } from './retention.js';
+import { findZoneDisagreements } from './zone-data.js';
 
 export function createSchedulerView(engine: Engine): SchedulerView {
   return {
-    status: () => readStatus(engine.database),
+    status: async () => {
+      const status = await readStatus(engine.database);
+      const zoneDisagreements = await findZoneDisagreements(engine.database, status.at.getTime());
+      return { ...status, zoneDisagreements };
+    },
     report: (from, to) => readReport(engine.database, from, to),
     prune: options => prune(engine, options),
   };

@@ -24,10 +24,23 @@ export interface StoredDefinition extends StoredColumns {
   readonly is_broken: boolean;
 }
 
-const READ = `
+const SELECT = `
 select id, origin, version, fingerprint, ${STORED_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
   vanished_at is not null as is_vanished, paused_at is not null as is_paused, broken_at is not null as is_broken
-from tock.job_definitions where name = $1`;
+from tock.job_definitions`;
+const READ = `${SELECT} where name = $1`;
+const READ_OF_ZONE = `${SELECT}
+where timezone = $1 and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
+order by next_at, id limit $2`;
+
+/** The definitions of a time zone that are planned, those due next first. */
+export async function readZoneDefinitions(
+  session: Session,
+  timezone: string,
+  limit: number,
+): Promise<StoredDefinition[]> {
+  return await session.run<StoredDefinition>(READ_OF_ZONE, [timezone, limit]);
+}
 
 /** Reads a definition; null when there is none of the name. Takes no lock. */
 export async function readDefinition(session: Session, name: string): Promise<StoredDefinition | null> {

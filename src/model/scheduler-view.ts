@@ -5,6 +5,8 @@ import type { Duration } from './duration.js';
 /** Figures of the scheduler at one moment. Times in milliseconds. */
 export interface SchedulerStatus {
   readonly at: Date;
+  /** The database is a copy of another and refuses to tick, until it is adopted. */
+  readonly isCopy: boolean;
   readonly definitions: {
     readonly scheduled: number;
     readonly due: number;
@@ -52,6 +54,24 @@ export interface SchedulerStatus {
   readonly oldestSnapshot: { readonly ageMs: number; readonly pid: number } | null;
   /** Rows of the live runs that vacuum has yet to remove. */
   readonly deadRows: number;
+  /** Zones in use of which this process and the server expect different offsets within the next 400 days. */
+  readonly zoneDisagreements: readonly ZoneDisagreement[];
+}
+
+/** A stretch of time in which Node and the server place a zone differently: the data of one of them is older. */
+export interface ZoneDisagreement {
+  readonly timezone: string;
+  /** Exact to a day. */
+  readonly from: Date;
+  readonly to: Date;
+  /** East of UTC. */
+  readonly nodeOffsetMinutes: number;
+  readonly serverOffsetMinutes: number;
+  /** Of Node's time zone data, such as `2025c`. */
+  readonly nodeVersion: string;
+  /** Definitions with an occurrence in it. Empty: only the windows of queues are affected. */
+  readonly definitions: readonly string[];
+  readonly firstAffected: Date | null;
 }
 
 /** What happened over a span of time, by job. Durations in milliseconds. */

@@ -2,6 +2,7 @@
 // In: a span of time, or nothing. Out: numbers, by the database's clock.
 import type { RunReport, SchedulerStatus } from '../model/scheduler-view.js';
 import type { Database } from './database.js';
+import { IS_COPY } from './database-identity.js';
 import { readable } from './readable.js';
 
 const STATUS = `
@@ -36,6 +37,7 @@ with live as (
 )
 select jsonb_build_object(
   'at', tock.now(),
+  'isCopy', ${IS_COPY},
   'definitions', (select jsonb_build_object(
     'scheduled', count(*) filter (where next_at is not null and vanished_at is null),
     'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),
@@ -59,7 +61,7 @@ select jsonb_build_object(
 ) as status`;
 
 /** Reads the scheduler's figures in one statement. */
-export async function readStatus(database: Database): Promise<SchedulerStatus> {
+export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
   const [row] = await database.run<{
     status: SchedulerStatus & { at: string; workers: { seenAt: string }[] };
   }>(STATUS);

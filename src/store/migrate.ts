@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import type { Database, Session } from './database.js';
+import { noteIdentity } from './database-identity.js';
 
 /** A migration may have much to move. It waits 10 s for a lock, and no longer. */
 const PATIENT = { isPatient: true } as const;
@@ -61,6 +62,7 @@ export async function migrate(database: Database, folder: string): Promise<Migra
       await session.run(text);
       await session.run('insert into tock.migrations (name, checksum) values ($1, $2)', [name, checksum]);
     }
+    await noteIdentity(session);
     const [made] = await session.run<{ made: number }>('select tock.create_partitions() as made');
     return {
       applied: missing.map(each => each.name),

@@ -4,6 +4,7 @@
 
 import { LANES, OPEN_LANES } from './claim-runs.js';
 import type { Session } from './database.js';
+import { IS_COPY } from './database-identity.js';
 import { PREPARED } from './prepared.js';
 import { msBetween } from './readable.js';
 import { HAS_REMAINS } from './reap-runs.js';
@@ -56,7 +57,7 @@ with ${LANES}, ${OPEN_LANES('1', '$1')}, seen as (
   where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
 )
 select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
-  and exists (select from tock.registrations where fingerprint = $2 and is_current)
+  and exists (select from tock.registrations where fingerprint = $2 and is_current) and not ${IS_COPY}
   and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null
     and broken_at is null and vanished_at is null)
   and not exists (select from open) and not ${HAS_REMAINS} as "isIdle"`;

@@ -19,6 +19,7 @@ import { TockError } from '../model/errors.js';
 import type { Logger } from '../model/logger.js';
 import type { Registry } from '../model/registry.js';
 import { openDatabase } from '../store/database.js';
+import { adoptDatabase } from '../store/database-identity.js';
 import { demandMigrated, migrate } from '../store/migrate.js';
 import { getRun, listDefinitions, listRuns } from '../store/reads.js';
 import type { OpenedTock, TockOptions } from '../tock.js';
@@ -95,6 +96,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
     prune: async pruneOptions => await createSchedulerView(open()).prune(pruneOptions),
+    adopt: async adoptOptions => await adoptDatabase(open().database, adoptOptions),
     close: async () => {
       if (isClosed) return;
       isClosed = true;

@@ -73,7 +73,7 @@ export async function openCliHarness({
   fixture = 'test/cli/fixture-jobs.ts',
 } = {}): Promise<CliHarness> {
   const [database, folder] = await Promise.all([
-    createTestDatabase(),
+    createTestDatabase(migrated ? 'schema' : 'nothing'),
     mkdtemp(path.join(tmpdir(), 'tock-cli-')),
   ]);
   const jobs = path.join(folder, 'jobs.mjs');
@@ -81,7 +81,6 @@ export async function openCliHarness({
   const base = { DATABASE_URL: database.url, TOCK_JOBS: jobs };
   const withBase = (options: CallOptions = {}) => ({ ...options, env: { ...base, ...options.env } });
   const call = (args: readonly string[], options?: CallOptions) => tock(args, withBase(options));
-  if (migrated) await call(['migrate']);
   return {
     url: database.url,
     folder,

@@ -38,7 +38,9 @@ describe('tock start', () => {
       /\nrunning on \S+, up to 10 runs at once. Ctrl-C stops: what runs may end first.\n/,
     );
     expect(stdout).toMatch(/\nstopping: nothing is running\nstopped: 0 succeeded, 0 failed, 0 dead\n$/);
-    for (const line of stderr.trimEnd().split('\n')) expect(JSON.parse(line)).toHaveProperty('event');
+    // On a busy machine a step that takes long is named as well.
+    const lines = stderr.split('\n').filter(line => line !== '' && !line.endsWith(' …'));
+    for (const line of lines) expect(JSON.parse(line)).toHaveProperty('event');
     expect(code).toBe(0);
   });
 

@@ -10,6 +10,7 @@ const NOW = new Date('2026-03-09T07:00:00Z');
 /** Figures of a scheduler that has nothing to complain of. */
 const CALM: SchedulerStatus = {
   at: NOW,
+  isCopy: false,
   definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, overdueMs: 0 },
   runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
   oldestWaitMs: 0,
@@ -18,6 +19,7 @@ const CALM: SchedulerStatus = {
   queues: [],
   oldestSnapshot: null,
   deadRows: 0,
+  zoneDisagreements: [],
 };
 
 let work: () => Promise<void>;

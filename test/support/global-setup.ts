@@ -6,11 +6,18 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
+import { migrationsFolder } from '../../src/environment/paths.js';
+import { openDatabase } from '../../src/store/database.js';
+import { migrate } from '../../src/store/migrate.js';
+import { clockStatements } from './clock.js';
+import { runAt } from './embedded-database.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** A superuser's URL of the server on which each test file makes its own database. */
     adminUrl: string;
+    /** Databases to be copied: the migrated schema, and that with a clock that a test can set. */
+    templates: { readonly schema: string; readonly 'schema with clock': string };
   }
 }
 
@@ -26,7 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const existing = process.env['TOCK_TEST_DATABASE_URL'];
   if (existing !== undefined && existing !== '') {
     project.provide('adminUrl', existing);
-    return async () => {};
+    return await provideTemplates(project, existing);
   }
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-test-'));
   // As root the server runs as another user, who must be able to walk through.
@@ -37,8 +44,27 @@ export default async function setup(project: TestProject): Promise<() => Promise
     database: 'postgres',
   });
   project.provide('adminUrl', server.connectionString);
+  await provideTemplates(project, server.connectionString);
   return async () => {
     await server.stop();
     await rm(folder, { recursive: true, force: true });
   };
+}
+
+/** Makes the templates; returns what drops them. */
+async function provideTemplates(project: TestProject, adminUrl: string): Promise<() => Promise<void>> {
+  const schema = `tock_template_${process.pid}`;
+  const withClock = `${schema}_clock`;
+  const url = new URL(adminUrl);
+  url.pathname = `/${schema}`;
+  await runAt(adminUrl, `create database ${schema} template template0 encoding 'UTF8'`);
+  const database = openDatabase({ connectionString: url.href });
+  await migrate(database, migrationsFolder());
+  await database.run('delete from tock.database_identity');
+  await database.close();
+  await runAt(adminUrl, `create database ${withClock} template ${schema}`);
+  url.pathname = `/${withClock}`;
+  await runAt(url.href, ...clockStatements('tock'));
+  project.provide('templates', { schema, 'schema with clock': withClock });
+  return () => runAt(adminUrl, `drop database if exists ${withClock}`, `drop database if exists ${schema}`);
 }

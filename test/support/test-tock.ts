@@ -4,6 +4,7 @@ import pg from 'pg';
 import { parseDuration } from '../../src/model/duration.js';
 import type { AnyJob } from '../../src/model/job.js';
 import { createTock, type Tock, type TockOptions } from '../../src/tock.js';
+import { clockStatements } from './clock.js';
 import { createTestDatabase } from './embedded-database.js';
 
 export interface TestTock {
@@ -25,7 +26,8 @@ export async function openTestTock(
   jobs: readonly AnyJob[] = [],
   options: Partial<TockOptions> = {},
 ): Promise<TestTock> {
-  const database = await createTestDatabase();
+  const { schema = 'tock' } = options;
+  const database = await createTestDatabase(schema === 'tock' ? 'schema with clock' : 'nothing');
   const pool = new pg.Pool({ connectionString: database.url, max: 4 });
   pool.on('error', () => undefined);
   const opened: Tock[] = [];
@@ -35,14 +37,12 @@ export async function openTestTock(
     return tock;
   };
   const tock = another();
-  await tock.migrate();
-  const schema = options.schema ?? 'tock';
   const sql = async <Row>(text: string, values: unknown[] = []) =>
     (await pool.query(text, values)).rows as Row[];
-  await sql(`create table ${schema}.test_clock (at timestamptz)`);
-  await sql(`insert into ${schema}.test_clock values (null)`);
-  await sql(`create or replace function ${schema}.now() returns timestamptz language sql stable
-    as $$ select coalesce((select at from ${schema}.test_clock), statement_timestamp()) $$`);
+  if (schema !== 'tock') {
+    await tock.migrate();
+    for (const statement of clockStatements(schema)) await sql(statement);
+  }
   return {
     tock,
     url: database.url,

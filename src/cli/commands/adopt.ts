@@ -1,0 +1,61 @@
+// Shell: cli. `tock adopt`: lets a copied database tick.
+// In: tock.adopt(). Out: what the copy holds, a question, and what was done.
+import type { Command } from 'commander';
+import type { Adoption } from '../../store/database-identity.js';
+import { isConfirmed } from '../confirm.js';
+import { examples, withJson } from '../flags.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { localTime } from '../time-text.js';
+
+interface AdoptFlags extends CommonOptions {
+  readonly dryRun?: true;
+  readonly yes?: true;
+}
+
+export function addAdopt(program: Command): Command {
+  return withJson(program.command('adopt'))
+    .summary('let a database that was copied from another one tick')
+    .description(
+      'A restored dump holds the schedules and the waiting runs of its original. It refuses to tick, so that nothing happens twice, until this command makes it a database of its own: after a move to another server, when the original is gone, or for a test whose handlers do no harm. Raises the sequences of ids where they lag behind the rows, as after logical replication. Needs the owner’s rights.',
+    )
+    .option('--dry-run', 'say what the copy holds, and change nothing')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText(
+      'after',
+      examples(
+        ['tock adopt --dry-run', 'what would run here'],
+        ['tock adopt --yes', 'the original no longer ticks'],
+        ['tock cancel --status queued,failed', 'before it, for a copy that is to start empty'],
+      ),
+    )
+    .action(action(adopt));
+}
+
+async function adopt(shell: Shell, flags: AdoptFlags): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const before = await tock.adopt({ dryRun: true });
+    if (!before.isCopy || flags.dryRun) {
+      shell.document({ ...before, adopted: false });
+      for (const line of describe(before)) shell.say(line);
+      return 0;
+    }
+    for (const line of describe(before)) shell.say(line);
+    if (!(await isConfirmed(shell, flags.yes, 'adopt this database'))) {
+      shell.note('nothing was done');
+      return 1;
+    }
+    shell.document({ ...(await tock.adopt()), adopted: true });
+    shell.say('adopted: the next tick works here');
+    return 0;
+  });
+}
+
+function describe({ isCopy, queued, failed, running, scheduled, nextAt, notedAt }: Adoption): string[] {
+  if (!isCopy) return ['this database is no copy: there is nothing to adopt'];
+  const next = nextAt === null ? '' : `; the first occurrence is that of ${localTime(nextAt)}`;
+  return [
+    `this database is a copy; its original was noted ${localTime(notedAt)}`,
+    `it holds ${queued + failed} runs that wait, ${running} that were running, and ${scheduled} schedules${next}`,
+    'once adopted, it executes them. If the original still ticks, all of that happens twice',
+  ];
+}

@@ -1,0 +1,96 @@
+// Room: test support of the faults. One server of Debian's PostgreSQL 15, with the programs that come with it.
+// In: settings. Out: its URL; psql, pg_dump and the like as its own account; stop, start, another cluster beside it.
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { run, serverAccount } from '../../src/embedded/embedded-process.js';
+import { DEBIAN_BIN, freePort } from './servers.js';
+
+export interface DebianServer {
+  /** URL of a database on it. */
+  url(database: string): string;
+  readonly folder: string;
+  readonly data: string;
+  /** Runs one of the server's programs in the server's folder; fails when it fails. */
+  call(program: string, ...args: readonly string[]): Promise<string>;
+  start(data?: string): Promise<void>;
+  stop(data?: string): Promise<void>;
+  /** Makes another, empty cluster; it is not started. */
+  newCluster(name: string): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/** Starts a server that forgets its data when the machine does. */
+export async function openDebianServer(settings: readonly string[] = []): Promise<DebianServer> {
+  const account = await serverAccount();
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-debian-'));
+  const give = async (file: string) => {
+    if (account !== undefined) await chown(file, account.uid, account.gid);
+  };
+  await give(folder);
+  await chmod(folder, 0o755);
+  const port = await freePort();
+  const password = path.join(folder, 'password');
+  await writeFile(password, 'secret');
+  await give(password);
+  const data = path.join(folder, 'main');
+  const call = async (program: string, ...args: readonly string[]) => {
+    const command = ['-c', `cd '${folder}' && exec "$@"`, 'sh', path.join(DEBIAN_BIN, program), ...args];
+    const { code, output } = await run('/bin/sh', command, account);
+    if (code !== 0) throw new Error(`${program} failed: ${output}`);
+    return output;
+  };
+  const options = [
+    `port=${port}`,
+    'listen_addresses=127.0.0.1',
+    `unix_socket_directories='${folder}'`,
+    'fsync=off',
+    ...settings,
+  ]
+    .map(each => `-c ${each}`)
+    .join(' ');
+  const start = async (from = data) => {
+    await call('pg_ctl', '-D', from, '-w', '-l', `${from}.log`, '-o', options, 'start');
+  };
+  const stop = async (from = data) => {
+    await call('pg_ctl', '-D', from, '-w', '-m', 'fast', 'stop');
+  };
+  const newCluster = async (name: string) => {
+    const where = path.join(folder, name);
+    await mkdir(where, { mode: 0o700 });
+    await give(where);
+    const how = [
+      '-U',
+      'postgres',
+      '-A',
+      'scram-sha-256',
+      `--pwfile=${password}`,
+      '-E',
+      'UTF8',
+      '--locale=C.UTF-8',
+    ];
+    await call('initdb', '-D', where, ...how, '--no-sync');
+    // The server's own programs connect over its socket, in a folder of the test's own.
+    await writeFile(
+      path.join(where, 'pg_hba.conf'),
+      'local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n',
+    );
+    await give(path.join(where, 'pg_hba.conf'));
+    return where;
+  };
+  await newCluster('main');
+  await start();
+  return {
+    url: database => `postgres://postgres:secret@127.0.0.1:${port}/${database}`,
+    folder,
+    data,
+    call,
+    start,
+    stop,
+    newCluster,
+    async remove() {
+      await stop().catch(() => undefined);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,71 @@
+// Engine: a database that is a copy of another. test/chaos/copies.test.ts makes real copies.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineJob } from '../../src/index.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+
+const plain = defineJob({ name: 'plain', run: () => 1 });
+const COPIED = { code: 'TOCK_DATABASE_COPIED', message: expect.stringContaining('run: tock adopt') };
+
+let test: TestTock;
+beforeEach(async () => {
+  test = await openTestTock([plain]);
+});
+afterEach(() => test.close());
+
+const becomeCopy = () => test.sql('update tock.database_identity set database_oid = 1');
+
+describe('a database that is a copy', () => {
+  it('executes nothing, whoever asks, and takes what is enqueued', async () => {
+    await test.tock.tick();
+    await becomeCopy();
+    const id = await test.tock.enqueue(plain, {});
+    await expect(test.tock.tick()).rejects.toMatchObject(COPIED);
+    await expect(test.another({ jobs: [] }).tick()).rejects.toMatchObject(COPIED);
+    await expect(test.tock.start()).rejects.toMatchObject(COPIED);
+    await expect(test.tock.runs.wait(id)).rejects.toMatchObject(COPIED);
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued', attempts: 0 });
+  });
+
+  it('executes once it is adopted, and is no copy then', async () => {
+    await becomeCopy();
+    const id = await test.tock.enqueue(plain, {});
+    expect(await test.tock.adopt({ dryRun: true })).toMatchObject({ isCopy: true, queued: 1, scheduled: 0 });
+    await expect(test.tock.tick()).rejects.toMatchObject(COPIED);
+    expect(await test.tock.adopt()).toMatchObject({ isCopy: true, queued: 1 });
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
+    expect(await test.tock.adopt()).toMatchObject({ isCopy: false });
+  });
+
+  it('gives ids that no run has, though its sequences were left behind', async () => {
+    const id = await test.tock.enqueue(plain, {});
+    await test.sql(`select setval('tock.job_runs_id_seq', 1, false)`);
+    await becomeCopy();
+    await test.tock.adopt();
+    expect(BigInt(await test.tock.enqueue(plain, {}))).toBeGreaterThan(BigInt(id));
+  });
+});
+
+describe('a database that is no copy', () => {
+  it('is one of a server with a new identifier whose tables are the same: pg_upgrade', async () => {
+    await test.sql('update tock.database_identity set system_identifier = 1');
+    await expect(test.tock.tick()).resolves.toBeDefined();
+    await test.sql(`update tock.database_identity set table_oids = '{1,2,3,4}'`);
+    await expect(test.tock.tick()).rejects.toMatchObject(COPIED);
+  });
+
+  it('is taken for one where the role may not ask which server it is', async () => {
+    await test.sql('create role asks_nothing');
+    try {
+      await test.sql('alter function tock.is_copy() owner to asks_nothing');
+      await test.sql('grant usage on schema tock to asks_nothing');
+      await test.sql('grant select on tock.database_identity to asks_nothing');
+      await test.sql('revoke execute on function pg_control_system() from public');
+      await becomeCopy();
+      await expect(test.tock.tick()).resolves.toBeDefined();
+    } finally {
+      await test.sql('drop owned by asks_nothing cascade');
+      await test.sql('drop role asks_nothing');
+    }
+  });
+});
