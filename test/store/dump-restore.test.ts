@@ -1,30 +1,22 @@
 // Store: a dump of the database, restored elsewhere: the constraints, the functions that enqueue and the rights on them are
 // there, and Tock goes on. On Debian's PostgreSQL 15, which brings pg_dump, in a zone of odd offsets.
-import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Account, run, serverAccount } from '../../src/embedded/embedded-process.js';
 import { createTock, defineJob, type Tock } from '../../src/index.js';
-import { DEBIAN_BIN, freePort } from '../chaos/servers.js';
+import { type DebianServer, openDebianServer } from '../chaos/debian-server.js';
+import { hasDebianPostgres } from '../chaos/servers.js';
 
 const greet = defineJob({ name: 'greet', schedule: { cron: '* * * * *' }, run: () => 'hello' });
 
-const hasDump = existsSync(path.join(DEBIAN_BIN, 'pg_dump'));
-
-describe.skipIf(!hasDump)('a restored dump (needs Debian’s PostgreSQL 15)', () => {
-  let folder: string;
-  let account: Account | undefined;
-  let port: number;
+describe.skipIf(!hasDebianPostgres)('a restored dump (needs Debian’s PostgreSQL 15)', () => {
+  let server: DebianServer;
   const opened: Tock[] = [];
-  const urlOf = (database: string, role = 'postgres') => `postgres://${role}@127.0.0.1:${port}/${database}`;
-  const call = async (name: string, args: readonly string[]) => {
-    const { code, output } = await run(path.join(DEBIAN_BIN, name), args, account);
-    if (code !== 0) throw new Error(`${name} failed: ${output}`);
+  const urlOf = (database: string, role = 'postgres') => {
+    const url = new URL(server.url(database));
+    url.username = role;
+    return url.href;
   };
   const sql = async <Row = Record<string, unknown>>(url: string, text: string): Promise<Row[]> => {
     const client = new pg.Client({ connectionString: url });
@@ -42,26 +34,7 @@ describe.skipIf(!hasDump)('a restored dump (needs Debian’s PostgreSQL 15)', ()
   };
 
   beforeAll(async () => {
-    account = await serverAccount();
-    folder = await mkdtemp(path.join(tmpdir(), 'tock-dump-'));
-    await chmod(folder, 0o711);
-    if (account !== undefined) await chown(folder, account.uid, account.gid);
-    port = await freePort();
-    const data = path.join(folder, 'data');
-    await call('initdb', [
-      '-D',
-      data,
-      '-U',
-      'postgres',
-      '-A',
-      'trust',
-      '-E',
-      'UTF8',
-      '--locale=C.UTF-8',
-      '--no-sync',
-    ]);
-    const settings = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c timezone=America/New_York`;
-    await call('pg_ctl', ['-D', data, '-w', '-l', path.join(folder, 'log'), '-o', settings, 'start']);
+    server = await openDebianServer(['timezone=America/New_York']);
     await sql(urlOf('postgres'), 'create database tock');
     await sql(urlOf('postgres'), 'create database copy');
     const [make = '', grant = ''] = [
@@ -70,6 +43,8 @@ describe.skipIf(!hasDump)('a restored dump (needs Debian’s PostgreSQL 15)', ()
         ?.matchAll(/^```sql test\n([\s\S]*?)^```$/gm) ?? []),
     ].map(([, block = '']) => block);
     await sql(urlOf('tock'), make);
+    for (const role of ['owner', 'worker', 'enqueuer'])
+      await sql(urlOf('tock'), `alter role tock_${role} password 'secret'`);
     const owner = tockOn('tock', 'tock_owner');
     await owner.migrate();
     await sql(urlOf('tock', 'tock_owner'), grant);
@@ -78,23 +53,15 @@ describe.skipIf(!hasDump)('a restored dump (needs Debian’s PostgreSQL 15)', ()
     await owner.enqueue(greet);
     await owner.tick();
     await owner.close();
-    const dump = path.join(folder, 'dump.sql');
-    await promisify(execFile)(path.join(DEBIAN_BIN, 'pg_dump'), ['-d', urlOf('tock'), '-f', dump]);
-    await promisify(execFile)(path.join(DEBIAN_BIN, 'psql'), [
-      '-X',
-      '-q',
-      '-v',
-      'ON_ERROR_STOP=1',
-      '-d',
-      urlOf('copy'),
-      '-f',
-      dump,
-    ]);
+    const to = ['-h', server.folder, '-U', 'postgres', '-p', new URL(server.url('tock')).port];
+    const dump = path.join(server.folder, 'dump.sql');
+    await server.call('pg_dump', ...to, '-d', 'tock', '-f', dump);
+    await server.call('psql', '-qX', '-v', 'ON_ERROR_STOP=1', ...to, '-d', 'copy', '-f', dump);
+    await tockOn('copy', 'tock_owner').adopt();
   });
   afterAll(async () => {
     await Promise.all(opened.map(tock => tock.close()));
-    await call('pg_ctl', ['-D', path.join(folder, 'data'), '-w', '-m', 'immediate', 'stop']);
-    await rm(folder, { recursive: true, force: true });
+    await server.remove();
   });
 
   it.each([
