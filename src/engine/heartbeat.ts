@@ -4,7 +4,7 @@
 import { performance } from 'node:perf_hooks';
 import { Cancel } from '../model/errors.js';
 import { isUnstorable } from '../store/database-errors.js';
-import { readHeld, renewLeases, writeProgress } from '../store/finalize-runs.js';
+import { readHeld, renewLeases, writeProgress } from '../store/leases.js';
 import { type ActiveRun, isHeld } from './active-run.js';
 import { leaseLost } from './effects.js';
 import type { Engine } from './engine.js';
