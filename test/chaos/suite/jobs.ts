@@ -27,6 +27,11 @@ async function effectOnce(ctx: JobContext): Promise<void> {
 
 const all: Readonly<Record<JobName, AnyJob>> = {
   plain: defineJob({ name: 'plain', retry: RETRY, run: ctx => work(ctx, 0) }),
+  slow: defineJob({
+    name: 'slow',
+    retry: RETRY,
+    run: ctx => new Promise(resolve => setTimeout(resolve, 1500 + lot(ctx, 7) * 2000)),
+  }),
   failing: defineJob({ name: 'failing', retry: RETRY, run: ctx => work(ctx, 0.4) }),
   once: defineJob({
     name: 'once',
@@ -93,11 +98,18 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     retry: RETRY,
     run: ctx => work(ctx),
   }),
+  fourths: defineJob({
+    name: 'fourths',
+    schedule: { every: '4s', catchup: 'all', overlap: 'allow_all' },
+    retry: RETRY,
+    run: ctx => work(ctx, 0.3),
+  }),
+  // One after another, though those that it follows end in any order.
   follower: defineJob({
     name: 'follower',
-    schedule: { after: 'secondly' },
+    schedule: { after: 'fourths' },
     retry: RETRY,
-    run: ctx => work(ctx),
+    run: ctx => work(ctx, 0.3),
   }),
   seconds: defineJob({
     name: 'seconds',

@@ -5,7 +5,8 @@ import type { Expectations } from '../history-check.js';
 
 /** Jobs, and out of how many hundred orders each is asked for. The others come by a schedule or follow from another. */
 export const JOBS = {
-  plain: 26,
+  plain: 20,
+  slow: 6,
   failing: 14,
   once: 13,
   step: 10,
@@ -16,6 +17,7 @@ export const JOBS = {
   isolated: 1,
   mourner: 0,
   secondly: 0,
+  fourths: 0,
   follower: 0,
   seconds: 0,
   thirds: 0,
@@ -37,7 +39,7 @@ export const LIMITS: Readonly<Record<string, number>> = {
 };
 
 export const EXPECTED: Expectations = {
-  periods: { secondly: 1000, seconds: 1000, thirds: 3000 },
+  periods: { secondly: 1000, seconds: 1000, thirds: 3000, fourths: 4000 },
   backoffs: Object.fromEntries(Object.keys(JOBS).map(job => [job, () => RETRY_BOUNDS])),
   transactional: ['transaction'],
 };

@@ -5,7 +5,7 @@ import { type Random, random } from '../../model/schedule/random.js';
 import type { SuiteOptions } from './options.js';
 
 /** How long the workers of the suite hold a run without a sign of life. */
-export const LEASE_MS = 2000;
+export const LEASE_MS = 3000;
 
 /** Whom a fault is meant for: one of the daemons, or a tick. Where that one is not there, another worker. */
 export type Target = 'daemon 1' | 'daemon 2' | 'daemon 3' | 'tick';

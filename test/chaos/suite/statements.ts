@@ -56,7 +56,7 @@ export const CONTRADICTIONS: readonly string[] = [
      where r.job = 'step' and r.status = 'succeeded' and e.result is distinct from r.output`,
   `select 'chain: run ' || r.id || ' of ' || r.job || ' at ' || r.scheduled_for || ' has ' || count(f.id) || ' followers' as text
      from tock.job_runs_finished r left join tock.job_runs f on f.job = 'follower' and f.scheduled_for = r.scheduled_for and f.status <> 'skipped'
-     where r.job = 'secondly' group by r.id, r.job, r.scheduled_for, r.status
+     where r.job = 'fourths' group by r.id, r.job, r.scheduled_for, r.status
      having count(f.id) <> case when r.status = 'succeeded' then 1 else 0 end`,
   `select 'chain: run ' || r.id || ' of ' || r.job || ' is ' || r.status || ' and has ' || count(m.id) || ' mourners' as text
      from tock.job_runs_finished r left join tock.job_runs m on m.job = 'mourner' and m.payload ->> 'run' = r.id::text

@@ -61,7 +61,7 @@ export function startCrew(options: {
       TOCK_JOBS: options.jobs,
       TMPDIR: options.temporary,
       TOCK_LEASE: `${LEASE_MS}ms`,
-      TOCK_HEARTBEAT: '400ms',
+      TOCK_HEARTBEAT: '600ms',
       TOCK_GRACE: '300ms',
       TOCK_DRAIN: '5s',
       TOCK_CONNECTIONS: '8',
