@@ -103,8 +103,8 @@ describe('renewLeases', () => {
     const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
     const asked = ids.slice(0, 6).map(id => ({ id, fence: 3 }));
     expect(await renewLeases(database, asked.toReversed(), WORKER, 90_000)).toEqual([
-      { id: '1', cancel_requested: false },
-      { id: '2', cancel_requested: true },
+      { id: '1', is_renewed: true, cancel_requested: false },
+      { id: '2', is_renewed: true, cancel_requested: true },
     ]);
     const until = await test.sql<{ id: string; locked_until: Date }>(
       `select id from tock.job_runs_live where locked_until = '2026-03-02T12:01:30Z' order by id`,
