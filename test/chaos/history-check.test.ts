@@ -106,6 +106,13 @@ const named = (wrong: readonly string[]) => [...new Set(wrong.map(line => line.s
 const withStep = (index: number, ...steps: readonly Step[]) =>
   whole.toSpliced(planned.length + index, 1, ...steps);
 
+/** Claimed, and given back at once to wait for a place under a limit; and the attempts that it may have after that. */
+const putOff: readonly Step[] = [
+  ['live', queued, running],
+  ['live', running, { ...queued, fence: 1, slot_keys: ['key'] }],
+];
+const claimedAgain = (fence: number): HistoryRow => ({ ...again, fence, slot_keys: ['key'], attempts: fence - 1 });
+
 describe('checkFinal', () => {
   it('finds nothing wrong with a run that was lost, taken back and executed again', () => {
     expect(check(whole)).toEqual([]);
@@ -166,6 +173,26 @@ describe('checkFinal', () => {
     ['I14', { live: ['160', '161'] }],
   ])('%s, by what is left: %o', (invariant, state) => {
     expect(named(check(whole, calls, { ...final, ...state }))).toContain(invariant);
+  });
+
+  it('I5: a run that was put off loses no attempt, and gains none', () => {
+    const [first, second] = [claimedAgain(2), claimedAgain(3)];
+    const lost = { ...reaped, slot_keys: ['key'], fence: 2 };
+    const twice: readonly Step[] = [
+      ...whole.slice(0, planned.length + 1),
+      ...putOff,
+      ['live', { ...queued, fence: 1 }, first, 'b'],
+      ['live', first, lost, 'b'],
+      ['live', lost, second, 'b'],
+    ];
+    expect(check(twice).filter(line => line.startsWith('I5'))).toEqual([]);
+    const withoutCause = twice.map<Step>(([place, old, row, app]) => [
+      place,
+      old,
+      row && { ...row, slot_keys: null },
+      app,
+    ]);
+    expect(named(check(withoutCause))).toContain('I5');
   });
 
   it('I9: a transaction is committed for a success, and for nothing else', () => {

@@ -55,6 +55,7 @@ function checkRuns(events: readonly HistoryEvent[], expected: Expectations): str
   const holders = new Map<number, Holder>();
   const lastFence = new Map<number, number>();
   const claims = new Map<number, number>();
+  const putOff = new Map<number, number>();
   const ended = new Set<string>();
   const ends = new Map<string, HistoryRow>();
   for (const { place, move, new: row } of events)
@@ -77,10 +78,16 @@ function checkRuns(events: readonly HistoryEvent[], expected: Expectations): str
           say(`I5 the claim did not count: attempts ${row.attempts}`);
         const count = (claims.get(id) ?? 0) + 1;
         claims.set(id, count);
-        if (count > (row.max_attempts ?? 0) + (row.releases ?? 0)) say(`I5 claimed ${count} times`);
+        const uncounted = (row.releases ?? 0) + (putOff.get(id) ?? 0);
+        if (count > (row.max_attempts ?? 0) + uncounted)
+          say(
+            `I5 ${row.job} claimed ${count} times, with ${row.max_attempts} attempts and ${uncounted} given back`,
+          );
+        if ((row.attempts ?? 0) > (row.max_attempts ?? 0)) say(`I5 attempt ${row.attempts}`);
         holders.set(id, { app, fence });
       } else if (old.status === 'running') {
         checkWriter(event, row, holders.get(id), say);
+        if (isPutOff(row, old)) putOff.set(id, (putOff.get(id) ?? 0) + 1);
         if (row.status === 'failed' && !isReaped(row, old)) checkBackoff(row, expected, say);
       }
     }
@@ -118,6 +125,18 @@ function checkWriter(
 function isReaped(after: HistoryRow, before: HistoryRow | null): boolean {
   const hasNewError = (after.errors?.length ?? 0) > (before?.errors?.length ?? 0);
   return after.status !== 'running' && hasNewError && after.errors?.at(-1)?.code === 'TOCK_LEASE_LOST';
+}
+
+/** Given back before its handler was called, to wait for a place that it did not ask for yet, or for its window. */
+function isPutOff(after: HistoryRow, before: HistoryRow): boolean {
+  const waitsForMore = (after.slot_keys?.length ?? 0) > (before.slot_keys?.length ?? 0);
+  const waitsForLonger = ms(after.run_at) > ms(before.run_at);
+  return (
+    after.status !== 'running' &&
+    after.attempts === (before.attempts ?? 0) - 1 &&
+    after.releases === before.releases &&
+    (waitsForMore || waitsForLonger)
+  );
 }
 
 function checkBackoff(row: HistoryRow, { backoffs }: Expectations, say: (text: string) => void): void {

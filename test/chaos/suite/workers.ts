@@ -79,7 +79,9 @@ export function startCrew(options: {
       for (const line of `${stdout}${stderr}`.split('\n')) if (ALARMS.test(line)) alarms.push(line);
       // Who meets no database at the start says so with 3. A daemon that has begun goes on without.
       const isAway = code === 3 && (isTick || !stdout.includes('"worker"'));
-      const isExpected = member.isDoomed || isAway || (isTick && code === 0);
+      // A tick that is asked to stop while it still loads has nothing to give back yet: the signal ends it.
+      const isEndedEarly = isTick && isStopping && signal === 'SIGTERM';
+      const isExpected = member.isDoomed || isAway || isEndedEarly || (isTick && code === 0);
       if (!isExpected)
         wrong.push(
           `a ${target} ended by itself: ${signal ?? `exit code ${code}`}: ${stderr.trim().slice(-500)}`,
