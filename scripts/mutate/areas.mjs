@@ -50,20 +50,22 @@ export const AREAS = [
     name: 'reap',
     sources: [...engine(['reap']), ...store(['reap-runs'])],
     tests: [
-      ...tests('store', ['reap-runs']),
-      ...tests('engine', ['reap', 'lease', 'limits', 'chains', 'run-tick', 'idle-tick']),
+      ...tests('store', ['reap-runs', 'plans']),
+      ...tests('engine', ['reap', 'lease', 'limits', 'chains', 'hooks', 'run-tick', 'idle-tick']),
     ],
   },
   {
     name: 'materialize',
     sources: [...engine(['materialize', 'occurrence-rows']), ...store(['enqueue-runs'])],
     tests: [
-      ...tests('store', ['enqueue-runs']),
+      ...tests('store', ['enqueue-runs', 'plans']),
       ...tests('engine', [
+        'occurrence-rows',
         'materialize',
         'overlap',
         'register',
         'schedules',
+        'schedules-pause',
         'schedule-edges',
         'windows',
         'chains',

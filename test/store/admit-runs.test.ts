@@ -11,7 +11,7 @@ import {
   whileLocked,
   withoutIndexes,
 } from '../support/runs.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
@@ -115,33 +115,23 @@ describe('claimLimitedRuns', () => {
     expect(await whileLocked(test, ['1'], () => admitted(ids))).toEqual(['2']);
   });
 
-  /** Admits the run while another session holds the locks of a statement, and commits once the admission waits for it. */
-  const admittedBehind = async (id: string, text: string, meanwhile = async () => {}) => {
-    const client = new pg.Client({ connectionString: test.url });
-    await client.connect();
-    await client.query('begin');
-    await client.query(text);
-    const admission = admitted([id]);
-    await until(
-      async () => (await test.sql('select from pg_locks where not granted')).length > 0,
-      'the admission to wait',
-    );
-    await meanwhile();
-    await client.query('commit');
-    await client.end();
-    return await admission;
-  };
-
   it('waits for another admission under the same key, and sees what that has taken', async () => {
     const [id = ''] = await addRuns(test, keyed(1));
     const lock = database.rewrite(`select pg_advisory_xact_lock(hashtextextended('tock.slots:job:x', 0))`);
-    expect(await admittedBehind(id, lock, async () => void (await place('job:x', 1, '99')))).toEqual([]);
+    const admission = whileWaitedFor(
+      test,
+      lock,
+      () => admitted([id]),
+      () => place('job:x', 1, '99'),
+    );
+    expect(await admission).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'job:x' });
   });
 
   it('admits nobody where somebody who did not ask has taken the place meanwhile', async () => {
     const [id = ''] = await addRuns(test, keyed(1));
-    expect(await admittedBehind(id, `insert into tock.job_slots values ('job:x', 1, 99, 1)`)).toEqual([]);
+    const text = `insert into tock.job_slots values ('job:x', 1, 99, 1)`;
+    expect(await whileWaitedFor(test, text, () => admitted([id]))).toEqual([]);
     expect(await runOf(id)).toMatchObject({ status: 'queued', fence: 0 });
     expect(await places()).toEqual(['job:x 1: 99/1']);
   });
@@ -178,11 +168,17 @@ describe('claimLimitedRuns', () => {
       const lock = database.rewrite(
         `select pg_advisory_xact_lock(hashtextextended('tock.slots:${second?.key}', 0))`,
       );
-      await admittedBehind(id, lock, async () => {
-        const held = await test.sql(`select from pg_locks where locktype = 'advisory' and granted`);
-        // That of who makes it wait, and the one that comes first.
-        expect(held).toHaveLength(2);
-      });
+      await whileWaitedFor(
+        test,
+        lock,
+        () => admitted([id]),
+        async () => {
+          const held = await test.sql(`select from pg_locks where locktype = 'advisory' and granted
+            and database = (select oid from pg_database where datname = current_database())`);
+          // That of who makes it wait, and the one that comes first.
+          expect(held).toHaveLength(2);
+        },
+      );
       await emptyTables(test);
     }
   });
@@ -233,9 +229,12 @@ describe('claimLimitedRuns', () => {
     expect(await admitted([waits])).toEqual([]);
     expect(await test.sql('select from tock.job_queues where rate_next_at is not null')).toEqual([]);
     const text = `insert into tock.job_slots values ('job:x', 2, 98, 1)`;
-    const admission = admittedBehind(id, text, async () => {
-      expect(await admitted([other])).toEqual([other]);
-    });
+    const admission = whileWaitedFor(
+      test,
+      text,
+      () => admitted([id]),
+      async () => expect(await admitted([other])).toEqual([other]),
+    );
     expect(await admission).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/model/decide.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { finalizeRuns, readSettled, renewLeases, writeProgress } from '../../src/store/finalize-runs.js';
-import { addRuns, emptyTables, type RunRow } from '../support/runs.js';
+import { addRuns, emptyTables, type RunRow, whileWaitedFor, withoutIndexes } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
@@ -109,6 +109,52 @@ describe('renewLeases', () => {
       `select id from tock.job_runs_live where locked_until = '2026-03-02T12:01:30Z' order by id`,
     );
     expect(until.map(row => row.id)).toEqual(['1', '2']);
+  });
+});
+
+describe('a write that waits for somebody who takes the run away', () => {
+  const TAKEN = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
+  const taken = { status: 'running', fence: 4, locked_by: OTHER, locked_until: new Date(SOON), progress: null };
+
+  it('renews nothing', async () => {
+    const ids = await addRuns(test, held());
+    const renewed = () => renewLeases(database, [{ id: '1', fence: 3 }], WORKER, 90_000);
+    expect(await whileWaitedFor(test, TAKEN, renewed)).toEqual([]);
+    expect(await rowOf(ids[0] ?? '')).toMatchObject(taken);
+  });
+
+  it('writes no progress', async () => {
+    await addRuns(test, held());
+    const entry = { id: '1', fence: 3, progress: { fraction: 1 } };
+    await whileWaitedFor(test, TAKEN, () => writeProgress(database, [entry], WORKER));
+    expect(await rowOf('1')).toMatchObject(taken);
+  });
+
+  it.each([...ENDS, ...MOVES_BACK].map(nameOf))('writes no outcome (%s)', async (_name, end) => {
+    await addRuns(test, held());
+    const { lost } = await whileWaitedFor(test, TAKEN, () => finalize(['1'], end));
+    expect(lost).toEqual(new Set(['1']));
+    expect(await rowOf('1')).toMatchObject(taken);
+  });
+});
+
+describe('a batch', () => {
+  it('is locked in the order of its ids, whatever the plan: two never wait for each other in a circle', async () => {
+    // The row of the greater id lies first in the table.
+    await addRuns(test, held({ id: 2 }), held({ id: 1 }));
+    const batch = ['1', '2'].map(id => ({ id, fence: 3 }));
+    const renewed = await withoutIndexes(test, session =>
+      whileWaitedFor(
+        test,
+        'select from tock.job_runs_live where id = 2 for update',
+        () => renewLeases(session, batch, WORKER, 90_000),
+        async () => {
+          const free = await test.sql('select id from tock.job_runs_live for update skip locked');
+          expect(free).toEqual([]);
+        },
+      ),
+    );
+    expect(renewed).toHaveLength(2);
   });
 });
 
@@ -258,8 +304,11 @@ describe('the end of an attempt', () => {
         held(row),
       );
       for (const id of ids) await place(`definition:${id}`, id);
-      const { lost, freed, told } = await finalize(ids, end);
-      expect([lost, freed, told]).toEqual([new Set(), ['definition:1'], true]);
+      // Another's, which was asked to cancel too.
+      const [others = ''] = await addRuns(test, held({ fence: 4, cancel_requested_at: NOW }));
+      const { lost, freed, told } = await finalize([...ids, others], end);
+      expect([lost, freed, told]).toEqual([new Set([others]), ['definition:1'], true]);
+      expect(await rowOf(others)).toMatchObject({ status: 'running', fence: 4 });
       expect(await rowOf('1')).toMatchObject({
         status: 'cancelled',
         skip_reason: 'not needed',
@@ -335,7 +384,13 @@ describe('places', () => {
     const ids = await addRuns(test, held(), held(), held());
     for (const id of ids)
       await test.sql(`insert into tock.job_slots values ('job:x', $1, $2, 3)`, [Number(id), id]);
-    expect((await finalize(ids, outcome('succeed'), outcome('release'))).freed).toEqual(['job:x']);
+    await place('job:z', '1');
+    await place('job:a', '2');
+    expect((await finalize(ids, outcome('succeed'), outcome('release'))).freed).toEqual([
+      'job:a',
+      'job:x',
+      'job:z',
+    ]);
   });
 });
 
