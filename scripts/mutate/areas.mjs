@@ -79,7 +79,17 @@ export const AREAS = [
     name: 'effects',
     sources: engine(['effects', 'heartbeat', 'execute']),
     tests: [
-      ...tests('engine', ['effects', 'lease', 'life', 'limits', 'windows', 'pipeline', 'daemon']),
+      ...tests('engine', [
+        'execute',
+        'effects',
+        'heartbeat',
+        'lease',
+        'life',
+        'limits',
+        'windows',
+        'pipeline',
+        'daemon',
+      ]),
       ...tests('chaos', ['connection']),
     ],
   },
