@@ -1,10 +1,11 @@
-// What the documents say of SQL and roles, tried: an enqueue in somebody else's transaction, by roles that may do
-// nothing else.
+// What the documents say of SQL and roles, tried: an enqueue in somebody else's transaction; and roles that were made and
+// granted as the document has it, each with what it can do and what it cannot.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defineJob } from '../src/index.js';
+import { createTock, Dead, defineJob, type Tock } from '../src/index.js';
+import { createTestDatabase, type TestDatabase } from './support/embedded-database.js';
 import { openTestTock, type TestTock } from './support/test-tock.js';
 
 const greet = defineJob({ name: 'greet', concurrency: { limit: 1 }, run: () => null });
@@ -45,47 +46,257 @@ describe('README.md', () => {
 });
 
 describe('docs/operations.md', () => {
-  /** The statements that grant a role what it needs, under the role's name in this database. */
-  const grantsOf = (role: string, own: string) =>
-    readFileSync(path.join(import.meta.dirname, '..', 'docs', 'operations.md'), 'utf8')
-      .split('\n')
-      .filter(
-        line => line.startsWith('grant ') && line.endsWith(` to ${role};`) && !line.includes('database'),
-      )
-      .map(line => line.replace(role, own))
-      .join('\n');
-  /** Works as a role that has these grants alone; all of it is undone. */
-  const as = async (role: string, work: (client: pg.Client) => Promise<void>) =>
-    await connected(async client => {
-      await client.query('begin');
-      const own = `${role}_${process.pid}`;
-      await client.query(`create role ${own}; ${grantsOf(role, own)}`);
-      // Only tests have such a clock.
-      await client.query(`grant select on tock.test_clock to ${own}; set local role ${own}`);
-      await work(client);
-      await client.query('rollback');
+  // Roles belong to the whole server: each run of the tests has its own.
+  const suffix = `${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
+  const roles = ['owner', 'worker', 'enqueuer', 'app', 'reader'] as const;
+  type Role = (typeof roles)[number];
+  const nameOf = (role: Role) => `tock_${role}_${suffix}`;
+  let home: TestDatabase;
+  let owner: Tock;
+  const opened: Tock[] = [];
+  const urlAs = (role: Role) => {
+    const url = new URL(home.url);
+    url.username = nameOf(role);
+    url.password = 'secret';
+    return url.href;
+  };
+  const tockAs = (role: Role) => {
+    const tock = createTock({ connectionString: urlAs(role), jobs, logger: false });
+    opened.push(tock);
+    return tock;
+  };
+  const within = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  };
+  const as = async <T>(role: Role, work: (client: pg.Client) => Promise<T>): Promise<T> =>
+    await within(urlAs(role), work);
+  const refused = async (role: Role, statement: string, reason = /^(permission denied|must be owner)/) =>
+    await as(role, async client => {
+      const error = await client.query(statement).then(
+        () => null,
+        (thrown: Error) => thrown,
+      );
+      expect([statement, error?.message ?? 'it was not refused']).toEqual([
+        statement,
+        expect.stringMatching(reason),
+      ]);
     });
 
-  it('the enqueuer can call tock.enqueue, and cannot read payloads', async () => {
-    await as('tock_enqueuer', async client => {
-      const { rows } = await client.query(
-        `select tock.enqueue('greet', '{"who": "a"}', 'role') = tock.enqueue('greet', '{}', 'role') as same`,
+  const seen: string[] = [];
+  const jobs = [
+    greet,
+    defineJob({
+      name: 'chatty',
+      schedule: { cron: '* * * * *' },
+      run: async ctx => {
+        seen.push(await ctx.enqueue(greet, {}, { key: 'from a handler' }));
+      },
+    }),
+    defineJob({
+      name: 'hopeless',
+      onDead: 'greet',
+      run: () => {
+        throw new Dead('no');
+      },
+    }),
+  ];
+
+  beforeAll(async () => {
+    home = await createTestDatabase();
+    const [make = '', grant = ''] = [
+      ...(readFileSync(path.join(import.meta.dirname, '..', 'docs', 'operations.md'), 'utf8')
+        .split('## Roles')[1]
+        ?.matchAll(/^```sql test\n([\s\S]*?)^```$/gm) ?? []),
+    ].map(([, block = '']) =>
+      block.replaceAll(/\btock_(?:owner|worker|enqueuer|app|reader)\b/g, name => `${name}_${suffix}`),
+    );
+    await within(home.url, async client => {
+      await client.query(
+        make.replace('on database tock', `on database ${new URL(home.url).pathname.slice(1)}`),
       );
-      expect(rows).toEqual([{ same: true }]);
-      await expect(client.query('select payload from tock.job_runs_live')).rejects.toThrow(
-        /permission denied/,
-      );
+      for (const role of roles) await client.query(`alter role ${nameOf(role)} password 'secret'`);
     });
+    owner = tockAs('owner');
+    await owner.migrate();
+    await as('owner', client => client.query(grant));
+  });
+  afterAll(async () => {
+    await Promise.all(opened.map(tock => tock.close()));
+    await within(home.url, async client => {
+      for (const role of roles) await client.query(`drop owned by ${nameOf(role)} cascade`);
+      for (const role of roles) await client.query(`drop role ${nameOf(role)}`);
+    });
+    await home.drop();
   });
 
-  it('an app’s role can enqueue in its own transaction, in every way', async () => {
-    await as('tock_app', async client => {
-      await test.tock.enqueue(greet, {}, { client });
-      const id = await test.tock.enqueue(greet, {}, { client, key: 'app' });
-      expect(await test.tock.enqueue(greet, {}, { client, key: 'app' })).toBe(id);
-      const live = await test.tock.enqueue(greet, {}, { client, key: 'live', debounce: '1m' });
-      expect(await test.tock.enqueue(greet, {}, { client, key: 'live', debounce: '1m' })).toBe(live);
-      await expect(client.query('delete from tock.job_runs_live')).rejects.toThrow(/permission denied/);
+  const tables = async () =>
+    await within(home.url, async client => {
+      const { rows } = await client.query<{ name: string }>(
+        `select format('tock.%I', relname) as name from pg_class where relnamespace = 'tock'::regnamespace and relkind in ('r', 'p')`,
+      );
+      expect(rows.length).toBeGreaterThan(12);
+      return rows.map(row => row.name);
     });
+
+  it('the worker registers, materializes, executes, enqueues and follows up; it changes no schema', async () => {
+    const worker = tockAs('worker');
+    await worker.register();
+    await within(home.url, client =>
+      client.query(
+        `update tock.job_definitions set cursor = cursor - interval '1 h', next_at = '-infinity' where name = 'chatty'`,
+      ),
+    );
+    const dead = await worker.enqueue('hopeless');
+    const summary = await worker.tick();
+    expect(summary.executed).toMatchObject({ dead: 1, failed: 0 });
+    expect(await worker.runs.get(seen[0] ?? '')).toMatchObject({
+      status: 'succeeded',
+      idempotencyKey: 'from a handler',
+    });
+    expect(await worker.runs.list({ job: 'greet' })).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ idempotencyKey: `dead:${dead}:1`, status: 'succeeded' }),
+      ]),
+    );
+    await refused('worker', 'create table tock.mine ()');
+    await refused('worker', 'drop table tock.job_runs_finished_default');
+    await refused('worker', 'alter table tock.job_runs_live drop constraint job_runs_live_counts_check');
+    await refused(
+      'worker',
+      `create or replace function tock.now() returns timestamptz language sql as 'select null::timestamptz'`,
+    );
+    await refused('worker', 'select tock.create_partitions(20)');
+    await refused('worker', 'delete from tock.migrations');
+    await expect(worker.prune()).rejects.toThrow(/permission denied|must be owner/);
+  });
+
+  it('the owner prunes', async () => {
+    expect(await owner.prune()).toMatchObject({ isBusy: false, left: [] });
+  });
+
+  it('the enqueuer can call tock.enqueue, and nothing else', async () => {
+    const id = await as('enqueuer', async client => {
+      const enqueue = async (text: string) =>
+        (await client.query<{ id: string }>(`select ${text}::text as id`)).rows[0]?.id ?? '';
+      const made = await enqueue(
+        `tock.enqueue('greet', '{"who": "a"}', 'role', queue => 'mail', priority => 3, max_attempts => 2)`,
+      );
+      expect(await enqueue(`tock.enqueue('greet', '{}', 'role')`)).toBe(made);
+      return made;
+    });
+    expect(await owner.runs.get(id)).toMatchObject({
+      queue: 'mail',
+      priority: 3,
+      maxAttempts: 2,
+      fence: 0,
+      attempts: 0,
+      definition: null,
+    });
+    for (const call of [
+      `tock.enqueue_one('greet', '{}', null, null, 'default', 0, 1, 'cron')`,
+      `tock.enqueue_many('{}', '{}')`,
+      `tock.enqueue_live('[]')`,
+      `tock.find_keys('["role"]', '[]')`,
+      'tock.create_partitions()',
+      `tock.demand_name('a', 'queue')`,
+    ])
+      await refused('enqueuer', `select ${call}`);
+  });
+
+  // oxlint-disable-next-line vitest/expect-expect -- refused() expects
+  it.each(['enqueuer', 'app'] as const)('the %s has no right on any table or sequence', async role => {
+    for (const table of await tables()) {
+      await refused(role, `select from ${table}`);
+      await refused(role, `delete from ${table}`);
+      await refused(role, `truncate ${table}`);
+      await refused(role, `do $$ begin lock table ${table} in access share mode; end $$`);
+    }
+    for (const attack of [
+      `insert into tock.job_runs_live (job, fence) values ('greet', 2147483647)`,
+      `insert into tock.job_runs_live (job, attempts) values ('greet', 2147483647)`,
+      `insert into tock.job_runs_live (job, errors) values ('greet', '5')`,
+      `insert into tock.job_runs_live (job, scheduled_for) values ('greet', 'infinity')`,
+      `insert into tock.job_runs_live (job, definition_id) values ('greet', 1)`,
+      `insert into tock.job_keys (idempotency_key, run_id) values ('cron:1:2026-03-01T12:00:00Z', 1)`,
+      `insert into tock.job_occurrences (definition_id, scheduled_for, run_id) values (1, now(), 1)`,
+      `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('queue:default', 1, 1, 1)`,
+      `insert into tock.job_queues (name, paused_at) values ('default', now())`,
+      `insert into tock.job_outbox (kind, run_id, generation) values ('dead', 1, 1)`,
+      `update tock.job_runs_live set payload = '{}'`,
+      `update tock.job_definitions set paused_at = now()`,
+      'select payload from tock.job_definitions',
+      `select nextval('tock.job_runs_id_seq')`,
+      `select setval('tock.job_runs_id_seq', 9223372036854775807)`,
+      'create table tock.mine ()',
+      `create function tock.mine() returns void language sql as ''`,
+    ])
+      await refused(role, attack);
+  });
+
+  it.each([
+    ['the enqueuer', 'enqueuer', `tock.enqueue('greet', '{}', 'shadowed')`],
+    ['the app', 'app', `tock.enqueue_one('greet', '{}', null, null, 'default', 0, 1, 'api')`],
+  ] as const)(
+    '%s cannot put objects of its own in the place of those that the functions use',
+    async (_who, role, call) => {
+      await as(role, async client => {
+        await client.query(`
+        create temp table job_runs_live (like information_schema.sql_features);
+        create temp table job_keys ();
+        create function pg_temp.coalesce_text(text) returns text language sql as 'select null::text';
+        create function pg_temp.octet_length(text) returns integer language plpgsql as $$ begin raise exception 'mine was called'; end $$;
+        create function pg_temp.matches(text, text) returns boolean language plpgsql as $$ begin raise exception 'mine was called'; end $$;
+        create operator pg_temp.~ (leftarg = text, rightarg = text, function = pg_temp.matches);
+        set search_path = pg_temp, pg_catalog`);
+        const { rows } = await client.query<{ id: string }>(`select ${call}::text as id`);
+        expect(await owner.runs.get(rows[0]?.id ?? '')).toMatchObject({ job: 'greet', status: 'queued' });
+      });
+    },
+  );
+
+  it('an app’s role can enqueue through the library, in every way, also in its own transaction', async () => {
+    const app = tockAs('app');
+    const ids = [
+      await app.enqueue(greet),
+      ...(await app.enqueueMany([
+        { job: greet, key: 'b' },
+        { job: 'hopeless', queue: 'mail', priority: -2, maxAttempts: 3 },
+      ])),
+      await app.enqueue(greet, {}, { key: 'c', unique: 'live', delay: '1h' }),
+    ];
+    expect(await app.enqueue(greet, {}, { key: 'b' })).toBe(ids[1]);
+    expect(await app.enqueue(greet, {}, { key: 'c', unique: 'live', replace: true })).toBe(ids[3]);
+    for (const id of ids) expect(await owner.runs.get(id)).toMatchObject({ status: 'queued' });
+    await as('app', async client => {
+      await client.query('begin');
+      await app.enqueue(greet, {}, { client });
+      const id = await app.enqueue(greet, {}, { client, key: 'app' });
+      expect(await app.enqueue(greet, {}, { client, key: 'app' })).toBe(id);
+      const live = await app.enqueue(greet, {}, { client, key: 'live', debounce: '1m' });
+      expect(await app.enqueue(greet, {}, { client, key: 'live', debounce: '1m' })).toBe(live);
+      await client.query('rollback');
+      expect(await owner.runs.get(id)).toBeNull();
+    });
+    await expect(app.runs.list()).rejects.toThrow(/permission denied/);
+    await expect(app.tick()).rejects.toThrow(/permission denied/);
+  });
+
+  it('the reader reads everything, and writes and enqueues nothing', async () => {
+    const reader = tockAs('reader');
+    expect((await reader.runs.list()).length).toBeGreaterThan(0);
+    expect(await reader.status()).toMatchObject({ definitions: { broken: 0 } });
+    expect((await reader.schedules.list()).map(each => each.name)).toContain('chatty');
+    expect(await reader.why('chatty', new Date())).toMatchObject({ definition: 'chatty' });
+    expect(await reader.queues.list()).toEqual(expect.any(Array));
+    await refused('reader', `select tock.enqueue('greet')`);
+    await refused('reader', 'delete from tock.job_runs');
+    await refused('reader', `update tock.job_definitions set paused_at = now()`);
+    await expect(reader.enqueue(greet)).rejects.toThrow(/permission denied/);
   });
 });

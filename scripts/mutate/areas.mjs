@@ -39,7 +39,7 @@ export const AREAS = [
   },
   {
     name: 'finalize',
-    sources: [...engine(['finalize']), ...store(['finalize-runs', 'transition'])],
+    sources: [...engine(['finalize']), ...store(['finalize-runs', 'leases', 'transition'])],
     tests: [
       ...tests('store', ['finalize-runs', 'transition', 'plans']),
       ...tests('engine', ['finalize', 'lease', 'windows', 'limits', 'pipeline', 'effects', 'chains']),

@@ -14,7 +14,7 @@ const FILE = path.join(CACHE, 'coverage.json');
  * @returns {Promise<{ testsOf: (mutant: import('./mutants.mjs').Mutant) => Test[], failed: string[] }>}
  */
 export async function readCoverage(areas, options, say) {
-  const sources = [...new Set(areas.flatMap(area => area.sources))].sort();
+  const sources = [...new Set(areas.flatMap(area => area.sources))].sort((a, b) => a.localeCompare(b));
   const instrumented = {};
   const sites = [];
   for (const file of sources) {

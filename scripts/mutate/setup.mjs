@@ -15,6 +15,7 @@ const note = error => {
   if (isAboutText(error?.code)) refused ??= `${error.code} ${error.message}`;
 };
 
+// oxlint-disable-next-line typescript/unbound-method -- called with its client below
 const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function (first, ...rest) {
   const text = typeof first === 'string' ? first : first?.text;

@@ -3,7 +3,7 @@
 import { formatDuration } from '../model/duration.js';
 import type { QueueRecord } from '../store/queues.js';
 import { type Cell, type Column, drawTable } from './table.js';
-import { cleanLine } from './terminal.js';
+import { cleanLine, cut } from './terminal.js';
 import { localTime } from './time-text.js';
 
 /** The limits in words: `3 at once, 100 per 1m, only 23:00-06:00 Europe/Berlin`; empty where there are none. */
@@ -36,10 +36,13 @@ const COLUMNS: readonly Column[] = [
   { title: 'pause', flexible: true },
 ];
 
+/** A name as a column of a table has it: no queue should have a longer one. */
+export const nameColumn = (name: string) => cut(cleanLine(name), 200);
+
 /** A table of queues. */
 export async function drawQueues(queues: readonly QueueRecord[]): Promise<string> {
   const rows = queues.map((queue): Cell[] => [
-    queue.name,
+    nameColumn(queue.name),
     `${queue.waiting}`,
     `${queue.running}`,
     limitWords(queue) || { text: 'none', colour: 'dim' },

@@ -1,8 +1,8 @@
 // Room: engine. Backfill: runs for occurrences that lie in the past, because an operator asks for them.
 // In: a definition's name and a window. Out: how many occurrences it has, how many had a run, how many were made.
 //
-// The runs have the keys that the scheduler gives: a second backfill, or a tick at the same moment, makes none of
-// them twice. A key that belongs to a skipped row is taken over, since what was skipped was never executed.
+// The occurrences are those of the scheduler: a second backfill, or a tick at the same moment, makes none of their runs
+// twice. One that belongs to a skipped row is taken over, since what was skipped was never executed.
 import { setImmediate } from 'node:timers/promises';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
@@ -11,7 +11,7 @@ import { readInstant } from '../model/schedule/instant-text.js';
 import { MOST_OCCURRENCES } from '../model/schedule/occurrences.js';
 import type { Session } from '../store/database.js';
 import type { Engine } from './engine.js';
-import { occurrenceKey, payloadFor } from './occurrence-rows.js';
+import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
 import {
   demandDefinition,
   readDefinition,
@@ -158,31 +158,31 @@ async function countIn(schedule: CompiledSchedule, window: Window): Promise<numb
   return count;
 }
 
-/** A key whose run was skipped is as good as free. */
-const IS_SKIPPED = `exists (select from tock.job_runs_finished r where r.id = k.run_id and r.status = 'skipped')`;
+/** An occurrence whose run was skipped is as good as free. */
+const IS_SKIPPED = `exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped')`;
+const IN_BATCH = 'o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[])';
 
 const COUNT_EXISTING = `
-select count(*)::int as count from tock.job_keys k where k.idempotency_key = any($1::text[]) and not ${IS_SKIPPED}`;
+select count(*)::int as count from tock.job_occurrences o where ${IN_BATCH} and not ${IS_SKIPPED}`;
 
 async function countExisting(
   session: Session,
   row: StoredDefinition,
   batch: readonly number[],
 ): Promise<number> {
-  const keys = batch.map(at => occurrenceKey(row.id, at));
-  const [found] = await session.run<{ count: number }>(COUNT_EXISTING, [keys]);
+  const [found] = await session.run<{ count: number }>(COUNT_EXISTING, [row.id, batch.map(iso)]);
   return found?.count ?? 0;
 }
 
 const READ_VERSION = `
 select version, vanished_at is not null as is_vanished from tock.job_definitions where id = $1`;
 
-// The keys go in sorted. Of two backfills at once the second waits for a key's row, and then finds it with a run
-// that was not skipped. The lock is taken in a statement of its own, so that the next one sees what it waited for.
+// The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then finds it with a
+// run that was not skipped. The lock is taken in a statement of its own, so that the next one sees what it waited for.
 const LOCK_SKIPPED = `
-select k.idempotency_key as key from tock.job_keys k
-where k.idempotency_key = any($1::text[]) and ${IS_SKIPPED}
-order by k.idempotency_key for update`;
+select o.scheduled_for from tock.job_occurrences o
+where ${IN_BATCH} and ${IS_SKIPPED}
+order by o.scheduled_for for update`;
 
 const MAKE = `
 with planned as materialized (
@@ -190,11 +190,12 @@ with planned as materialized (
     key text, payload jsonb, scheduled_for timestamptz, interval_start timestamptz)
   order by p.scheduled_for
 ), taken as (
-  update tock.job_keys k set run_id = p.id from planned p
-  where k.idempotency_key = p.key and k.idempotency_key = any($3::text[]) and ${IS_SKIPPED}
-  returning k.run_id
-), keyed as (
-  insert into tock.job_keys (idempotency_key, run_id) select key, id from planned order by key
+  update tock.job_occurrences o set run_id = p.id from planned p
+  where o.definition_id = $1::bigint and o.scheduled_for = p.scheduled_for and o.scheduled_for = any($3::timestamptz[]) and ${IS_SKIPPED}
+  returning o.run_id
+), fresh as (
+  insert into tock.job_occurrences (definition_id, scheduled_for, run_id)
+  select $1::bigint, scheduled_for, id from planned order by scheduled_for
   on conflict do nothing
   returning run_id
 ), made as (
@@ -202,8 +203,8 @@ with planned as materialized (
     scheduled_for, interval_start, run_at, trigger, status)
   select p.id, d.id, d.job, d.queue, d.priority, d.max_attempts, p.payload, p.key,
     p.scheduled_for, p.interval_start, tock.now(), 'backfill', 'queued'
-  from planned p join tock.job_definitions d on d.id = $1
-  where p.id in (select run_id from taken union all select run_id from keyed)
+  from planned p join tock.job_definitions d on d.id = $1::bigint
+  where p.id in (select run_id from taken union all select run_id from fresh)
   order by p.id
   returning id
 ), told as (
@@ -225,18 +226,17 @@ async function makeRuns(
       `${quote(row.name)} was edited or removed meanwhile; what was made so far stays, repeat the backfill for the rest`,
     );
   const rows = batch.map(at => rowOf(engine, row, schedule, at));
-  const skipped = await session.run<{ key: string }>(LOCK_SKIPPED, [rows.map(each => each.key)]);
+  const skipped = await session.run<{ scheduled_for: Date }>(LOCK_SKIPPED, [row.id, batch.map(iso)]);
   const [result] = await session.run<{ made: number }>(MAKE, [
     row.id,
     JSON.stringify(rows),
-    skipped.map(each => each.key),
+    skipped.map(each => each.scheduled_for.toISOString()),
   ]);
   return result?.made ?? 0;
 }
 
 function rowOf(engine: Engine, row: StoredDefinition, schedule: CompiledSchedule, at: number) {
   const intervalStart = schedule.previous(at);
-  const iso = (ms: number) => new Date(ms).toISOString();
   return {
     key: occurrenceKey(row.id, at),
     payload: payloadFor(engine, row, { scheduledFor: at, intervalStart, occurrenceCount: 1 }),

@@ -9,7 +9,9 @@ import { isUniqueViolation } from '../store/database-errors.js';
 import { requireOriginal } from '../store/database-identity.js';
 import { cancelRun, retryRun } from '../store/operator-moves.js';
 import { getRun, type RunRecord } from '../store/reads.js';
+import { isDataError } from '../store/set-aside.js';
 import { settle } from './aftermath.js';
+import { reasonOf } from './broken-definition.js';
 import type { Engine } from './engine.js';
 import { openWorker } from './worker.js';
 
@@ -39,6 +41,12 @@ export async function retry(
   try {
     if (await retryRun(engine.database, before.id, attempts)) return await findRun(engine, id);
   } catch (error) {
+    if (isDataError(error))
+      throw new TockError(
+        'TOCK_BAD_STATE',
+        `run ${id} cannot be retried, since its row holds what no run may have: ${reasonOf(error)}; enqueue a new one in its place`,
+        { cause: error },
+      );
     if (!isUniqueViolation(error)) throw error;
     throw new TockError(
       'TOCK_BAD_STATE',

@@ -6,18 +6,22 @@ import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/hooks.js';
 import type { RetryPolicy } from '../model/job.js';
 import type { Logger } from '../model/logger.js';
+import { checkName } from '../model/names.js';
 import type { Registry } from '../model/registry.js';
 import { checkRetryPolicy } from '../model/retry.js';
 import type { Database } from '../store/database.js';
 import type { Isolation } from './isolation.js';
+import type { Worker } from './worker-interface.js';
 
 export interface Engine {
   readonly database: Database;
   readonly registry: Registry;
   readonly logger: Logger;
   readonly settings: Settings;
-  /** How isolated jobs get a process of their own; null where there are none. */
+  /** How handlers get a process of their own; null where they cannot, and then no job asks for it. */
   readonly isolation: Isolation | null;
+  /** Those that have not stopped. */
+  readonly workers: Set<Worker>;
   readonly hooks: Hooks;
 }
 
@@ -86,6 +90,12 @@ export function checkConcurrency(concurrency: number | undefined): number | unde
     'TOCK_BAD_OPTION',
     `concurrency ${String(concurrency)} is not a whole number from 1 to 10000`,
   );
+}
+
+/** Checks the names of the queues that a worker claims from. */
+export function checkQueues(queues: readonly string[] | undefined): readonly string[] | undefined {
+  for (const name of queues ?? []) checkName(name, 'queue', 'TOCK_BAD_OPTION');
+  return queues;
 }
 
 /** The retry policy of a job: its own over the engine's. */

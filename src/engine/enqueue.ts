@@ -4,8 +4,9 @@
 import { checkPriority } from '../model/define-job.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
+import { isWithinYears } from '../model/instant-bounds.js';
 import type { AnyJob, EnqueueOptions, QueryClient } from '../model/job.js';
-import { jobLimit, type Limit } from '../model/limits.js';
+import { jobLimit, type Limit, slotOf } from '../model/limits.js';
 import { checkKey, checkName, quote } from '../model/names.js';
 import { payloadText } from '../model/payload.js';
 import { findJob, parsePayloadFor } from '../model/registry.js';
@@ -140,8 +141,8 @@ function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null):
     job: job.name,
     ...checkUniqueness(run),
     ...checkTime(run),
-    slot_keys: limit && [limit.key],
-    slot_limits: limit && [limit.limit],
+    slot: limit && slotOf(job.name, limit.key),
+    slot_limit: limit && limit.limit,
     queue: checkName(run.queue ?? job.queue ?? 'default', 'queue'),
     priority: checkedPriority(run.priority) ?? job.priority ?? 0,
     max_attempts: checkMaxAttempts(
@@ -187,9 +188,6 @@ function checkTrigger(trigger: string): string {
   throw new TockError('TOCK_BAD_OPTION', `trigger ${quote(trigger)} is none of ${TRIGGERS.join(', ')}`);
 }
 
-/** The years that PostgreSQL and a Date can both hold, and that somebody can mean. */
-const LATEST = Date.UTC(9999, 11, 31);
-
 function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 'debounce'>) {
   if (debounce !== undefined && (runAt !== undefined || delay !== undefined))
     throw new TockError('TOCK_BAD_TIME', 'debounce says when; leave runAt and delay out');
@@ -199,10 +197,11 @@ function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 
   if (delay !== undefined) return { at: null, delay_ms: parseDuration(delay, 'delay') };
   if (runAt === undefined) return { at: null, delay_ms: null };
   const ms = runAt instanceof Date || typeof runAt === 'string' ? new Date(runAt).getTime() : Number.NaN;
-  if (Number.isNaN(ms) || Math.abs(ms) > LATEST) {
+  if (!isWithinYears(ms)) {
+    const why = Number.isNaN(ms) ? 'is not a time' : 'is not between the years 0001 and 9999';
     throw new TockError(
       'TOCK_BAD_TIME',
-      `runAt ${quote(String(runAt))} is not a time; write it as 2026-03-08T07:30:00Z`,
+      `runAt ${quote(String(runAt))} ${why}; write it as 2026-03-08T07:30:00Z`,
     );
   }
   return { at: new Date(ms).toISOString(), delay_ms: null };

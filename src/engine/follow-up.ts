@@ -15,6 +15,8 @@ import {
   redirectDead,
   takeOutbox,
 } from '../store/outbox.js';
+import { isDataError } from '../store/set-aside.js';
+import { inSavepoint, markBroken } from './broken-definition.js';
 import type { Engine } from './engine.js';
 import { insertRows, iso, type NewRow, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
 import { readNow } from './stored-definition.js';
@@ -28,24 +30,54 @@ const BATCH = 200;
 export async function followUp(engine: Engine): Promise<number> {
   let total = 0;
   for (;;) {
-    const count = await engine.database.transaction(session => followBatch(session, engine));
+    const count = await followNext(engine);
     total += count;
     if (count < BATCH) return total;
   }
 }
 
-async function followBatch(session: Session, engine: Engine): Promise<number> {
+/** A batch; where it fails because of what some row holds, each by itself. */
+async function followNext(engine: Engine): Promise<number> {
+  const { database } = engine;
+  try {
+    return await database.transaction(session => followBatch(session, engine, false));
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    return await database.transaction(session => followBatch(session, engine, true));
+  }
+}
+
+async function followBatch(session: Session, engine: Engine, isEachByItself: boolean): Promise<number> {
   const rows = await takeOutbox(session, BATCH);
   if (rows.length === 0) return 0;
-  const dead = rows.filter(row => row.kind === 'dead').map(row => row.run_id);
-  const redirected = await redirectDead(session, [...new Set(dead)]);
+  const dead = rows.filter(row => row.kind === 'dead');
+  const redirected = isEachByItself
+    ? await redirectSingly(session, engine, dead)
+    : await redirectDead(session, dead);
   const followed = await followChains(
     session,
     engine,
     rows.filter(row => row.kind === 'chain'),
+    isEachByItself,
   );
   if (redirected + followed > 0) await session.run(`select tock.notify('queued')`);
   return rows.length;
+}
+
+/** A dead run that cannot be redirected stays as it is, dead. */
+async function redirectSingly(session: Session, engine: Engine, dead: readonly OutboxRow[]): Promise<number> {
+  let total = 0;
+  for (const end of dead) {
+    const reason = await inSavepoint(session, async () => {
+      total += await redirectDead(session, [end]);
+    });
+    if (reason !== null)
+      engine.logger.error(
+        { event: 'redirect.failed', run_id: end.run_id, reason },
+        `what onDead asks for dead run ${end.run_id} cannot be enqueued: ${reason}`,
+      );
+  }
+  return total;
 }
 
 /** A follower's occurrence that is decided. */
@@ -55,7 +87,12 @@ interface Decided {
   readonly count: number;
 }
 
-async function followChains(session: Session, engine: Engine, rows: readonly OutboxRow[]): Promise<number> {
+async function followChains(
+  session: Session,
+  engine: Engine,
+  rows: readonly OutboxRow[],
+  isEachByItself: boolean,
+): Promise<number> {
   if (rows.length === 0) return 0;
   const followers = await lockFollowers(
     session,
@@ -72,7 +109,15 @@ async function followChains(session: Session, engine: Engine, rows: readonly Out
       parents.filter(run => follower.after.definitions.includes(run.name)).map(run => run.scheduled_for),
     );
     const asked = occurrences.filter(at => mine.has(at));
-    made += await followOne(session, engine, follower, asked, parents, now);
+    const follow = async () => {
+      made += await followOne(session, engine, follower, asked, parents, now);
+    };
+    if (!isEachByItself) {
+      await follow();
+      continue;
+    }
+    const reason = await inSavepoint(session, follow);
+    if (reason !== null) await markBroken(session, engine, { id: follower.id, name: follower.name, reason });
   }
   return made;
 }

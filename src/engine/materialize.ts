@@ -3,14 +3,27 @@
 // reason for what gives no run. One transaction per batch: the runs and the cursor move together or not at all.
 import { scheduleOfColumns } from '../model/definition.js';
 import { type Plan, planOccurrences } from '../model/policies.js';
+import { badSchedule } from '../model/schedule/bad-schedule.js';
 import { compileSchedule } from '../model/schedule/compile.js';
+import { EARLIEST_MS, LATEST_MS } from '../model/schedule/instant-text.js';
 import { windowIn } from '../model/window.js';
 import type { Session } from '../store/database.js';
 import { STORED_COLUMNS } from '../store/definition-columns.js';
 import { displaceRuns } from '../store/displace-runs.js';
+import { readTaken } from '../store/occurrences.js';
+import { isDataError } from '../store/set-aside.js';
+import { type Broken, inSavepoint, markBroken } from './broken-definition.js';
 import type { Engine } from './engine.js';
 import { followUp } from './follow-up.js';
-import { type DueDefinition, insertRows, iso, rowsOf } from './occurrence-rows.js';
+import {
+  type DueDefinition,
+  type InsertedRows,
+  insertRows,
+  iso,
+  type NewRow,
+  rowsOf,
+} from './occurrence-rows.js';
+import { workingSchedule } from './stored-definition.js';
 
 const BATCH = 500;
 /** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */
@@ -31,7 +44,7 @@ export async function materialize(engine: Engine): Promise<MaterializeResult> {
   let total: MaterializeResult = { definitions: 0, runs: 0, skips: 0, broken: [] };
   let told = false;
   for (;;) {
-    const batch = await engine.database.transaction(session => materializeBatch(session, engine, null));
+    const batch = await materializeDue(engine);
     told ||= batch.told;
     total = {
       definitions: total.definitions + batch.definitions,
@@ -45,6 +58,19 @@ export async function materialize(engine: Engine): Promise<MaterializeResult> {
   }
 }
 
+type Batch = MaterializeResult & { readonly told: boolean };
+
+/** A batch; where it fails because of what some definition holds, each by itself, and that one is marked broken. */
+async function materializeDue(engine: Engine): Promise<Batch> {
+  const { database } = engine;
+  try {
+    return await database.transaction(session => materializeBatch(session, engine, null, false));
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    return await database.transaction(session => materializeBatch(session, engine, null, true));
+  }
+}
+
 /**
  * Materializes what is due of these definitions, in the caller's transaction, which may hold their locks. Before an
  * edit: what came due under the old schedule is not the new one's to forget.
@@ -54,7 +80,7 @@ export async function materializeBeforeEdit(
   engine: Engine,
   ids: readonly string[],
 ): Promise<void> {
-  while (ids.length > 0 && (await materializeBatch(session, engine, ids)).definitions > 0);
+  while (ids.length > 0 && (await materializeBatch(session, engine, ids, true)).definitions > 0);
 }
 
 const LOCK_DUE = `
@@ -76,7 +102,8 @@ async function materializeBatch(
   session: Session,
   engine: Engine,
   ids: readonly string[] | null,
-): Promise<MaterializeResult & { readonly told: boolean }> {
+  isEachByItself: boolean,
+): Promise<Batch> {
   const due = await session.run<DueDefinition>(LOCK_DUE, [BATCH, ids]);
   if (due.length === 0) return { definitions: 0, runs: 0, skips: 0, broken: [], told: false };
   const [clock] = await session.run<{ now: number; live: Record<string, number> }>(READ_CLOCK, [
@@ -84,14 +111,14 @@ async function materializeBatch(
   ]);
   const now = clock?.now ?? 0;
 
-  const plans: { definition: DueDefinition; plan: Plan }[] = [];
-  const broken: { id: string; name: string; reason: string }[] = [];
+  const plans: Planned[] = [];
+  const broken: Broken[] = [];
   let planned = 0;
   for (const definition of due) {
     if (planned >= MOST_ROWS) break;
     try {
       const plan = planDefinition(definition, clock?.live[definition.id] ?? 0, now);
-      plans.push({ definition, plan });
+      plans.push({ definition, plan, rows: rowsOf(engine, definition, plan) });
       planned += plan.runs.length;
     } catch (error) {
       broken.push({
@@ -101,19 +128,75 @@ async function materializeBatch(
       });
     }
   }
-  const rows = plans.flatMap(({ definition, plan }) => rowsOf(engine, definition, plan));
-  await displace(session, plans);
-  const made = await insertRows(session, rows);
-  await moveCursors(session, plans);
-  await markBroken(session, engine, broken);
+  const wanted = await withoutTaken(session, engine, plans);
+  const made = isEachByItself ? await writeSingly(session, wanted, broken) : await write(session, wanted);
+  for (const each of broken) await markBroken(session, engine, each);
   return { definitions: due.length, ...made, broken: broken.map(each => each.name) };
 }
 
-/** Makes way for the new runs of definitions whose overlap policy says so. Sorted, and before they are there. */
-async function displace(
+interface Planned {
+  readonly definition: DueDefinition;
+  readonly plan: Plan;
+  readonly rows: readonly NewRow[];
+}
+
+/**
+ * Leaves out occurrences that have had a run already, as after a cursor was reset: they make nobody give way, and are not
+ * counted. Of others the insert finds out by itself.
+ */
+async function withoutTaken(
   session: Session,
-  plans: readonly { readonly definition: DueDefinition; readonly plan: Plan }[],
-): Promise<void> {
+  engine: Engine,
+  plans: readonly Planned[],
+): Promise<readonly Planned[]> {
+  const occurrencesOf = ({ definition, plan }: Planned) =>
+    plan.displaces === null && plan.remaining === null
+      ? []
+      : plan.runs.map(run => ({ definitionId: definition.id, at: run.scheduledFor }));
+  const isTaken = await readTaken(session, plans.flatMap(occurrencesOf));
+  return plans.map(each => {
+    const { definition, plan } = each;
+    const runs = plan.runs.filter(run => !isTaken({ definitionId: definition.id, at: run.scheduledFor }));
+    if (runs.length === plan.runs.length) return each;
+    const remaining = plan.remaining === null ? null : plan.remaining + plan.runs.length - runs.length;
+    const nextAt = remaining === 0 ? null : (workingSchedule(definition)?.next(plan.cursor) ?? null);
+    const displaces = runs.length === 0 ? null : plan.displaces;
+    const left = { ...plan, runs, remaining, nextAt, displaces };
+    return { definition, plan: left, rows: rowsOf(engine, definition, left) };
+  });
+}
+
+async function write(session: Session, plans: readonly Planned[]): Promise<InsertedRows> {
+  await displace(session, plans);
+  const made = await insertRows(
+    session,
+    plans.flatMap(each => each.rows),
+  );
+  await moveCursors(session, plans);
+  return made;
+}
+
+async function writeSingly(
+  session: Session,
+  plans: readonly Planned[],
+  broken: Broken[],
+): Promise<InsertedRows> {
+  const total = { runs: 0, skips: 0, told: false };
+  for (const each of plans) {
+    const { id, name } = each.definition;
+    const reason = await inSavepoint(session, async () => {
+      const made = await write(session, [each]);
+      total.runs += made.runs;
+      total.skips += made.skips;
+      total.told ||= made.told;
+    });
+    if (reason !== null) broken.push({ id, name, reason });
+  }
+  return total;
+}
+
+/** Makes way for the new runs of definitions whose overlap policy says so. Sorted, and before they are there. */
+async function displace(session: Session, plans: readonly Planned[]): Promise<void> {
   for (const how of ['cancel', 'terminate'] as const) {
     const ids = plans.filter(({ plan }) => plan.displaces === how).map(({ definition }) => definition.id);
     if (ids.length > 0) await displaceRuns(session, ids, how === 'terminate');
@@ -121,6 +204,8 @@ async function displace(
 }
 
 function planDefinition(row: DueDefinition, liveRuns: number, now: number): Plan {
+  if (!(row.cursor_ms >= EARLIEST_MS && row.cursor_ms <= LATEST_MS))
+    throw badSchedule(`its cursor is not within the years in which schedules have occurrences`);
   const spec = scheduleOfColumns(row);
   if (spec === null)
     return {
@@ -156,10 +241,7 @@ set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count 
 from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
 where d.id = u.id`;
 
-async function moveCursors(
-  session: Session,
-  plans: readonly { definition: DueDefinition; plan: Plan }[],
-): Promise<void> {
+async function moveCursors(session: Session, plans: readonly Planned[]): Promise<void> {
   if (plans.length === 0) return;
   const rows = plans.map(({ definition, plan }) => ({
     id: definition.id,
@@ -168,21 +250,4 @@ async function moveCursors(
     remaining_count: plan.remaining,
   }));
   await session.run(MOVE_CURSORS, [JSON.stringify(rows)]);
-}
-
-async function markBroken(
-  session: Session,
-  engine: Engine,
-  broken: readonly { id: string; name: string; reason: string }[],
-): Promise<void> {
-  for (const { id, name, reason } of broken) {
-    await session.run(
-      `update tock.job_definitions set broken_at = tock.now(), broken_reason = left($2, 1000) where id = $1`,
-      [id, reason],
-    );
-    engine.logger.error(
-      { event: 'definition.broken', definition: name, reason },
-      `definition ${name} is broken and left out: ${reason}`,
-    );
-  }
 }

@@ -1,4 +1,4 @@
-// Room: engine. The rows that occurrences become: runs and skips, each under its key.
+// Room: engine. The rows that occurrences become: runs and skips, each under its occurrence.
 // In: a due definition and its plan. Out: one insert for a whole batch.
 import type { StoredColumns } from '../model/definition.js';
 import type { Occurrence } from '../model/job.js';
@@ -22,6 +22,7 @@ export interface NewRow {
   readonly priority: number;
   readonly max_attempts: number;
   readonly payload: unknown;
+  /** What people and handlers know it by; unique is the occurrence. */
   readonly key: string;
   readonly scheduled_for: string;
   readonly run_at: string;
@@ -84,7 +85,7 @@ export function slotsOf(
   return { slot_keys: limits.map(each => each.key), slot_limits: limits.map(each => each.limit) };
 }
 
-/** The identity of an occurrence: the definition's id and the nominal instant, in whole seconds of UTC. */
+/** The identity of an occurrence as text: the definition's id and the nominal instant, in whole seconds of UTC. */
 export function occurrenceKey(definitionId: string, instant: number): string {
   return `cron:${definitionId}:${iso(instant).replace('.000Z', 'Z')}`;
 }
@@ -118,7 +119,7 @@ export function payloadFor(
   }
 }
 
-// One statement for the batch. The keys go in sorted, so that two batches never wait for each other in a circle.
+// One statement for the batch. The occurrences go in sorted, so that two batches never wait for each other in a circle.
 const INSERT = `
 with planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($1::jsonb) as p(
@@ -127,22 +128,23 @@ with planned as materialized (
     occurrence_count integer, skip_reason text, slot_keys text[], slot_limits integer[], trigger text)
 ), taken as (
   -- A chained occurrence that was skipped may run after all, once what it waits for was retried.
-  update tock.job_keys k set run_id = p.id from planned p
-  where k.idempotency_key = p.key and p.trigger = 'chain' and p.skip_reason is null
-    and exists (select from tock.job_runs_finished f where f.id = k.run_id and f.status = 'skipped')
-  returning k.run_id
-), keyed as (
-  insert into tock.job_keys (idempotency_key, run_id) select key, id from planned order by key
+  update tock.job_occurrences o set run_id = p.id from planned p
+  where o.definition_id = p.definition_id and o.scheduled_for = p.scheduled_for and p.trigger = 'chain' and p.skip_reason is null
+    and exists (select from tock.job_runs_finished f where f.id = o.run_id and f.status = 'skipped')
+  returning o.run_id
+), fresh as (
+  insert into tock.job_occurrences (definition_id, scheduled_for, run_id)
+  select definition_id, scheduled_for, id from planned order by definition_id, scheduled_for
   on conflict do nothing
   returning run_id
-), keys as (
-  select run_id from keyed union all select run_id from taken
+), chosen as (
+  select run_id from fresh union all select run_id from taken
 ), queued as (
   insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, idempotency_key,
     scheduled_for, run_at, start_by, interval_start, occurrence_count, slot_keys, slot_limits, trigger, status)
   select id, definition_id, job, queue, priority, max_attempts, payload, key,
     scheduled_for, run_at, start_by, interval_start, occurrence_count, slot_keys, slot_limits, trigger, 'queued'
-  from planned join keys on keys.run_id = planned.id where skip_reason is null
+  from planned join chosen on chosen.run_id = planned.id where skip_reason is null
   order by id
   returning id
 ), skipped as (
@@ -150,12 +152,12 @@ with planned as materialized (
     scheduled_for, run_at, interval_start, occurrence_count, trigger, status, finished_at, skip_reason)
   select id, definition_id, job, queue, priority, max_attempts, payload, key,
     scheduled_for, run_at, interval_start, occurrence_count, trigger, 'skipped', tock.now(), skip_reason
-  from planned join keyed on keyed.run_id = planned.id where skip_reason is not null
-  returning id, definition_id, scheduled_for, job
+  from planned join fresh on fresh.run_id = planned.id where skip_reason is not null
+  returning id, generation, definition_id, scheduled_for, job
 ), ${TOLD('skipped', `'skipped'`)}
 select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips, exists (select from told) as told`;
 
-/** Inserts rows under their keys; what has its key already is left out. Returns how many went in. */
+/** Inserts rows; what has a row of its occurrence already is left out. Returns how many went in. */
 export async function insertRows(session: Session, rows: readonly NewRow[]): Promise<InsertedRows> {
   if (rows.length === 0) return { runs: 0, skips: 0, told: false };
   const [made] = await session.run<InsertedRows>(INSERT, [JSON.stringify(rows)]);

@@ -4,10 +4,19 @@
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../model/retry.js';
 import { mendLimits } from '../store/admit-runs.js';
-import { type ReapedRuns, reapRuns, type StoredBackoff } from '../store/reap-runs.js';
+import {
+  type ReapedBatch,
+  type ReapedRuns,
+  type ReapOptions,
+  readExpired,
+  reapRuns,
+  type StoredBackoff,
+} from '../store/reap-runs.js';
+import { isDataError } from '../store/set-aside.js';
 import { settle } from './aftermath.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { tellReapedDead } from './hooks.js';
+import { eachByItself } from './set-aside.js';
 
 const BATCH = 500;
 
@@ -22,10 +31,11 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     backoffMs: parseDuration(base),
     maxBackoffMs: parseDuration(max),
     policies: backoffsOf(engine),
+    canIsolate: engine.isolation !== null,
   };
   const total = { failed: 0, dead: 0, cancelled: 0 };
   for (;;) {
-    const batch = await engine.database.transaction(session => reapRuns(session, options));
+    const batch = await reapBatch(engine, options);
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
@@ -43,6 +53,35 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     );
   }
   return total;
+}
+
+/** A batch; where it fails because of a row's data, of runs that are reaped one by one. */
+async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBatch> {
+  const { database } = engine;
+  const reapOnly = (more: Partial<ReapOptions> = {}) =>
+    database.transaction(session => reapRuns(session, { ...options, ...more }));
+  try {
+    return await reapOnly();
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    engine.logger.warn(
+      { event: 'reap.singly', error: String(error) },
+      'a reaping failed because of what some row holds; runs are reaped one by one',
+    );
+  }
+  const ids = await readExpired(database, options.limit);
+  const batches = await eachByItself(engine, ids, id => reapOnly({ ids: [id] }));
+  const sum = (of: 'failed' | 'dead' | 'cancelled') => batches.reduce((total, batch) => total + batch[of], 0);
+  return {
+    failed: sum('failed'),
+    dead: sum('dead'),
+    cancelled: sum('cancelled'),
+    dead_ids: batches.flatMap(batch => batch.dead_ids),
+    freed: batches.flatMap(batch => batch.freed ?? []),
+    told: batches.some(batch => batch.told),
+    has_limits: batches.some(batch => batch.has_limits),
+    has_outbox: batches.some(batch => batch.has_outbox),
+  };
 }
 
 /** How the runs of each job wait. What a function of the job would say of an expired lease is not asked. */

@@ -26,7 +26,7 @@ export function createScan(): Scan {
       const isFromStart = lanes === null || now - startedAt >= FROM_THE_START_EVERY_MS;
       if (isFromStart) startedAt = now;
       // Less than was asked for: nothing more lies ahead, and what comes may lie anywhere.
-      const mayGoOn = claim.hasMore && !claim.lanes.some(lane => lane.isLimited);
+      const mayGoOn = claim.hasMore && claim.lanes.length > 0 && !claim.lanes.some(lane => lane.isLimited);
       lanes = mayGoOn ? goneOn(lanes, claim.lanes) : null;
     },
   };

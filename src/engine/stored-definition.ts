@@ -95,13 +95,13 @@ export function storedFingerprint(row: StoredDefinition): string {
 }
 
 /** The compiled schedule; null where there is none. @throws TockError TOCK_BAD_SCHEDULE for one that is broken */
-export function scheduleOf(row: StoredDefinition): CompiledSchedule | null {
+export function scheduleOf(row: StoredColumns): CompiledSchedule | null {
   const spec = scheduleOfColumns(row);
   return spec === null ? null : compileSchedule(spec, row.name);
 }
 
 /** As {@link scheduleOf}, but null for a definition that cannot be evaluated: it expects nothing. */
-export function workingSchedule(row: StoredDefinition): CompiledSchedule | null {
+export function workingSchedule(row: StoredColumns): CompiledSchedule | null {
   try {
     return scheduleOf(row);
   } catch {
@@ -137,7 +137,7 @@ with skipped as (
 select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload, $3::timestamptz, $3, $2::timestamptz,
   $4::integer, 'cron', 'skipped', tock.now(), $5::text
   from tock.job_definitions d where d.id = $1
-  returning id, definition_id, scheduled_for, job
+  returning id, generation, definition_id, scheduled_for, job
 ), ${TOLD('skipped', `'skipped'`)}
 select id from skipped`;
 

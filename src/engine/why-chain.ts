@@ -12,9 +12,8 @@ import {
   readChainParents,
   readChainTimes,
 } from '../store/why-chain-rows.js';
-import { readKey, readWhyRows, type WhyDefinition } from '../store/why-rows.js';
+import { readOccurrence, readWhyRows, type WhyDefinition } from '../store/why-rows.js';
 import type { Engine } from './engine.js';
-import { occurrenceKey } from './occurrence-rows.js';
 import { answer, answerDay, MOST_OF_A_DAY, type Why, type WhyVerdict } from './why-answer.js';
 import { fateOfRow } from './why-fate.js';
 import { blockedBy, tellNothing } from './why-words.js';
@@ -138,8 +137,8 @@ async function withoutRow(
 ): Promise<Pick<Why, 'verdict' | 'sentences'>> {
   const text = (date: Date) => instantText(date.getTime(), table.zone);
   const tell = (verdict: WhyVerdict, sentence: string) => ({ verdict, sentences: [...said, sentence] });
-  const key = await readKey(engine.database, occurrenceKey(definition.id, at));
-  if (key) return tell('pruned', tellNothing(definition, at, table.zone, key).sentences.join('; '));
+  const known = await readOccurrence(engine.database, definition.id, new Date(at));
+  if (known) return tell('pruned', tellNothing(definition, at, table.zone, known).sentences.join('; '));
   const outcomes = new Map<string, RunStatus | null>(parents.map(each => [each.name, each.status]));
   const decision = decideChain(chain, outcomes);
   const isNever = ({ name, status, exists }: ChainParent) =>

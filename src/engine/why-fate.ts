@@ -4,9 +4,8 @@ import type { Timetable } from '../model/explain-instant.js';
 import { instantText } from '../model/local-clock.js';
 import { DISPLACED } from '../store/displace-runs.js';
 import { getRun, type RunRecord } from '../store/reads.js';
-import { readBlockers, readKey, type WhyDefinition, type WhyRow } from '../store/why-rows.js';
+import { readBlockers, readOccurrence, type WhyDefinition, type WhyRow } from '../store/why-rows.js';
 import type { Engine } from './engine.js';
-import { occurrenceKey } from './occurrence-rows.js';
 import { tellWaits } from './why-waits.js';
 import { type Fate, overlapWords, skipWords, tellNothing, tellRun, tellSpan } from './why-words.js';
 
@@ -35,8 +34,8 @@ export async function fate(asked: Asked, at: number, said: readonly string[]): P
   );
   if (own) return await fateOfRow(asked, own, span ? [...said, earlier(span)] : said);
   if (span) return await fateOfRow(asked, span, said);
-  const key = await readKey(engine.database, occurrenceKey(definition.id, at));
-  const { verdict, sentences } = tellNothing(definition, at, table.zone, key);
+  const known = await readOccurrence(engine.database, definition.id, new Date(at));
+  const { verdict, sentences } = tellNothing(definition, at, table.zone, known);
   return { verdict, sentences: [...said, ...sentences], run: null };
 }
 

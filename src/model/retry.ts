@@ -24,10 +24,10 @@ export function checkRetryPolicy(policy: RetryPolicy): void {
   }
 }
 
-/** Checks a number of attempts: whole, from 1 to 2^31 - 1. */
+/** Checks a number of attempts: whole, from 1 to 1,000,000. A row has room for those of many retries. */
 export function checkMaxAttempts(count: number): number {
-  if (Number.isInteger(count) && count >= 1 && count <= 2_147_483_647) return count;
-  throw bad(`maxAttempts ${quote(count)} is not a whole number from 1 to 2147483647`);
+  if (Number.isInteger(count) && count >= 1 && count <= 1_000_000) return count;
+  throw bad(`maxAttempts ${quote(count)} is not a whole number from 1 to 1000000`);
 }
 
 function bad(message: string): TockError {

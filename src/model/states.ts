@@ -74,7 +74,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'queued',
     by: 'holder',
-    when: 'its worker drains before the handler ends; the attempt is given back',
+    when: 'its worker stops before the handler ends, by a drain or a crash of its process; the attempt is given back',
   },
   withdraw: {
     name: 'withdraw',
@@ -117,6 +117,27 @@ export const TRANSITIONS = {
     to: 'cancelled',
     by: 'reaper',
     when: 'its lease expired after an operator had asked to cancel it',
+  },
+  setAside: {
+    name: 'set aside',
+    from: ['queued', 'failed'],
+    to: 'dead',
+    by: 'worker',
+    when: 'its row makes the statement fail that claims it together with others; its error says what is wrong',
+  },
+  setAsideExpired: {
+    name: 'set aside',
+    from: ['running'],
+    to: 'dead',
+    by: 'reaper',
+    when: 'its lease expired, and its row makes the statement fail that takes it back together with others',
+  },
+  setAsideHeld: {
+    name: 'set aside',
+    from: ['running'],
+    to: 'dead',
+    by: 'holder',
+    when: 'it was claimed, and its row holds an occurrence that no handler can be given',
   },
   cancel: {
     name: 'cancel',

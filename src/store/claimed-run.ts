@@ -1,5 +1,6 @@
 // Room: store. What a claim says of a run that it took, as a row and as the worker reads it.
 // In: a row `r` of an update that claims. Out: a ClaimedRun.
+import { isWithinYears } from '../model/instant-bounds.js';
 
 /** A run that the worker has claimed: what executing it needs. Times in epoch milliseconds. */
 export interface ClaimedRun {
@@ -29,6 +30,8 @@ export interface ClaimedRun {
     readonly outside: string;
     readonly now: number;
   } | null;
+  /** What its row holds that no handler can be given; null: nothing. Then it is to be set aside, not executed. */
+  readonly defect: string | null;
 }
 
 type Planned = Pick<
@@ -88,7 +91,17 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     slot_keys: planned.slot_keys,
     is_late: planned.is_late,
     window: planned.window ?? null,
+    defect: row.planned === null ? null : defectOf(planned),
   };
+}
+
+/** JSON has infinite ones as text. */
+const isInstant = (ms: number | null) => ms === null || (typeof ms === 'number' && isWithinYears(ms));
+
+function defectOf({ scheduled_for: scheduledFor, interval_start: intervalStart }: Planned): string | null {
+  return isInstant(scheduledFor) && isInstant(intervalStart)
+    ? null
+    : 'its occurrence is not between the years 0001 and 9999';
 }
 
 /** Runs in the order of the ids `turns`, in which they are to begin. */

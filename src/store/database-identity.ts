@@ -71,7 +71,7 @@ from tock.this_database() t`;
 const RAISE_SEQUENCES = `
 select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::regclass), 1))) from (
   select 'tock.job_runs_id_seq' as name, greatest(1, (select max(id) from tock.job_runs), (select max(run_id) from tock.job_keys),
-    (select max(run_id) from tock.job_effects)) as used
+    (select max(run_id) from tock.job_occurrences), (select max(run_id) from tock.job_effects)) as used
   union all
   select pg_get_serial_sequence('tock.job_definitions', 'id'), greatest(1, (select max(id) from tock.job_definitions))
   union all

@@ -2,70 +2,17 @@
 // In: rows as the engine has checked them, and any client. Out: which run each row stands for.
 import type { Session } from './database.js';
 import { enqueueLiveRuns } from './enqueue-live-runs.js';
-import { QUEUED_IN } from './notices.js';
 import { PREPARED } from './prepared.js';
 import { type EnqueuedRow, type EnqueuedRun, type RunShape, withoutNulls } from './run-shape.js';
 
-// One statement, however many rows. It gets segments: a shape, the payloads of the rows that have it, and their keys.
-// JSON has no line breaks but those that somebody put there for people, so that a break parts payloads, and an empty
-// line segments: parting text is the cheapest that a server can do, parsing one large document is not.
-// Segment by segment, line by line, each row gets its id: the ids grow with the rows. The keys go in sorted, so that two
-// batches never wait in a circle.
-// The planner takes unnest(string_to_array()) for ten rows, and string_to_table() for a thousand: a thousand segments of
-// a thousand rows would cost enough for a server with JIT to compile the statement, each time it comes. The parameters
-// are behind a select, so that it does not count the rows either: for a few it would plan anew each time.
-// Any client must be able to send it: the parameters are text and say so, lest a driver that asks the server for the
-// type makes JSON of the JSON; ids come back as text; the columns are single words, which nobody renames.
-const ENQUEUE = `
-with input as materialized (
-  select nextval('tock.job_runs_id_seq') as id, l.payload, l.key, s.job, s.queue, s.priority, s.max_attempts, s.trigger, s.slot_keys, s.slot_limits,
-    coalesce(s.at, tock.now() + s.delay_ms * interval '1 millisecond', tock.now()) as run_at
-  from rows from (unnest(string_to_array((select $1::text), chr(10) || chr(10))), unnest(string_to_array((select $2::text), chr(10)))) as g(payloads, shape),
-    jsonb_to_record(g.shape::jsonb) as s(
-      job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot_keys text[], slot_limits integer[], keys jsonb),
-    rows from (unnest(string_to_array(g.payloads, chr(10))), jsonb_array_elements_text(s.keys)) as l(payload, key)
-), keyed as (
-  insert into tock.job_keys (idempotency_key, run_id) select key, id from input where key is not null order by key, id
-  on conflict do nothing
-  returning run_id
-), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
-  select i.id, i.job, i.payload::jsonb, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, 'queued'
-  from input i left join keyed k on k.run_id = i.id
-  where i.key is null or k.run_id is not null
-  order by i.id
-  returning run_at
-)
-select (select string_agg(id::text, ',' order by id) from input) as ids,
-  case when count(*) < (select count(*) from input) then (
-    -- One by one, not a join: for that the planner reads all keys there ever were.
-    select string_agg(i.id || ':' || coalesce((select old.run_id::text from tock.job_keys old where old.idempotency_key = i.key), ''), ',')
-    from input i left join keyed k on k.run_id = i.id
-    where i.key is not null and k.run_id is null) end as refused,
-  -- At most once per statement, and only if something can start now.
-  case when min(run_at) <= tock.now() then tock.notify('queued')::text end as told
-from made`;
-
-// One run without a key, as most transactions enqueue: a plain insert, and who listens is told where it is.
+// The statements are functions of the schema (migrations/), which run with the owner's rights: who enqueues needs the right
+// to execute them, and none on any table. Any client must be able to send them: the parameters are text and say so, lest a
+// driver that asks the server for the type makes JSON of the JSON; ids come back as text; the columns are single words,
+// which nobody renames.
+const ENQUEUE = 'select ids, refused from tock.enqueue_many($1::text, $2::text)';
 const ENQUEUE_ONE = `
-with made as (
-  insert into tock.job_runs_live (job, payload, run_at, queue, priority, max_attempts, trigger, status)
-  values ($1::text, $2::text::jsonb, coalesce($3::text::timestamptz, tock.now() + $4::text::float8 * interval '1 millisecond', tock.now()),
-    $5::text, $6::text::integer, $7::text::integer, $8::text, 'queued')
-  returning id, run_at
-)
-select id::text as id,
-  case when run_at <= tock.now() then tock.notify(${QUEUED_IN('$5::text', '$6::text')})::text end as told
-from made`;
-
-// A statement of its own sees what the other one wrote, and what was committed while that waited. It is planned anew, for tables as
-// they are: they grow from nothing faster than their statistics.
-const FIND_KEYS = `
-select idempotency_key as key, run_id::text as id, false as live from tock.job_keys
-where idempotency_key in (select jsonb_array_elements_text($1::text::jsonb))
-union all
-select live_key, id::text, true from tock.job_runs_live
-where live_key in (select jsonb_array_elements_text($2::text::jsonb))`;
+select tock.enqueue_one($1::text, $2::text::jsonb, $3::text::timestamptz, $4::text::float8, $5::text, $6::text::integer, $7::text::integer, $8::text)::text as id`;
+const FIND_KEYS = 'select key, id, live from tock.find_keys($1::text, $2::text)';
 
 /** How often a row is sent again whose key was taken when it was sent, and free when its run was looked for. */
 const MOST_TRIES = 5;
@@ -93,7 +40,7 @@ export async function enqueueRuns(session: Session, rows: readonly EnqueuedRow[]
 
 async function enqueueOnce(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
   const [only] = rows;
-  if (only && rows.length === 1 && only.key === null && only.shape.slot_keys === null)
+  if (only && rows.length === 1 && only.key === null && only.shape.slot_limit === null)
     return await enqueueOne(session, only);
   const enqueued = rows.some(row => row.shape.is_live)
     ? await enqueueLiveRuns(session, rows)

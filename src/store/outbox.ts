@@ -6,11 +6,14 @@ import type { StoredColumns } from '../model/definition.js';
 import type { RunStatus } from '../model/states.js';
 import type { Session } from './database.js';
 import { STORED_COLUMNS } from './definition-columns.js';
+import { readable } from './readable.js';
 
 /** A run that has ended. `scheduled_for` in epoch milliseconds. */
 export interface OutboxRow {
   readonly kind: 'chain' | 'dead';
   readonly run_id: string;
+  /** Which end of the run it was. */
+  readonly generation: number;
   readonly definition_id: string | null;
   readonly scheduled_for: number | null;
 }
@@ -18,7 +21,7 @@ export interface OutboxRow {
 const TAKE = `
 delete from tock.job_outbox o where o.id in (
   select f.id from tock.job_outbox f order by f.id limit $1 for update skip locked)
-returning o.kind, o.run_id::text, o.definition_id::text, (extract(epoch from o.scheduled_for) * 1000)::float8 as scheduled_for`;
+returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(epoch from ${readable('o.scheduled_for')}) * 1000)::float8 as scheduled_for`;
 
 /** Takes rows out of the outbox; they come back if the transaction does not commit. */
 export async function takeOutbox(session: Session, limit: number): Promise<OutboxRow[]> {
@@ -62,7 +65,7 @@ export interface ParentRun {
 const PARENTS = `
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
   (extract(epoch from r.scheduled_for) * 1000)::float8 as scheduled_for,
-  (extract(epoch from r.interval_start) * 1000)::float8 as interval_start
+  (extract(epoch from ${readable('r.interval_start')}) * 1000)::float8 as interval_start
 from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
 where d.name = any($1::text[]) and r.scheduled_for = any($2::timestamptz[])
 order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc`;
@@ -76,28 +79,34 @@ export async function readParentRuns(
   return await session.run<ParentRun>(PARENTS, [names, occurrences.map(at => new Date(at).toISOString())]);
 }
 
+// Each end is in the outbox once, and taken out of it in the transaction of this statement: that makes it once. The key is
+// for people and handlers.
 const REDIRECT = `
 with dead as materialized (
-  select nextval('tock.job_runs_id_seq') as new_id, 'dead:' || r.id || ':' || r.generation as key, j.on_dead as job, jsonb_build_object(
+  select nextval('tock.job_runs_id_seq') as id, 'dead:' || r.id || ':' || e.generation as key, j.on_dead as job, jsonb_build_object(
     'run', r.id::text, 'job', r.job, 'definition', d.name, 'scheduledFor', to_char(r.scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload
-  from tock.job_runs_finished r join tock.job_definitions j on j.name = r.job and j.on_dead is not null
+  from unnest($1::bigint[], $2::integer[]) as e(run_id, generation)
+  join tock.job_runs_finished r on r.id = e.run_id and r.status = 'dead'
+  join tock.job_definitions j on j.name = r.job and j.on_dead is not null
   left join tock.job_definitions d on d.id = r.definition_id
-  where r.id = any($1::bigint[]) and r.status = 'dead'
-), keyed as (
-  insert into tock.job_keys (idempotency_key, run_id) select key, new_id from dead order by key
-  on conflict do nothing returning run_id
 ), made as (
   insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, status)
-  select x.new_id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', 'queued'
-  from dead x join keyed k on k.run_id = x.new_id left join tock.job_definitions t on t.name = x.job
+  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', 'queued'
+  from dead x left join tock.job_definitions t on t.name = x.job
   returning id
 )
 select count(*)::integer as count from made`;
 
-/** Enqueues what dead runs are redirected to, each under a key of its own. Returns how many. */
-export async function redirectDead(session: Session, runIds: readonly string[]): Promise<number> {
-  if (runIds.length === 0) return 0;
-  const [row] = await session.run<{ count: number }>(REDIRECT, [runIds]);
+/** Enqueues what dead runs are redirected to, once for each end of a run. Returns how many. */
+export async function redirectDead(
+  session: Session,
+  ends: readonly Pick<OutboxRow, 'run_id' | 'generation'>[],
+): Promise<number> {
+  if (ends.length === 0) return 0;
+  const [row] = await session.run<{ count: number }>(REDIRECT, [
+    ends.map(end => end.run_id),
+    ends.map(end => end.generation),
+  ]);
   return row?.count ?? 0;
 }

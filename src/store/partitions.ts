@@ -1,5 +1,5 @@
 // Room: store. The partitions of the finished runs: which there are, what is deleted of them in
-// batches, and the lock of retention. Keys and effects are deleted in the same way.
+// batches, and the lock of retention. Keys, occurrences and effects are deleted in the same way.
 // In: tables by name, cutoffs. Out: partitions with their spans, volumes; rows counted.
 import type { Partition } from '../model/retention.js';
 import type { FinishedStatus } from '../model/states.js';
@@ -99,9 +99,13 @@ export async function deleteRuns(
   return row?.count ?? 0;
 }
 
-const KEY_OF = { job_keys: 'r.idempotency_key', job_effects: 'r.key' } as const;
+const KEY_OF = {
+  job_keys: 'r.idempotency_key',
+  job_occurrences: 'r.definition_id, r.scheduled_for',
+  job_effects: 'r.key',
+} as const;
 
-/** Deletes keys, or effects, from before an instant, `limit` at most. */
+/** Deletes keys, occurrences or effects from before an instant, `limit` at most. */
 export async function deleteKeys(
   session: Session,
   table: keyof typeof KEY_OF,

@@ -1,6 +1,7 @@
 // Room: store. Queues: their limits and pauses, and what is in them.
 // In: a name and what to change. Out: rows in the words of the public API.
 import type { Session } from './database.js';
+import { readable } from './readable.js';
 import { statuses } from './transition.js';
 
 /** A queue as the API and `--json` show it. Limits hold over all hosts. */
@@ -28,7 +29,7 @@ with live as (
 )
 select coalesce(q.name, l.queue) as name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
-  q.active_window as "window", coalesce(q.timezone, 'UTC') as timezone, q.paused_at as "pausedAt", q.pause_reason as "pauseReason",
+  q.active_window as "window", coalesce(q.timezone, 'UTC') as timezone, ${readable('q.paused_at')} as "pausedAt", q.pause_reason as "pauseReason",
   coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running
 from tock.job_queues q full join live l on l.queue = q.name
 where $1::text is null or coalesce(q.name, l.queue) = $1

@@ -2,10 +2,11 @@
 // In: filters. Out: rows in the words of the public API: ids as text, times as Dates.
 import { sql } from 'kysely';
 import type { Chain } from '../model/chain.js';
-import type { ErrorEntry } from '../model/sanitize.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
 import type { RunStatus, Trigger } from '../model/states.js';
+import { type DatedError, readErrors, readProgress, type StoredProgress } from '../model/stored-run.js';
 import type { Database, Session } from './database.js';
+import { readable } from './readable.js';
 
 /** A run as the API and `--json` show it. */
 export interface RunRecord {
@@ -33,13 +34,9 @@ export interface RunRecord {
   readonly idempotencyKey: string | null;
   readonly payload: unknown;
   /** `events`: how often its handler told of progress in this attempt. */
-  readonly progress: {
-    readonly fraction: number;
-    readonly stage: string | null;
-    readonly events: number;
-  } | null;
+  readonly progress: StoredProgress | null;
   readonly output: unknown;
-  readonly errors: readonly (ErrorEntry & { readonly at: string })[];
+  readonly errors: readonly DatedError[];
   readonly skipReason: string | null;
   readonly fence: number;
   readonly generation: number;
@@ -60,14 +57,34 @@ export interface RunFilter {
   readonly before?: string;
 }
 
+const time = (column: string, name: string) => `${readable(`r.${column}`)} as "${name}"`;
+const TIMES = sql.raw(
+  [
+    time('scheduled_for', 'scheduledFor'),
+    time('interval_start', 'intervalStart'),
+    time('run_at', 'runAt'),
+    time('created_at', 'createdAt'),
+    time('started_at', 'startedAt'),
+    time('finished_at', 'finishedAt'),
+    time('locked_until', 'lockedUntil'),
+    time('cancel_requested_at', 'cancelRequestedAt'),
+  ].join(', '),
+);
 const SELECTION = sql`
   r.id, r.job, d.name as definition, r.status, r.attempts, r.max_attempts as "maxAttempts", r.queue, r.priority, r.trigger,
-  r.scheduled_for as "scheduledFor", r.interval_start as "intervalStart", r.occurrence_count as "occurrenceCount",
-  r.run_at as "runAt", r.created_at as "createdAt", r.started_at as "startedAt", r.finished_at as "finishedAt",
-  r.locked_until as "lockedUntil", r.locked_by as "lockedBy", w.host || ' pid ' || w.pid as worker,
-  r.cancel_requested_at as "cancelRequestedAt", r.idempotency_key as "idempotencyKey", r.payload, r.output,
-  case when r.progress is not null then '{"events": 0}'::jsonb || r.progress end as progress,
-  r.errors, r.skip_reason as "skipReason", r.fence, r.generation, r.releases, r.slot_keys as "concurrencyKeys", r.blocked_on as "blockedOn"`;
+  ${TIMES}, r.occurrence_count as "occurrenceCount", r.locked_by as "lockedBy", w.host || ' pid ' || w.pid as worker,
+  r.idempotency_key as "idempotencyKey", r.payload, r.output, r.progress, r.errors, r.skip_reason as "skipReason", r.fence, r.generation, r.releases, r.slot_keys as "concurrencyKeys", r.blocked_on as "blockedOn"`;
+
+type RunRow = Omit<RunRecord, 'errors' | 'progress'> & {
+  readonly errors: unknown;
+  readonly progress: unknown;
+};
+
+const recordOf = (row: RunRow): RunRecord => ({
+  ...row,
+  progress: readProgress(row.progress),
+  errors: readErrors(row.errors, row.createdAt),
+});
 
 /** Lists runs, the newest first. Walks the ids downward, so that a page costs the same at any depth. */
 export async function listRuns(database: Database, filter: RunFilter = {}): Promise<RunRecord[]> {
@@ -80,24 +97,25 @@ export async function listRuns(database: Database, filter: RunFilter = {}): Prom
     ...(filter.before === undefined ? [] : [sql`r.id < ${filter.before}`]),
   ];
   const where = conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
-  const result = await sql<RunRecord>`
+  const result = await sql<RunRow>`
     select ${SELECTION} from ${table('job_runs')} r
     left join ${table('job_definitions')} d on d.id = r.definition_id
     left join ${table('workers')} w on w.id = r.locked_by
     ${where} order by r.id desc limit ${Math.min(filter.limit ?? 50, 1000)}`.execute(database.kysely);
-  return result.rows;
+  return result.rows.map(recordOf);
 }
 
 /** One run, or null. */
 export async function getRun(database: Database, id: string): Promise<RunRecord | null> {
   if (!/^\d{1,18}$/.test(id)) return null;
   const table = (name: string) => sql.table(`${database.schema}.${name}`);
-  const result = await sql<RunRecord>`
+  const result = await sql<RunRow>`
     select ${SELECTION} from ${table('job_runs')} r
     left join ${table('job_definitions')} d on d.id = r.definition_id
     left join ${table('workers')} w on w.id = r.locked_by
     where r.id = ${id}`.execute(database.kysely);
-  return result.rows[0] ?? null;
+  const [row] = result.rows;
+  return row === undefined ? null : recordOf(row);
 }
 
 /** A definition as `tock jobs` shows it. */
@@ -149,13 +167,13 @@ export interface DefinitionRecord {
 }
 
 const DEFINITIONS = `
-select d.id, d.name, d.job, d.origin, d.version, d.cron, d.every_ms::float8 as "everyMs", d.phase_ms::float8 as "phaseMs", d.at, d.after,
+select d.id, d.name, d.job, d.origin, d.version, d.cron, d.every_ms::float8 as "everyMs", d.phase_ms::float8 as "phaseMs", ${readable('d.at')} as at, d.after,
   d.active_window as "window", d.outside_window as "outsideWindow", d.pause_on_failure_count as "pauseOnFailure",
-  d.timezone, d.dst, d.start_at as "startAt", d.end_at as "endAt", d.exclude, d.overlap, d.catchup,
+  d.timezone, d.dst, ${readable('d.start_at')} as "startAt", ${readable('d.end_at')} as "endAt", d.exclude, d.overlap, d.catchup,
   d.catchup_window_ms::float8 as "catchupWindowMs", d.start_deadline_ms::float8 as "startDeadlineMs",
-  d.jitter_ms::float8 as "jitterMs", d.payload, d.queue, d.priority, d.max_attempts as "maxAttempts", d.remaining_count as remaining, d.cursor, case when isfinite(d.next_at) then d.next_at end as "nextAt",
-  d.paused_at as "pausedAt", d.pause_reason as "pauseReason", d.broken_reason as "brokenReason", d.vanished_at as "vanishedAt",
-  (select jsonb_build_object('id', r.id::text, 'status', r.status, 'finishedAt', r.finished_at) from tock.job_runs r
+  d.jitter_ms::float8 as "jitterMs", d.payload, d.queue, d.priority, d.max_attempts as "maxAttempts", d.remaining_count as remaining, ${readable('d.cursor')} as cursor, case when d.next_at > '-infinity' then ${readable('d.next_at')} end as "nextAt",
+  ${readable('d.paused_at')} as "pausedAt", d.pause_reason as "pauseReason", d.broken_reason as "brokenReason", ${readable('d.vanished_at')} as "vanishedAt",
+  (select jsonb_build_object('id', r.id::text, 'status', r.status, 'finishedAt', ${readable('r.finished_at')}) from tock.job_runs r
    where r.definition_id = d.id order by r.scheduled_for desc nulls last limit 1) as "lastRun"
 from tock.job_definitions d
 where ($1::text is null or d.name = $1) and ($3 or d.origin = 'code' or d.vanished_at is null)

@@ -9,6 +9,7 @@ import {
   APPENDED_ERRORS,
   FREED,
   KEPT,
+  SUSPECTED,
   statuses,
   TOLD,
   WITHDRAW_ASKED,
@@ -30,6 +31,14 @@ const EXPIRED = `expired as materialized (
     for update skip locked
   ) e
   limit $1
+)`;
+/** The same of the runs with these ids, $6. */
+const EXPIRED_THESE = `expired as materialized (
+  select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+  where r.id = any($6::bigint[]) and r.blocked_on is null and r.status in (${statuses('reapToFailed')})
+    and (r.locked_until < tock.now() or r.locked_until is null)
+  order by r.id limit $1
+  for update skip locked
 )`;
 const LEASE_ERROR = `jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
@@ -56,14 +65,16 @@ const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
 export const HAS_REMAINS = `(exists (select from lanes l cross join lateral (select from tock.job_runs_live r where ${IS_EXPIRED}
     order by r.run_at, r.id limit 1) e)
   or exists (${GONE}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;
-const REAP = `
-with ${LANES}, ${EXPIRED}, policies as materialized (
+const reaping = (expired: string) => `
+with ${LANES}, ${expired}, policies as materialized (
   select * from jsonb_to_recordset($4::jsonb) as p(job text, backoff text, base float8, max float8)
 ), ${WITHDRAW_ASKED('expired')}, again as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
       run_at = tock.now() + ${BACKOFF} * interval '1 millisecond',
-      errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)}
+      errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)},
+      -- Twice in a row: not the first time, when thousands that had only been claimed may have gone with a process.
+      ${SUSPECTED(`$5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`)}
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
   returning r.id
@@ -85,6 +96,20 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   array(select id::text from dead) as dead_ids,
   -- As of the beginning of the statement: what was left undone before.
   ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox`;
+const REAP = reaping(EXPIRED);
+const REAP_THESE = reaping(EXPIRED_THESE);
+
+const EXPIRED_IDS = `
+with ${LANES}
+select e.id::text as id from lanes l cross join lateral (
+  select r.id from tock.job_runs_live r where ${IS_EXPIRED} order by r.run_at, r.id limit $1) e
+limit $1`;
+
+/** Ids of runs whose lease has expired. Locks nothing. */
+export async function readExpired(session: Session, limit: number): Promise<string[]> {
+  const rows = await session.run<{ id: string }>(EXPIRED_IDS, [limit]);
+  return rows.map(row => row.id);
+}
 
 /** How many are to be tried again, are dead, or ended as an operator had asked. */
 export interface ReapedRuns {
@@ -108,29 +133,31 @@ export interface StoredBackoff {
   readonly max: number;
 }
 
+export interface ReapOptions {
+  readonly limit: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly policies: readonly StoredBackoff[];
+  /** Whether handlers can get processes of their own here. Default false. */
+  readonly canIsolate?: boolean;
+  /** Only these; left out: all. */
+  readonly ids?: readonly string[];
+}
+
 /**
  * Takes back runs whose lease has expired, at most `limit`; with how many are to be tried again and how many are dead.
  *
  * @param session of a transaction: the statement is not to be compiled. The planner takes the few queues and priorities
  *   for a hundred, and a plan over a large backlog for one that is worth it, each time
  */
-export async function reapRuns(
-  session: Session,
-  options: {
-    readonly limit: number;
-    readonly backoffMs: number;
-    readonly maxBackoffMs: number;
-    readonly policies: readonly StoredBackoff[];
-  },
-): Promise<ReapedBatch> {
-  const { limit, backoffMs, maxBackoffMs, policies } = options;
+export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
+  const { limit, backoffMs, maxBackoffMs, policies, canIsolate = false, ids } = options;
   await session.run('set local jit = off');
-  const [row] = await session.run<ReapedBatch>(REAP, [
-    limit,
-    backoffMs,
-    maxBackoffMs,
-    JSON.stringify(policies),
-  ]);
+  const values = [limit, backoffMs, maxBackoffMs, JSON.stringify(policies), canIsolate];
+  const [row] =
+    ids === undefined
+      ? await session.run<ReapedBatch>(REAP, values)
+      : await session.run<ReapedBatch>(REAP_THESE, [...values, ids]);
   if (!row) throw new Error('the reaping statement gave no row');
   return row;
 }

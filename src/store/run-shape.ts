@@ -17,8 +17,10 @@ export interface RunShape {
   readonly priority: number;
   readonly max_attempts: number;
   readonly trigger: string;
-  readonly slot_keys: readonly string[] | null;
-  readonly slot_limits: readonly number[] | null;
+  /** What comes after the job's name in the key under which it needs a place; null: nothing does. */
+  readonly slot: string | null;
+  /** How many places there are under that key; null: it needs none. */
+  readonly slot_limit: number | null;
 }
 
 /** A run to be enqueued. Rows that share one shape, the very same object, cost the least where they follow each other. */

@@ -2,6 +2,7 @@
 // In: names and an instant. Out: rows. Reads only.
 import type { RunStatus } from '../model/states.js';
 import type { Session } from './database.js';
+import { readable } from './readable.js';
 
 /** A definition that another one runs after, and its run of one occurrence. */
 export interface ChainParent {
@@ -19,7 +20,7 @@ export interface ChainParent {
 // As the chain itself sees it: of a skipped row and a run, the run counts.
 const PARENTS = `
 select n.name, d.id is not null as exists, r.id::text, r.status, case when r.status = 'skipped' then r.skip_reason end as "isSkippedFor",
-  r.finished_at as "finishedAt"
+  ${readable('r.finished_at')} as "finishedAt"
 from unnest($1::text[]) as n(name) left join tock.job_definitions d on d.name = n.name and d.vanished_at is null
 left join lateral (
   select r.id, r.status, r.skip_reason, r.finished_at from tock.job_runs r

@@ -3,6 +3,7 @@
 import type { StoredColumns } from '../model/definition.js';
 import type { Session } from './database.js';
 import { STORED_COLUMNS } from './definition-columns.js';
+import { readable } from './readable.js';
 
 /** A definition with all that its schedule is made of, and when it was last seen to. Cursor and now in ms. */
 export interface WhyDefinition extends StoredColumns {
@@ -23,8 +24,8 @@ export interface WhyDefinition extends StoredColumns {
 }
 
 const DEFINITION = `
-select d.id::text, ${STORED_COLUMNS}, d.origin, d.version, d.cursor, d.created_at, d.updated_at, d.paused_at, d.pause_reason,
-  d.broken_at, d.broken_reason, d.vanished_at, tock.now() as now,
+select d.id::text, ${STORED_COLUMNS}, d.origin, d.version, ${['cursor', 'created_at', 'updated_at', 'paused_at', 'broken_at', 'vanished_at'].map(column => `${readable(`d.${column}`)} as ${column}`).join(', ')},
+  d.pause_reason, d.broken_reason, tock.now() as now,
   greatest((select max(r.seen_at) from tock.registrations r where r.is_current), (select max(w.seen_at) from tock.workers w)) as seen_at
 from tock.job_definitions d where d.name = $1`;
 
@@ -51,7 +52,7 @@ export interface WhyRow {
 /** A row for a span of occurrences lies at the span's end, and is followed by the run that stands for it. */
 const MOST_AFTER = 50;
 
-const WHY_ROW = `r.id::text, r.scheduled_for, r.interval_start, r.status, r.trigger, r.skip_reason, r.occurrence_count,
+const WHY_ROW = `r.id::text, ${readable('r.scheduled_for')} as scheduled_for, ${readable('r.interval_start')} as interval_start, r.status, r.trigger, r.skip_reason, r.occurrence_count,
   r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed`;
 const ROWS = `
 (select ${WHY_ROW} from tock.job_runs r where r.definition_id = $1 and r.scheduled_for >= $2 and r.scheduled_for <= $3)
@@ -70,14 +71,15 @@ export async function readWhyRows(
   return await session.run<WhyRow>(ROWS, [definitionId, from, to]);
 }
 
-/** Which run a key was used for, and when. */
-export async function readKey(
+/** Which run an occurrence was given, and when. */
+export async function readOccurrence(
   session: Session,
-  key: string,
+  definitionId: string,
+  at: Date,
 ): Promise<{ readonly runId: string; readonly usedAt: Date } | null> {
   const [row] = await session.run<{ runId: string; usedAt: Date }>(
-    `select run_id::text as "runId", created_at as "usedAt" from tock.job_keys where idempotency_key = $1`,
-    [key],
+    `select run_id::text as "runId", created_at as "usedAt" from tock.job_occurrences where definition_id = $1 and scheduled_for = $2`,
+    [definitionId, at],
   );
   return row ?? null;
 }

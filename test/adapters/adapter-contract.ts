@@ -112,7 +112,7 @@ export function describeAdapter(name: string, open: (url: string) => Promise<App
           async () =>
             (
               await test.sql(`select from pg_stat_activity where datname = current_database()
-              and wait_event_type = 'Lock' and query like '%job_keys%'`)
+              and wait_event_type = 'Lock' and query like '%enqueue_many%'`)
             ).length > 0,
           'the second transaction to wait for the key',
         );

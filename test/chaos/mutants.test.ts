@@ -115,7 +115,7 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'engine/occurrence-rows.ts',
-        from: 'from planned join keys on keys.run_id = planned.id where',
+        from: 'from planned join chosen on chosen.run_id = planned.id where',
         to: 'from planned where',
       },
       {
@@ -144,8 +144,8 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'engine/effects.ts',
-        from: 'const result = await work(trx);',
-        to: 'const result = await work(database.kysely as never);',
+        from: 'resultText(await work(trx), effect)',
+        to: 'resultText(await work(database.kysely as never), effect)',
       },
     ],
     found: /^I9/,

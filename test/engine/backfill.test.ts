@@ -104,24 +104,25 @@ describe('backfill', () => {
     );
     expect(results.map(each => each.made).reduce((a, b) => a + b)).toBe(5);
     expect(await test.tock.tick()).toMatchObject({ executed: { succeeded: 5 } });
-    // The key stands for the run that was executed.
-    const owner = await test.sql<{ status: string }>(
-      `select r.status from tock.job_keys k join tock.job_runs r on r.id = k.run_id where k.idempotency_key = $1`,
-      [`cron:${id}:2026-03-01T14:00:00Z`],
+    // The occurrence's run is the one that was executed.
+    const owner = await test.sql(
+      `select r.status, r.idempotency_key as key from tock.job_occurrences o join tock.job_runs r on r.id = o.run_id
+       where o.definition_id = $1 and o.scheduled_for = $2`,
+      [id, '2026-03-01T14:00:00Z'],
     );
-    expect(owner).toEqual([{ status: 'succeeded' }]);
+    expect(owner).toEqual([{ status: 'succeeded', key: `cron:${id}:2026-03-01T14:00:00Z` }]);
     expect((await test.tock.schedules.backfill('hourly', window)).made).toBe(0);
   });
 
   it('writes nothing in a dry run', async () => {
     await test.tock.schedules.upsert(hourly);
-    const before = await test.sql('select count(*) from tock.job_keys');
+    const before = await test.sql('select count(*) from tock.job_occurrences');
     expect(await test.tock.schedules.backfill('hourly', { ...day, dryRun: true })).toEqual({
       occurrences: 24,
       existing: 0,
       made: 0,
     });
-    expect(await test.sql('select count(*) from tock.job_keys')).toEqual(before);
+    expect(await test.sql('select count(*) from tock.job_occurrences')).toEqual(before);
     expect(await test.tock.runs.list()).toEqual([]);
   });
 
@@ -163,7 +164,7 @@ describe('backfill', () => {
     // Each batch takes long enough for the edit to come between.
     await test.sql(`create function tock.wait() returns trigger language plpgsql as
       $$ begin perform pg_sleep(0.3); return null; end $$;
-      create trigger wait after insert on tock.job_keys for each statement execute function tock.wait()`);
+      create trigger wait after insert on tock.job_occurrences for each statement execute function tock.wait()`);
     await expect(
       test.tock.schedules.backfill('hourly', {
         ...window,
@@ -173,7 +174,7 @@ describe('backfill', () => {
       }),
     ).rejects.toMatchObject({ code: 'TOCK_VERSION_CONFLICT' });
     await Promise.all(edits);
-    await test.sql('drop trigger wait on tock.job_keys');
+    await test.sql('drop trigger wait on tock.job_occurrences');
     const rest = await test.tock.schedules.backfill('hourly', window);
     expect(rest.existing).toBeGreaterThanOrEqual(1000);
     expect(rest.made + rest.existing).toBe(2880);

@@ -31,6 +31,7 @@ beforeEach(async () => {
   claimer = createClaimer({ database, settings: { leaseMs: 60_000 } } as Engine, {
     workerId: WORKER,
     queues: null,
+    jobs: () => null,
     room: () => room,
     async takeIn({ runs, limited }: Claim) {
       taken.push([...runs.map(run => run.id), ...limited.map(id => `[${id}]`)].join(' '));

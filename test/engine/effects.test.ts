@@ -21,6 +21,31 @@ const runOf = async (acting: AnyJob) => {
   return { id, tock, summary, run: await tock.runs.get(id) };
 };
 
+describe('the ledger', () => {
+  it('takes no key of once for a step, nor the other way round, whatever they are called', async () => {
+    const said: unknown[] = [];
+    const acting = job(async ctx => {
+      const { runId } = ctx;
+      for (const name of ['a', `${runId}:a`, `step:${runId}:a`, `once:step:${runId}:a`, 'once:a', ':a']) {
+        said.push([
+          name,
+          await ctx.step(name, () => `step ${name}`),
+          await ctx.once(name, () => `once ${name}`),
+        ]);
+      }
+    });
+    const { run, tock } = await runOf(acting);
+    expect(run).toMatchObject({ status: 'succeeded' });
+    expect(said).toHaveLength(6);
+    for (const [name, step, once] of said as [string, string, string][])
+      expect([step, once]).toEqual([`step ${name}`, `once ${name}`]);
+    // Another run whose steps have the first one's id in their names.
+    await tock.enqueue(acting);
+    await tock.tick();
+    expect(await test.sql('select from tock.job_effects where key like $1', ['step:%'])).toHaveLength(12);
+  });
+});
+
 describe('ctx.once', () => {
   it('does the work once over attempts and runs, and gives the kept result back', async () => {
     let calls = 0;
@@ -118,6 +143,93 @@ describe('ctx.step', () => {
     });
     expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: { call: 1 } });
     expect((await runOf(acting)).run).toMatchObject({ output: { call: 2 } });
+  });
+});
+
+/** What an effect may not return, since it would be something else for those who get it later; and the message. */
+const CHANGING: readonly (readonly [() => unknown, string])[] = [
+  [() => ({ users: new Map([[1, 'ann']]) }), 'result.users is a Map'],
+  [() => new Date(0), 'result is a Date'],
+  [() => new URL('https://example.com'), 'result is a URL'],
+  [() => 'x'.repeat(2 ** 21), 'the result has 2097154 bytes, over the limit of 1048576'],
+  [() => 'a\0b', 'result holds a NUL character'],
+];
+/** And what it may. */
+const LASTING: readonly (() => unknown)[] = [
+  () => undefined,
+  () => null,
+  () => 'é "quoted" \\',
+  () => 2 ** 60,
+  () => ({ zebra: 1, a: [{ y: null, x: 0.1 }], left: undefined }),
+];
+
+describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
+  const perform = (ctx: JobContext, key: string, what: () => unknown): Promise<unknown> =>
+    effect === 'step'
+      ? ctx.step(key, what as () => string)
+      : ctx.once(key, async trx => {
+          await trx.insertInto('mails').values({ who: key }).execute();
+          return what() as string;
+        });
+
+  it('is refused at the first attempt, and not kept, where it would be something else later', async () => {
+    const given: unknown[] = [];
+    const acting = defineJob({
+      name: 'acts',
+      retry: { maxAttempts: 1 },
+      run: async (ctx, payload) => {
+        const [what = () => null] = CHANGING[payload as number] ?? [];
+        given.push(await perform(ctx, 'fetch', what));
+      },
+    });
+    const tock = test.another({ jobs: [acting] });
+    const ids = await tock.enqueueMany(CHANGING.map((_, payload) => ({ job: acting, payload })));
+    expect((await tock.tick()).executed).toMatchObject({ dead: CHANGING.length });
+    for (const [place, [, message]] of CHANGING.entries()) {
+      const run = await tock.runs.get(ids[place] ?? '');
+      expect(run?.errors).toMatchObject([{ code: 'TOCK_BAD_RESULT' }]);
+      expect(run?.errors[0]?.message).toContain(`the result of ${effect} "fetch" cannot be kept: ${message}`);
+    }
+    expect(given).toEqual([]);
+    expect([await test.sql('select * from tock.job_effects'), await mails()]).toEqual([[], []]);
+  });
+
+  it('is the same for the first and for all later attempts', async () => {
+    const results = LASTING.map((): unknown[] => []);
+    const acting = job(async ctx => {
+      for (const [place, what] of LASTING.entries())
+        results[place]?.push(await perform(ctx, `no ${place}`, what));
+      if (ctx.attempt < 3) throw new Error('later');
+    });
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', attempts: 3 });
+    for (const [place, what] of LASTING.entries()) {
+      expect(results[place]).toEqual([what(), what(), what()]);
+      // Also in the order of the keys.
+      const texts = results[place]?.map(each => (each === undefined ? 'undefined' : JSON.stringify(each)));
+      expect(new Set(texts).size).toBe(1);
+    }
+  });
+});
+
+describe('ctx.step, where two of one name are under way', () => {
+  it('gives both the result that was kept first', async () => {
+    let calls = 0;
+    let open = () => undefined as void;
+    const opened = new Promise<void>(resolve => {
+      open = resolve;
+    });
+    const acting = job(async ctx => {
+      const work = async () => {
+        const call = ++calls;
+        if (call === 2) open();
+        await opened;
+        return call;
+      };
+      return [...new Set(await Promise.all([ctx.step('fetch', work), ctx.step('fetch', work)]))];
+    });
+    const { run } = await runOf(acting);
+    expect(run).toMatchObject({ status: 'succeeded', attempts: 1 });
+    expect(run?.output).toHaveLength(1);
   });
 });
 
@@ -227,7 +339,9 @@ describe.each([
   });
 
   it('once commits nothing', async () => {
-    expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, () => lose(ctx)))).toEqual(LOST);
+    expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, async () => void (await lose(ctx))))).toEqual(
+      LOST,
+    );
   });
 
   it('a transaction commits nothing', async () => {

@@ -103,7 +103,11 @@ describe('enqueue', () => {
     ],
     ['a delay of 1e12 s', () => test.tock.enqueue(greet, { who: 'a' }, { delay: 1e15 }), 'TOCK_BAD_DURATION'],
     ['no attempts', () => test.tock.enqueue(greet, { who: 'a' }, { maxAttempts: 0 }), 'TOCK_BAD_JOB'],
-    ['2^31 attempts', () => test.tock.enqueue(greet, { who: 'a' }, { maxAttempts: 2 ** 31 }), 'TOCK_BAD_JOB'],
+    [
+      'too many attempts',
+      () => test.tock.enqueue(greet, { who: 'a' }, { maxAttempts: 1_000_001 }),
+      'TOCK_BAD_JOB',
+    ],
     ['half a priority', () => test.tock.enqueue(greet, { who: 'a' }, { priority: 0.5 }), 'TOCK_BAD_JOB'],
     ['a queue with a slash', () => test.tock.enqueue(greet, { who: 'a' }, { queue: 'a/b' }), 'TOCK_BAD_JOB'],
   ])('refuses %s with a typed error and writes nothing', async (_name, attempt, code) => {
@@ -170,12 +174,18 @@ describe('tock.enqueue in SQL', () => {
   });
 
   it.each([
-    [`select tock.enqueue('../../etc/passwd')`, /job name/],
-    [`select tock.enqueue(null)`, /job name/],
+    [`select tock.enqueue('../../etc/passwd')`, /name of a job/],
+    [`select tock.enqueue(null)`, /name of a job/],
     [`select tock.enqueue('greet', idempotency_key => '')`, /key/],
     [`select tock.enqueue('greet', idempotency_key => repeat('x', 513))`, /key/],
-    [`select tock.enqueue('greet', run_at => 'infinity')`, /finite/],
+    [`select tock.enqueue('greet', run_at => 'infinity')`, /years 0001 and 9999/],
+    [`select tock.enqueue('greet', run_at => '290000-01-01')`, /years 0001 and 9999/],
+    [`select tock.enqueue('greet', run_at => '0044-03-15 BC')`, /years 0001 and 9999/],
     [`select tock.enqueue('greet', max_attempts => 0)`, /max_attempts/],
+    [`select tock.enqueue('greet', max_attempts => 2147483647)`, /max_attempts/],
+    [`select tock.enqueue('greet', queue => '')`, /name of a queue/],
+    [`select tock.enqueue('greet', queue => repeat('q', 201))`, /name of a queue/],
+    [`select tock.enqueue('greet', queue => e'red\\x1b[31m')`, /name of a queue/],
     [`select tock.enqueue('greet', jsonb_build_object('x', repeat('y', 1100000)))`, /1 MiB/],
   ])('refuses %s', async (statement, reason) => {
     await expect(test.sql(statement)).rejects.toThrow(reason);

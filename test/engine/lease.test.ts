@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { claimFreeRuns } from '../../src/store/claim-runs.js';
 import { openDatabase } from '../../src/store/database.js';
-import { finalizeRuns, renewLeases } from '../../src/store/finalize-runs.js';
+import { finalizeRuns } from '../../src/store/finalize-runs.js';
+import { renewLeases } from '../../src/store/leases.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const FIRST = '00000000-0000-4000-8000-000000000001';

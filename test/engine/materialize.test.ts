@@ -344,7 +344,7 @@ describe('six tickers in one process', () => {
     const summaries = await Promise.all(tickers.map(tock => tock.tick()));
     expect(summaries.reduce((sum, each) => sum + each.materialized.runs, 0)).toBe(700);
     expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(700);
-    const [keys] = await test.sql<{ count: string }>('select count(*) from tock.job_keys');
+    const [keys] = await test.sql<{ count: string }>('select count(*) from tock.job_occurrences');
     expect(keys?.count).toBe('700');
   });
 });

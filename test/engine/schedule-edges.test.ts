@@ -73,7 +73,9 @@ describe('a jitter that is changed', () => {
       // The same name and the same jitter: the same delay as before.
       { at: new Date('2026-03-01T15:00:00Z'), status: 'queued', delay: first?.delay },
     ]);
-    const [keys] = await test.sql<{ count: number }>('select count(*)::int as count from tock.job_keys');
+    const [keys] = await test.sql<{ count: number }>(
+      'select count(*)::int as count from tock.job_occurrences',
+    );
     expect(keys?.count).toBe(3);
   });
 });

@@ -92,7 +92,7 @@ describe("unique: 'live'", () => {
       const late = test.tock.enqueueAll([{ job: sync, payload: 2, ...live }], {
         client: {
           query: async (text, values) => {
-            if (!text.includes('insert into')) {
+            if (text.includes('find_keys')) {
               looks++;
               await test.sql('delete from tock.job_runs_live where id = $1', [early]);
             }
@@ -104,7 +104,7 @@ describe("unique: 'live'", () => {
         async () =>
           (
             await test.sql(
-              `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%jsonb_to_recordset%'`,
+              `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%enqueue_live%'`,
             )
           ).length > 0,
         'the second call to wait',

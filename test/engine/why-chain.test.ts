@@ -175,7 +175,7 @@ describe('why of a chain', () => {
     await later.tick();
     await test.sql(`delete from tock.job_runs_finished where trigger = 'chain'`);
     expect((await later.why('report', '13:00')).verdict).toBe('pruned');
-    await test.sql(`delete from tock.job_keys where idempotency_key like 'cron:%'`);
+    await test.sql('delete from tock.job_occurrences');
     expect((await later.why('report', '13:00')).verdict).toBe('no-record');
   });
 

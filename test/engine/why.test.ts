@@ -152,7 +152,7 @@ describe('a time that is an occurrence', () => {
     expect(told(pruned)).toContain(
       `run ${run?.id} was made for it at 2026-03-01T13:00:00Z and has been pruned`,
     );
-    await test.sql('delete from tock.job_keys');
+    await test.sql('delete from tock.job_occurrences');
     expect((await tock.why('hourly', '13:00')).verdict).toBe('no-record');
   });
 });

@@ -38,6 +38,7 @@ const PLAIN = {
   slot_keys: null,
   is_late: false,
   window: null,
+  defect: null,
 };
 
 describe('a claimed run', () => {

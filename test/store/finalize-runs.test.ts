@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/model/decide.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
-import { finalizeRuns, readSettled, renewLeases, writeProgress } from '../../src/store/finalize-runs.js';
+import { finalizeRuns, readSettled } from '../../src/store/finalize-runs.js';
+import { renewLeases, writeProgress } from '../../src/store/leases.js';
 import { addRuns, emptyTables, type RunRow, whileWaitedFor, withoutIndexes } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
@@ -102,8 +103,8 @@ describe('renewLeases', () => {
     const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
     const asked = ids.slice(0, 6).map(id => ({ id, fence: 3 }));
     expect(await renewLeases(database, asked.toReversed(), WORKER, 90_000)).toEqual([
-      { id: '1', cancel_requested: false },
-      { id: '2', cancel_requested: true },
+      { id: '1', is_renewed: true, cancel_requested: false },
+      { id: '2', is_renewed: true, cancel_requested: true },
     ]);
     const until = await test.sql<{ id: string; locked_until: Date }>(
       `select id from tock.job_runs_live where locked_until = '2026-03-02T12:01:30Z' order by id`,
@@ -207,7 +208,7 @@ describe('the end of an attempt', () => {
         output: null,
         skip_reason: null,
         ...expected,
-        ...('errors' in expected && expected.errors.length > 0
+        ...('errors' in expected && (expected.errors as unknown[]).length > 0
           ? { errors: [{ ...ERROR, at: '2026-03-02T12:00:00.000Z' }] }
           : {}),
       });

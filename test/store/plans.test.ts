@@ -8,7 +8,8 @@ import { letBlockedIn } from '../../src/store/admit-runs.js';
 import { claimFreeRun, claimFreeRuns, claimToldRuns, type Lane } from '../../src/store/claim-runs.js';
 import { openDatabase, type Session } from '../../src/store/database.js';
 import { enqueueRuns } from '../../src/store/enqueue-runs.js';
-import { finalizeRuns, readSettled, renewLeases, writeProgress } from '../../src/store/finalize-runs.js';
+import { finalizeRuns, readSettled } from '../../src/store/finalize-runs.js';
+import { renewLeases, writeProgress } from '../../src/store/leases.js';
 import { migrate } from '../../src/store/migrate.js';
 import { askWhetherIdle, readNextDue } from '../../src/store/next-due.js';
 import { reapRuns } from '../../src/store/reap-runs.js';
@@ -60,6 +61,23 @@ const literal = (value: unknown): string => {
   return pg.escapeLiteral(typeof value === 'string' ? value : JSON.stringify(value));
 };
 
+/** The statement inside a function of the schema, its arguments as parameters, for a call of the function. */
+async function inside(text: string): Promise<string> {
+  const [, name] = /from tock\.(\w+)\(/.exec(text) ?? [];
+  if (name === undefined || !/^(?:enqueue_|find_)/.test(name)) return text;
+  const { rows } = await client.query<{ source: string; names: string[] }>(
+    `select prosrc as source, proargnames[1:pronargs] as names from pg_proc where oid = $1::regproc`,
+    [`tock.${name}`],
+  );
+  const [, query = ''] = /return query\n([\s\S]*);\s*end/.exec(rows[0]?.source ?? '') ?? [];
+  if (query === '') throw new Error(`${name} has no statement of this kind`);
+  return (rows[0]?.names ?? []).reduce(
+    (found, argument, index) =>
+      found.replaceAll(new RegExp(`\\b${argument}\\b(?=[):])`, 'g'), `$${index + 1}::text`),
+    query,
+  );
+}
+
 /** A session that executes nothing: it notes how each statement would be executed. */
 function explaining(mode: string): { session: Session; plans: Node[][] } {
   const plans: Node[][] = [];
@@ -67,7 +85,7 @@ function explaining(mode: string): { session: Session; plans: Node[][] } {
     async run(text, values = []) {
       if (text.startsWith('set local')) return [];
       await client.query(`set plan_cache_mode = ${mode}`);
-      await client.query(`prepare hot as ${text}`);
+      await client.query(`prepare hot as ${await inside(text)}`);
       const parameters = values.length === 0 ? '' : `(${values.map(literal).join(', ')})`;
       const { rows } = await client.query(`explain (format json) execute hot${parameters}`);
       await client.query('deallocate hot');
@@ -117,8 +135,8 @@ const shape: RunShape = {
   priority: 0,
   max_attempts: 10,
   trigger: 'api',
-  slot_keys: null,
-  slot_limits: null,
+  slot: null,
+  slot_limit: null,
 };
 const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
   Array.from({ length: 500 }, (_, n) => ({

@@ -145,7 +145,7 @@ describe('reapRuns', () => {
       ],
     });
     const messages = ids.map(
-      async id => ((await rowOf(id))?.['errors'] as { message: string }[])[0]?.message,
+      async id => ((await rowOf(id))?.['errors'] as { message: string }[] | undefined)?.[0]?.message,
     );
     expect(
       (await Promise.all(messages)).map(text => /^the worker (.*) stopped renewing/.exec(text ?? '')?.[1]),

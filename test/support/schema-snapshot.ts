@@ -22,7 +22,9 @@ const QUERIES: Readonly<Record<string, string>> = {
     select pg_get_indexdef(x.indexrelid) as line from pg_index x join pg_class c on c.oid = x.indrelid
     where c.relnamespace = $1::regnamespace and NOT_A_MONTH order by 1`,
   functions: `
-    select p.oid::regprocedure || ' returns ' || format_type(p.prorettype, null) || ' ' || p.provolatile::text || E'\\n' || p.prosrc as line
+    select p.oid::regprocedure || ' returns ' || format_type(p.prorettype, null) || ' ' || p.provolatile::text
+      || case when p.prosecdef then ' security definer' else '' end || coalesce(' set ' || array_to_string(p.proconfig, ', '), '')
+      || case when has_function_privilege('public', p.oid, 'execute') then '' else ' not public' end || E'\\n' || p.prosrc as line
     from pg_proc p where p.pronamespace = $1::regnamespace order by p.oid::regprocedure::text`,
   comments: `
     select coalesce(c.relname, p.proname) || coalesce('.' || a.attname, '') || ': ' || d.description as line
@@ -40,6 +42,7 @@ export async function describeSchema(database: Database): Promise<string> {
     const rows = await database.transaction(async session => {
       // So that names are written with their schema, whoever asks.
       await session.run(`set local search_path = ''`);
+      await session.run(`set local timezone = 'UTC'`);
       return await session.run<{ line: string }>(text, [database.schema]);
     });
     parts.push(`${title}\n${'-'.repeat(title.length)}\n${rows.map(row => row.line).join('\n')}`);

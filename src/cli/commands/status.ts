@@ -5,10 +5,11 @@ import { formatDuration } from '../../model/duration.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { examples, withJson } from '../flags.js';
 import { findProblems } from '../problems.js';
+import { nameColumn } from '../queue-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { drawTable } from '../table.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
-import { localTime, relative, span } from '../time-text.js';
+import { localTime, relative, span, utcText } from '../time-text.js';
 
 export function addStatus(program: Command): Command {
   return withJson(program.command('status'))
@@ -24,7 +25,7 @@ export function addStatus(program: Command): Command {
 }
 
 async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
-  return await withTock(shell, { needsJobs: false }, async ({ tock, where }) => {
+  return await withTock(shell, { needsJobs: false }, async ({ tock, where, psqlCommand }) => {
     const figures = await tock.status();
     const problems = findProblems(figures);
     shell.document({ ...figures, problems });
@@ -33,6 +34,7 @@ async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
       `${paint('bold', `schema ${shell.config.schema} on ${cleanLine(where)}`)}, ${localTime(figures.at)}`,
     );
     for (const [name, value] of facts(figures)) shell.say(`  ${paint('dim', name.padEnd(13))}  ${value}`);
+    if (psqlCommand !== null) shell.say(`  ${paint('dim', 'psql'.padEnd(13))}  ${cleanLine(psqlCommand)}`);
     await sayQueues(shell, figures);
     await sayWorkers(shell, figures);
     shell.say('');
@@ -49,6 +51,7 @@ function facts({
   oldestWaitMs,
   oldestSnapshot,
   deadRows,
+  partitions,
 }: SchedulerStatus): (readonly [string, string])[] {
   const some = (number: number, word: string, colour: Colour | null = null) =>
     paint(number > 0 ? colour : null, `${number} ${word}`);
@@ -86,6 +89,10 @@ function facts({
       'database',
       `${oldestSnapshot ? `oldest snapshot ${formatDuration(oldestSnapshot.ageMs)}, held by pid ${oldestSnapshot.pid}` : 'no old snapshot'}; ${deadRows} dead rows`,
     ],
+    [
+      'partitions',
+      `one a ${partitions.unit}, ${partitions.runningOut ? paint('yellow', 'only until') : 'until'} ${utcText(partitions.end)}`,
+    ],
   ];
 }
 
@@ -99,7 +106,7 @@ async function sayQueues(shell: Shell, { queues }: SchedulerStatus): Promise<voi
     { title: 'notes' },
   ];
   const rows = queues.map(each => [
-    each.queue,
+    nameColumn(each.queue),
     `${each.waiting}`,
     `${each.running}`,
     `${each.failed}`,

@@ -1,0 +1,123 @@
+// Room: engine. What is done when a statement over many runs fails because of the data of one: each is tried by itself, and
+// the one with which it fails is set aside, so that the others go on.
+// In: the error, and what to try. Out: what it gave for the others.
+
+import type { Admitted } from '../store/admit-runs.js';
+import { type Claim, type ClaimOptions, claimFreeRun } from '../store/claim-runs.js';
+import { sqlState } from '../store/database-errors.js';
+import { pauseQueue } from '../store/queues.js';
+import { isDataError, probeQueue, readDue, readQueueNames, setRunAside } from '../store/set-aside.js';
+import { settle } from './aftermath.js';
+import { reasonOf } from './broken-definition.js';
+import type { Engine } from './engine.js';
+import { tellReapedDead } from './hooks.js';
+
+/** Few, since each is claimed by itself while the leases of those before run; the next claim is for all again. */
+const MOST_CLAIMED_SINGLY = 100;
+
+/**
+ * Ends a run dead whose row makes statements fail. Whether it was there to be ended.
+ *
+ * @param holder who has claimed it just now; null: nobody holds it
+ */
+export async function setAside(
+  engine: Engine,
+  id: string,
+  why: string,
+  holder: { readonly workerId: string; readonly fence: number } | null = null,
+): Promise<boolean> {
+  const { reason, freed, told } = await setRunAside(engine.database, id, why, holder);
+  if (reason === null) return false;
+  engine.logger.error({ event: 'run.set_aside', run_id: id, reason }, `run ${id} is dead: ${reason}`);
+  await settle(engine, { freed, told, dead: [id] });
+  await tellReapedDead(engine, [id]);
+  return true;
+}
+
+/**
+ * Does `work` for each run by itself, and sets aside those whose data make it fail. One that cannot even be set aside, as
+ * where a constraint of the user's refuses it, stays as it is.
+ */
+export async function eachByItself<T>(
+  engine: Engine,
+  ids: readonly string[],
+  work: (id: string) => Promise<T>,
+): Promise<T[]> {
+  const done: T[] = [];
+  for (const id of ids) {
+    try {
+      done.push(await work(id));
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      await setAside(engine, id, reasonOf(error)).catch((refusal: unknown) => {
+        if (!isDataError(refusal)) throw refusal;
+        engine.logger.error(
+          { event: 'run.refused', run_id: id, error: String(refusal), code: sqlState(refusal) },
+          `PostgreSQL refuses what would become of run ${id}; it stays as it is`,
+        );
+      });
+    }
+  }
+  return done;
+}
+
+/** As `claim`; where it fails because of a row's data, the runs that are due are claimed one by one. */
+export async function claimDespite(
+  engine: Engine,
+  options: ClaimOptions,
+  claim: () => Promise<Claim>,
+): Promise<Claim> {
+  try {
+    return await claim();
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    engine.logger.warn(
+      { event: 'claim.singly', error: String(error) },
+      'a claim failed because of what some row holds; runs are claimed one by one',
+    );
+  }
+  await pauseBadQueues(engine);
+  const { database } = engine;
+  const ids = await readDue(database, Math.min(options.limit, MOST_CLAIMED_SINGLY), options.queues);
+  const claims = await eachByItself(engine, ids, id => claimFreeRun(database, id, options));
+  return {
+    runs: claims.flatMap(each => each.runs),
+    limited: claims.flatMap(each => each.limited),
+    lanes: [],
+    // What the next claim finds, of all that is due.
+    hasMore: ids.length > 0,
+  };
+}
+
+/** As `admit`; where it fails because of a row's data, for one run at a time. */
+export async function admitDespite(
+  engine: Engine,
+  ids: readonly string[],
+  admit: (ids: readonly string[]) => Promise<Admitted>,
+): Promise<Admitted> {
+  try {
+    return await admit(ids);
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+  }
+  const singly = await eachByItself(engine, ids, id => admit([id]));
+  return {
+    admitted: singly.flatMap(each => each.admitted),
+    failure: singly.find(each => each.failure !== null)?.failure ?? null,
+  };
+}
+
+/** Pauses the queues of which nobody can say whether they are open: each claim would fail. */
+async function pauseBadQueues(engine: Engine): Promise<void> {
+  const { database, logger } = engine;
+  for (const name of await readQueueNames(database)) {
+    try {
+      await probeQueue(database, name);
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      const note = `its limits cannot be read: ${reasonOf(error)}; set them anew, then resume it`;
+      await pauseQueue(database, name, note.slice(0, 500));
+      logger.error({ event: 'queue.paused', queue: name, note }, `queue ${name} is paused: ${note}`);
+    }
+  }
+}

@@ -1,0 +1,14 @@
+// Room: store. Instants as every reader can carry them: a row that another hand wrote must not break the list of all.
+// In: a column. Out: SQL for it.
+
+/** The bounds of what runs and definitions may hold, which a Date and ISO text can carry: the years 0001 to 9999. */
+export const EARLIEST = `'0001-01-01Z'::timestamptz`;
+export const AFTER_LATEST = `'10000-01-01Z'::timestamptz`;
+
+/** The instant of a column; where it is out of bounds, the bound. */
+export const readable = (column: string) =>
+  `case when ${column} >= ${AFTER_LATEST} then '9999-12-31T23:59:59Z' when ${column} < ${EARLIEST} then ${EARLIEST} else ${column} end`;
+
+/** Milliseconds from one instant to another, also where one of them is infinite: PostgreSQL before 17 subtracts no such instants. */
+export const msBetween = (from: string, to: string) =>
+  `((extract(epoch from ${to}) - extract(epoch from ${from})) * 1000)::float8`;
