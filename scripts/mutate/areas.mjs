@@ -41,7 +41,7 @@ export const AREAS = [
     name: 'finalize',
     sources: [...engine(['finalize']), ...store(['finalize-runs', 'leases', 'transition'])],
     tests: [
-      ...tests('store', ['finalize-runs', 'transition', 'plans']),
+      ...tests('store', ['finalize-runs', 'leases', 'transition', 'plans']),
       ...tests('engine', ['finalize', 'lease', 'windows', 'limits', 'pipeline', 'effects', 'chains']),
       ...tests('chaos', ['inputs', 'deadlock', 'connection']),
     ],

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/model/decide.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { finalizeRuns, readSettled } from '../../src/store/finalize-runs.js';
-import { renewLeases, writeProgress } from '../../src/store/leases.js';
-import { addRuns, emptyTables, type RunRow, whileWaitedFor, withoutIndexes } from '../support/runs.js';
+import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
@@ -98,76 +97,13 @@ const MOVES_BACK = [
 const nameOf = (each: readonly [Outcome, object]) =>
   [`${each[0].transition}${each[0].output ? ' with output' : ''}`, ...each] as const;
 
-describe('renewLeases', () => {
-  it('renews what is held, and says whom to cancel; nothing else', async () => {
-    const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
-    const asked = ids.slice(0, 6).map(id => ({ id, fence: 3 }));
-    expect(await renewLeases(database, asked.toReversed(), WORKER, 90_000)).toEqual([
-      { id: '1', is_renewed: true, cancel_requested: false },
-      { id: '2', is_renewed: true, cancel_requested: true },
-    ]);
-    const until = await test.sql<{ id: string; locked_until: Date }>(
-      `select id from tock.job_runs_live where locked_until = '2026-03-02T12:01:30Z' order by id`,
-    );
-    expect(until.map(row => row.id)).toEqual(['1', '2']);
-  });
-});
-
-describe('a write that waits for somebody who takes the run away', () => {
-  const TAKEN = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
-  const taken = { status: 'running', fence: 4, locked_by: OTHER, locked_until: new Date(SOON), progress: null };
-
-  it('renews nothing', async () => {
-    const ids = await addRuns(test, held());
-    const renewed = () => renewLeases(database, [{ id: '1', fence: 3 }], WORKER, 90_000);
-    expect(await whileWaitedFor(test, TAKEN, renewed)).toEqual([]);
-    expect(await rowOf(ids[0] ?? '')).toMatchObject(taken);
-  });
-
-  it('writes no progress', async () => {
+describe('an outcome that waits for somebody who takes the run away', () => {
+  it.each([...ENDS, ...MOVES_BACK].map(nameOf))('is not written (%s)', async (_name, end) => {
     await addRuns(test, held());
-    const entry = { id: '1', fence: 3, progress: { fraction: 1 } };
-    await whileWaitedFor(test, TAKEN, () => writeProgress(database, [entry], WORKER));
-    expect(await rowOf('1')).toMatchObject(taken);
-  });
-
-  it.each([...ENDS, ...MOVES_BACK].map(nameOf))('writes no outcome (%s)', async (_name, end) => {
-    await addRuns(test, held());
-    const { lost } = await whileWaitedFor(test, TAKEN, () => finalize(['1'], end));
+    const taken = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
+    const { lost } = await whileWaitedFor(test, taken, () => finalize(['1'], end));
     expect(lost).toEqual(new Set(['1']));
-    expect(await rowOf('1')).toMatchObject(taken);
-  });
-});
-
-describe('a batch', () => {
-  it('is locked in the order of its ids, whatever the plan: two never wait for each other in a circle', async () => {
-    // The row of the greater id lies first in the table.
-    await addRuns(test, held({ id: 2 }), held({ id: 1 }));
-    const batch = ['1', '2'].map(id => ({ id, fence: 3 }));
-    const renewed = await withoutIndexes(test, session =>
-      whileWaitedFor(
-        test,
-        'select from tock.job_runs_live where id = 2 for update',
-        () => renewLeases(session, batch, WORKER, 90_000),
-        async () => {
-          const free = await test.sql('select id from tock.job_runs_live for update skip locked');
-          expect(free).toEqual([]);
-        },
-      ),
-    );
-    expect(renewed).toHaveLength(2);
-  });
-});
-
-describe('writeProgress', () => {
-  it('writes that of each run that is held', async () => {
-    const ids = await addRuns(test, held(), held(), ...NOT_HELD);
-    const entries = ids.map(id => ({ id, fence: 3, progress: { fraction: Number(id) } }));
-    await writeProgress(database, entries.toReversed(), WORKER);
-    const rows = await test.sql<{ progress: object | null }>(
-      'select progress from tock.job_runs_live order by id',
-    );
-    expect(rows.map(row => row.progress)).toEqual([{ fraction: 1 }, { fraction: 2 }, null, null, null, null]);
+    expect(await rowOf('1')).toMatchObject({ status: 'running', fence: 4, locked_by: OTHER });
   });
 });
 
