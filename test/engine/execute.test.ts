@@ -3,9 +3,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type ActiveRun, activeRun } from '../../src/engine/active-run.js';
 import { type Engine, readSettings } from '../../src/engine/engine.js';
 import { drainReason, executeRun } from '../../src/engine/execute.js';
-import { requestCancel } from '../../src/engine/heartbeat.js';
 import { abort, signalOf } from '../../src/engine/interrupt.js';
-import { type AnyJob, defineJob, type JobContext } from '../../src/index.js';
+import { type AnyJob, Cancel, defineJob, type JobContext } from '../../src/index.js';
 import type { Ending } from '../../src/model/decide.js';
 import { silentLogger } from '../../src/model/logger.js';
 import { createRegistry } from '../../src/model/registry.js';
@@ -70,6 +69,12 @@ function execute(
   });
   return { active, ended, endedAtOnce, endings };
 }
+
+/** As a heartbeat does where an operator asked to cancel. */
+const requestCancel = (active: ActiveRun) => {
+  active.cancelRequested = true;
+  abort(active.interrupt, new Cancel('cancelled by an operator'));
+};
 
 /** A handler that ends when its signal aborts, as `how` says. */
 const untilAborted =
