@@ -56,6 +56,7 @@ function conditions(tokens) {
       before.text === ',' ||
       (before.isClause && before.depth === depth);
     if (!begins || tokens[from].isClause) continue;
+    if (before?.text === 'when' && isValueOf(tokens, from - 1)) continue;
     let to = from;
     while (
       to < tokens.length &&
@@ -66,6 +67,14 @@ function conditions(tokens) {
     found.push(...conditionMutants(tokens.slice(from, to), before?.isClause ? before.text : ''));
   }
   return found;
+}
+
+/** Whether a `when` stands for a value: `case x when 1 then`. */
+function isValueOf(tokens, when) {
+  const start = tokens.findLastIndex(
+    (each, place) => place < when && each.text === 'case' && each.depth === tokens[when].depth - 1,
+  );
+  return tokens[start + 1]?.text !== 'when';
 }
 
 function conditionMutants(part, clause) {

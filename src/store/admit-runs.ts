@@ -31,7 +31,7 @@ const KEEPS_PLACE = (row: string, key: string) =>
 
 const CANDIDATES = `
 select r.id, r.queue, r.priority, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
-  coalesce(q.rate_count is not null, false) as has_rate,
+  q.rate_count is not null as has_rate,
   case when 'definition:' || r.definition_id = any(r.slot_keys) and exists (
     select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
       and e.status in (${statuses('claim')}) and e.run_at <= tock.now() and 'definition:' || r.definition_id = any(e.slot_keys))
@@ -46,7 +46,7 @@ for update of r skip locked`;
 // A transaction's lock, so that it works through a pooler. Sorted: two admissions never wait in a circle.
 const LOCK_KEYS = `
 select pg_advisory_xact_lock(h) from (
-  select distinct hashtextextended('tock.slots:' || k, 0) as h from unnest($1::text[]) k order by 1) sorted`;
+  select hashtextextended('tock.slots:' || k, 0) as h from unnest($1::text[]) k order by 1) sorted`;
 
 const TAKEN = `
 select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots where concurrency_key = any($1::text[])`;
@@ -58,11 +58,11 @@ with rated as (
     greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) as burst,
     (extract(epoch from tock.now()) * 1000)::float8 as now_ms,
     case when not ${RATE_IS_VOID} then (extract(epoch from q.rate_next_at) * 1000)::float8 end as next_ms
-  from tock.job_queues q where q.name = any($1::text[]) and q.rate_count is not null
-  order by q.name for update of q skip locked
+  from tock.job_queues q where q.name = any($1::text[])
+  for update of q skip locked
 )
 select name, greatest(0, floor((now_ms - first_ms) / step + 1))::integer as tokens, first_ms, step from (
-  select *, greatest(coalesce(next_ms, '-infinity'), now_ms - (burst - 1) * step) as first_ms from rated) r`;
+  select *, greatest(next_ms, now_ms - (burst - 1) * step) as first_ms from rated) r`;
 
 const ADMIT = `
 with placed as (
@@ -135,10 +135,10 @@ export async function claimLimitedRuns(
   const { runs, blocked, floods } = await database.transaction(async session => {
     const rows = await session.run<CandidateRow>(CANDIDATES, [ids]);
     const candidates = rows.map(candidateOf);
-    const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))].sort();
+    const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))];
     if (keys.length > 0) await session.run(LOCK_KEYS, [keys]);
     const slots = await readTaken(session, keys);
-    const rated = [...new Set(rows.filter(row => row.has_rate).map(row => row.queue))].sort();
+    const rated = [...new Set(rows.filter(row => row.has_rate).map(row => row.queue))];
     const paces = rated.length === 0 ? [] : await session.run<Pace>(TOKENS, [rated]);
     // A queue whose row another admission holds has no tokens for us.
     const tokens = new Map([
@@ -230,12 +230,8 @@ function floodsOf(rows: readonly CandidateRow[], { blocked }: Admission) {
 
 // A place whose run has ended, or waits for its next attempt, was left behind by a process that died in between.
 const MEND = `
-with stale as (
-  delete from tock.job_slots s where not exists (
-    select from tock.job_runs_live r where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'))
-  returning s.concurrency_key
-)
-select array_agg(distinct concurrency_key) as freed from stale`;
+delete from tock.job_slots s where not exists (
+  select from tock.job_runs_live r where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'))`;
 
 const BLOCKING_KEYS = `
 with recursive keys as (

@@ -40,7 +40,7 @@ const QUEUE_ROOM = `q.concurrency - (select count(*) from tock.job_slots s where
 
 /** The queues and priorities from which runs can be claimed now, each with how many at most. Named by their parameters: how many runs, and only which queues. */
 export const OPEN_LANES = (limit: string, queues: string) => `open as materialized (
-  select l.queue, l.priority, coalesce(${QUEUE_IS_LIMITED}, false) as is_limited,
+  select l.queue, l.priority, ${QUEUE_IS_LIMITED} as is_limited,
     least(${limit}::integer, ${QUEUE_ROOM}) as room, count(*) over (partition by l.priority) as siblings
   from lanes l left join tock.job_queues q on q.name = l.queue
   where (${queues}::text[] is null or l.queue = any(${queues})) and ${QUEUE_IS_OPEN}
@@ -251,7 +251,7 @@ function laneClaim(rows: readonly TurnRow[], limit: number, lane: Lane): Claim {
 
 const CLAIM_ONE = `
 with due as materialized (
-  select r.id, r.slot_keys is not null or coalesce(${QUEUE_IS_LIMITED}, false) as is_limited
+  select r.id, r.slot_keys is not null or ${QUEUE_IS_LIMITED} as is_limited
   from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
   where r.id = $1 and r.run_at <= tock.now() and r.status in (${statuses('claim')}) and r.blocked_on is null and ${QUEUE_IS_OPEN}
   for update of r skip locked

@@ -46,7 +46,7 @@ const LEASE_ERROR = `jsonb_build_object(
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')`;
 // The job's own growth of the wait, without its jitter; for a job that is not known here, the default.
-const BACKOFF = `least(coalesce((p.base)::float8, $2) * case coalesce(p.backoff, 'exponential')
+const BACKOFF = `least(coalesce((p.base)::float8, $2) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce((p.max)::float8, $3))`;
 // Workers that were not seen for so long, and hold nothing. Counted, not "not exists": that the planner answers for all
 // workers at once. Few at a time, and by what is due: `workers` is small and never analyzed, so that the planner expects

@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, type JobSchedule } from '../../src/index.js';
+import { collectLines } from '../support/lines.js';
+import { whileHeld } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const scheduled = (name: string, schedule: JobSchedule) =>
@@ -238,6 +240,47 @@ describe('policies', () => {
   });
 });
 
+describe('a materialization', () => {
+  it('goes on until nothing is due, and adds up what it did', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, catchup, cursor)
+      select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', case when n % 2 = 0 then 'latest' else 'none' end,
+        tock.now() - interval '10 minutes' from generate_series(1, 502) n`);
+    expect((await tock.tick()).materialized).toEqual({ definitions: 502, runs: 251, skips: 502, broken: [] });
+    expect((await tock.tick()).materialized).toEqual({ definitions: 0, runs: 0, skips: 0, broken: [] });
+  });
+
+  it('passes over a definition that another tick has locked', async () => {
+    const jobs = [scheduled('free', { cron: '* * * * *' }), scheduled('locked', { cron: '* * * * *' })];
+    const tock = test.another({ jobs, statementTimeout: '8s' });
+    await tock.tick();
+    await test.setClock('2026-03-01T12:01:00Z');
+    const lock = `select from tock.job_definitions where name = 'locked' for update`;
+    const { materialized } = await whileHeld(test, lock, [], () => tock.tick());
+    expect(materialized).toMatchObject({ definitions: 1, runs: 1 });
+    expect((await tock.tick()).materialized).toMatchObject({ definitions: 1, runs: 1 });
+  });
+
+  it('makes nothing of a definition without a schedule, and of one that is over', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+    await test.sql(`insert into tock.job_definitions (name, job, origin, at, cursor) values
+      ('manual', 'worker', 'runtime', null, tock.now()),
+      ('once', 'worker', 'runtime', tock.now() - interval '1 second', tock.now() - interval '1 minute')`);
+    expect((await tock.tick()).materialized).toEqual({ definitions: 2, runs: 1, skips: 0, broken: [] });
+    expect(await test.sql('select name, next_at, broken_at from tock.job_definitions order by name')).toEqual([
+      { name: 'manual', next_at: null, broken_at: null },
+      { name: 'once', next_at: null, broken_at: null },
+    ]);
+  });
+
+  it.each(['paused_at', 'broken_at', 'vanished_at'])('leaves alone a definition with %s', async column => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor, ${column}) values
+      ('left-alone', 'worker', 'runtime', '* * * * *', tock.now() - interval '1 hour', tock.now())`);
+    expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
+  });
+});
+
 describe('a broken definition', () => {
   it('is marked with its reason; the others run', async () => {
     const tock = test.another({
@@ -253,6 +296,26 @@ describe('a broken definition', () => {
     const [definition] = await tock.schedules.list({ name: 'spoiled' });
     expect(definition?.brokenReason).toMatch(/minute/);
     expect((await tock.tick()).materialized.broken).toEqual([]);
+  });
+
+  it('is told of in the log, with the same reason', async () => {
+    const { logger, lines } = collectLines();
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })], logger });
+    await test.sql(
+      `insert into tock.job_definitions (name, job, origin, cron) values ('spoiled', 'worker', 'runtime', '61 * * * *')`,
+    );
+    expect((await tock.tick()).materialized.broken).toEqual(['spoiled']);
+    const [definition] = await tock.schedules.list({ name: 'spoiled' });
+    const reason = definition?.brokenReason;
+    expect(reason).not.toMatch(/^\w*Error/);
+    expect(lines.filter(line => line['event'] === 'definition.broken')).toEqual([
+      {
+        event: 'definition.broken',
+        definition: 'spoiled',
+        reason,
+        message: `definition spoiled is broken and left out: ${reason}`,
+      },
+    ]);
   });
 });
 

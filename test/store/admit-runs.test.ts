@@ -3,8 +3,15 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimLimitedRuns, letBlockedIn, mendLimits } from '../../src/store/admit-runs.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
-import { addRuns, emptyTables, type RunRow, whileHeld, whileLocked } from '../support/runs.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import {
+  addRuns,
+  emptyTables,
+  type RunRow,
+  whileHeld,
+  whileLocked,
+  withoutIndexes,
+} from '../support/runs.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
@@ -108,33 +115,23 @@ describe('claimLimitedRuns', () => {
     expect(await whileLocked(test, ['1'], () => admitted(ids))).toEqual(['2']);
   });
 
-  /** Admits the run while another session holds the locks of a statement, and commits once the admission waits for it. */
-  const admittedBehind = async (id: string, text: string, meanwhile = async () => {}) => {
-    const client = new pg.Client({ connectionString: test.url });
-    await client.connect();
-    await client.query('begin');
-    await client.query(text);
-    const admission = admitted([id]);
-    await until(
-      async () => (await test.sql('select from pg_locks where not granted')).length > 0,
-      'the admission to wait',
-    );
-    await meanwhile();
-    await client.query('commit');
-    await client.end();
-    return await admission;
-  };
-
   it('waits for another admission under the same key, and sees what that has taken', async () => {
     const [id = ''] = await addRuns(test, keyed(1));
     const lock = database.rewrite(`select pg_advisory_xact_lock(hashtextextended('tock.slots:job:x', 0))`);
-    expect(await admittedBehind(id, lock, async () => void (await place('job:x', 1, '99')))).toEqual([]);
+    const admission = whileWaitedFor(
+      test,
+      lock,
+      () => admitted([id]),
+      () => place('job:x', 1, '99'),
+    );
+    expect(await admission).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'job:x' });
   });
 
   it('admits nobody where somebody who did not ask has taken the place meanwhile', async () => {
     const [id = ''] = await addRuns(test, keyed(1));
-    expect(await admittedBehind(id, `insert into tock.job_slots values ('job:x', 1, 99, 1)`)).toEqual([]);
+    const text = `insert into tock.job_slots values ('job:x', 1, 99, 1)`;
+    expect(await whileWaitedFor(test, text, () => admitted([id]))).toEqual([]);
     expect(await runOf(id)).toMatchObject({ status: 'queued', fence: 0 });
     expect(await places()).toEqual(['job:x 1: 99/1']);
   });
@@ -152,6 +149,38 @@ describe('claimLimitedRuns', () => {
       'queue:narrow 2: 1/1',
     ]);
     expect(await blocked()).toEqual({});
+  });
+
+  it('takes one for the limit under a key that was given none', async () => {
+    const ids = await addRuns(test, { slot_keys: ['job:x'] }, { slot_keys: ['job:x'] });
+    expect(await admitted(ids)).toEqual(['1']);
+  });
+
+  it('locks its keys in one order, whatever order they are named in: two never wait for each other in a circle', async () => {
+    const [first, second] = await database.run<{ key: string }>(
+      `select k as key from unnest('{job:a,job:b}'::text[]) k order by hashtextextended('tock.slots:' || k, 0)`,
+    );
+    for (const slot_keys of [
+      [first?.key, second?.key],
+      [second?.key, first?.key],
+    ]) {
+      const [id = ''] = await addRuns(test, { slot_keys, slot_limits: [1, 1] });
+      const lock = database.rewrite(
+        `select pg_advisory_xact_lock(hashtextextended('tock.slots:${second?.key}', 0))`,
+      );
+      await whileWaitedFor(
+        test,
+        lock,
+        () => admitted([id]),
+        async () => {
+          const held = await test.sql(`select from pg_locks where locktype = 'advisory' and granted
+            and database = (select oid from pg_database where datname = current_database())`);
+          // That of who makes it wait, and the one that comes first.
+          expect(held).toHaveLength(2);
+        },
+      );
+      await emptyTables(test);
+    }
   });
 
   it('lets a run keep the place of its last attempt, under its new fence', async () => {
@@ -187,6 +216,28 @@ describe('claimLimitedRuns', () => {
     expect(await blocked()).toEqual({});
   });
 
+  it('touches no rate of a queue of which it starts nothing', async () => {
+    await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
+    await test.tock.queues.set('other', { rate: { count: 10, per: '1s' } });
+    await place('job:x', 1, '99');
+    const [waits = '', id = '', other = ''] = await addRuns(
+      test,
+      keyed(1, { queue: 'paced' }),
+      keyed(2, { queue: 'paced' }),
+      { queue: 'other' },
+    );
+    expect(await admitted([waits])).toEqual([]);
+    expect(await test.sql('select from tock.job_queues where rate_next_at is not null')).toEqual([]);
+    const text = `insert into tock.job_slots values ('job:x', 2, 98, 1)`;
+    const admission = whileWaitedFor(
+      test,
+      text,
+      () => admitted([id]),
+      async () => expect(await admitted([other])).toEqual([other]),
+    );
+    expect(await admission).toEqual([]);
+  });
+
   it('starts none of a queue whose rate another admission reckons with', async () => {
     await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
     await test.tock.queues.set('other', { rate: { count: 10, per: '1s' } });
@@ -199,7 +250,7 @@ describe('claimLimitedRuns', () => {
 
 describe('runs of a definition that go one after another', () => {
   it('wait for an earlier one that is due', async () => {
-    const ids = await addRuns(test, serial(1), serial(2));
+    const ids = await addRuns(test, serial(1), serial(2, { run_at: NOW }));
     expect(await admitted(ids.slice(0, 1))).toEqual([]);
     // It was put aside, and let in at once: the place is free, and the earlier one comes first.
     expect(await blocked()).toEqual({});
@@ -247,8 +298,12 @@ describe('a flood under one key', () => {
     expect(await admitted(ids.slice(0, 1))).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'job:x' });
     await test.sql('update tock.job_runs_live set blocked_on = null');
+    await addRuns(
+      test,
+      keyed(1, { slot_keys: ['job:x', 'job:z'], slot_limits: [1, 1], blocked_on: 'job:z' }),
+    );
     expect(await admitted(ids.slice(0, 2))).toEqual([]);
-    expect(await blocked()).toEqual({ 1: 'job:x', 2: 'job:x', 3: 'job:x' });
+    expect(await blocked()).toEqual({ 1: 'job:x', 2: 'job:x', 3: 'job:x', 10: 'job:z' });
   });
 
   it('is put aside by a thousand at a time, those first that are due first', async () => {
@@ -281,7 +336,7 @@ describe('letBlockedIn', () => {
       waits({ run_at: AGO(1) }),
       waits({ run_at: AGO(2) }),
       waits({ priority: 1, run_at: AGO(9) }),
-      waits({ blocked_on: 'job:y' }),
+      waits({ blocked_on: 'job:y', slot_keys: ['job:y'], slot_limits: [9], priority: -5 }),
     );
     await place('job:x', 3, '99');
     await place('job:y', 1, '98');
@@ -290,14 +345,26 @@ describe('letBlockedIn', () => {
     expect(await letBlockedIn(database, ['job:z'])).toBe(0);
     expect(await letBlockedIn(database, [])).toBe(0);
     await test.sql('delete from tock.job_slots');
-    expect(await letBlockedIn(database, ['job:x', 'job:y'])).toBe(2);
-    expect(await blocked()).toEqual({ 5: 'job:y' });
+    expect(await letBlockedIn(database, ['job:x', 'job:y'])).toBe(3);
+    expect(await blocked()).toEqual({});
   });
 
   it('takes the limit of this key, among several, from who goes first', async () => {
-    const row = { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 2] };
-    await addRuns(test, waits(row), waits(row), waits(row));
-    expect(await letBlockedIn(database, ['job:x'])).toBe(2);
+    const row = { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 1] };
+    await addRuns(test, waits(row), waits({ ...row, slot_limits: [1, 2], priority: -1 }), waits(row));
+    expect(await withoutIndexes(test, session => letBlockedIn(session, ['job:x']))).toBe(2);
+  });
+
+  it('needs no index for its order', async () => {
+    await addRuns(
+      test,
+      waits({ run_at: AGO(1) }),
+      waits({ run_at: AGO(3) }),
+      waits({ run_at: AGO(2) }),
+      waits({ run_at: AGO(9) }),
+    );
+    expect(await withoutIndexes(test, session => letBlockedIn(session, ['job:x']))).toBe(3);
+    expect(Object.keys(await blocked())).toEqual(['1']);
   });
 
   it('lets nobody in where more hold a place than there are by now', async () => {
@@ -376,9 +443,20 @@ describe('mendLimits', () => {
       slot_limits: [1],
       blocked_on: key,
     }));
-    await addRuns(test, ...rows);
-    await place('job:a', 1, '99');
-    await mendLimits(database);
+    const [, , , , running = ''] = await addRuns(
+      test,
+      ...rows,
+      keyed(1, { status: 'running', locked_by: WORKER, locked_until: NOW }),
+    );
+    await place('job:a', 1, running);
+    await withoutIndexes(test, mendLimits);
     expect(await blocked()).toEqual({ 4: 'job:a' });
+  });
+
+  it('looks at ten thousand keys at most', async () => {
+    await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, blocked_on)
+      select 'noop', '{}', 'queued', array['job:' || n], '{1}', 'job:' || n from generate_series(10001, 20001) n`);
+    await mendLimits(database);
+    expect(Object.values(await blocked())).toEqual(['job:20001']);
   });
 });

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/model/decide.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { finalizeRuns, readSettled } from '../../src/store/finalize-runs.js';
-import { renewLeases, writeProgress } from '../../src/store/leases.js';
-import { addRuns, emptyTables, type RunRow } from '../support/runs.js';
+import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
@@ -98,30 +97,13 @@ const MOVES_BACK = [
 const nameOf = (each: readonly [Outcome, object]) =>
   [`${each[0].transition}${each[0].output ? ' with output' : ''}`, ...each] as const;
 
-describe('renewLeases', () => {
-  it('renews what is held, and says whom to cancel; nothing else', async () => {
-    const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
-    const asked = ids.slice(0, 6).map(id => ({ id, fence: 3 }));
-    expect(await renewLeases(database, asked.toReversed(), WORKER, 90_000)).toEqual([
-      { id: '1', is_renewed: true, cancel_requested: false },
-      { id: '2', is_renewed: true, cancel_requested: true },
-    ]);
-    const until = await test.sql<{ id: string; locked_until: Date }>(
-      `select id from tock.job_runs_live where locked_until = '2026-03-02T12:01:30Z' order by id`,
-    );
-    expect(until.map(row => row.id)).toEqual(['1', '2']);
-  });
-});
-
-describe('writeProgress', () => {
-  it('writes that of each run that is held', async () => {
-    const ids = await addRuns(test, held(), held(), ...NOT_HELD);
-    const entries = ids.map(id => ({ id, fence: 3, progress: { fraction: Number(id) } }));
-    await writeProgress(database, entries.toReversed(), WORKER);
-    const rows = await test.sql<{ progress: object | null }>(
-      'select progress from tock.job_runs_live order by id',
-    );
-    expect(rows.map(row => row.progress)).toEqual([{ fraction: 1 }, { fraction: 2 }, null, null, null, null]);
+describe('an outcome that waits for somebody who takes the run away', () => {
+  it.each([...ENDS, ...MOVES_BACK].map(nameOf))('is not written (%s)', async (_name, end) => {
+    await addRuns(test, held());
+    const taken = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
+    const { lost } = await whileWaitedFor(test, taken, () => finalize(['1'], end));
+    expect(lost).toEqual(new Set(['1']));
+    expect(await rowOf('1')).toMatchObject({ status: 'running', fence: 4, locked_by: OTHER });
   });
 });
 
@@ -259,8 +241,11 @@ describe('the end of an attempt', () => {
         held(row),
       );
       for (const id of ids) await place(`definition:${id}`, id);
-      const { lost, freed, told } = await finalize(ids, end);
-      expect([lost, freed, told]).toEqual([new Set(), ['definition:1'], true]);
+      // Another's, which was asked to cancel too.
+      const [others = ''] = await addRuns(test, held({ fence: 4, cancel_requested_at: NOW }));
+      const { lost, freed, told } = await finalize([...ids, others], end);
+      expect([lost, freed, told]).toEqual([new Set([others]), ['definition:1'], true]);
+      expect(await rowOf(others)).toMatchObject({ status: 'running', fence: 4 });
       expect(await rowOf('1')).toMatchObject({
         status: 'cancelled',
         skip_reason: 'not needed',
@@ -336,7 +321,13 @@ describe('places', () => {
     const ids = await addRuns(test, held(), held(), held());
     for (const id of ids)
       await test.sql(`insert into tock.job_slots values ('job:x', $1, $2, 3)`, [Number(id), id]);
-    expect((await finalize(ids, outcome('succeed'), outcome('release'))).freed).toEqual(['job:x']);
+    await place('job:z', '1');
+    await place('job:a', '2');
+    expect((await finalize(ids, outcome('succeed'), outcome('release'))).freed).toEqual([
+      'job:a',
+      'job:x',
+      'job:z',
+    ]);
   });
 });
 

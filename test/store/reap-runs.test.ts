@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LANES } from '../../src/store/claim-runs.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { HAS_REMAINS, reapRuns, type StoredBackoff } from '../../src/store/reap-runs.js';
-import { addRuns, emptyTables, type RunRow, whileLocked } from '../support/runs.js';
+import { addRuns, emptyTables, type RunRow, whileLocked, withoutIndexes } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
@@ -27,10 +27,9 @@ afterAll(async () => {
   await test.close();
 });
 
-const reap = (limit = 100, policies: readonly StoredBackoff[] = []) =>
-  database.transaction(session =>
-    reapRuns(session, { limit, backoffMs: 10_000, maxBackoffMs: 600_000, policies }),
-  );
+const OPTIONS = { limit: 100, backoffMs: 10_000, maxBackoffMs: 600_000, policies: [] };
+const reap = (limit = 100, policies: readonly StoredBackoff[] = [], session = database) =>
+  session.transaction(trx => reapRuns(trx, { ...OPTIONS, limit, policies }));
 /** A run whose lease expired a moment ago, in its first attempt of three. */
 const expired = (row: RunRow = {}): RunRow => ({
   status: 'running',
@@ -80,13 +79,38 @@ describe('reapRuns', () => {
     });
   });
 
-  it('takes as many as it is asked for, over all queues, those first that were due first', async () => {
-    const rows = [1, 3, 2].map(minutes => expired({ run_at: AGO(minutes) }));
-    await addRuns(test, ...rows, ...rows.map(row => ({ ...row, queue: 'other' })));
-    expect(await reap(2)).toMatchObject({ failed: 2 });
-    expect(await statuses()).toEqual(['running', 'failed', 'failed', 'running', 'running', 'running']);
-    expect(await reap(3)).toMatchObject({ failed: 3 });
-    expect(await reap(3)).toMatchObject({ failed: 1 });
+  it.each([
+    ['with', (work: (session: Database) => ReturnType<typeof reap>) => work(database)],
+    ['without', (work: (session: Database) => ReturnType<typeof reap>) => withoutIndexes(test, work)],
+  ])(
+    'takes as many as it is asked for, of each queue and priority those first that were due first, %s indexes',
+    async (_what, run) => {
+      const rows = [1, 3, 2].map(minutes => expired({ run_at: AGO(minutes) }));
+      await addRuns(
+        test,
+        ...rows,
+        ...rows.map(row => ({ ...row, priority: 1 })),
+        ...rows.map(row => ({ ...row, queue: 'z' })),
+      );
+      const failed = async () =>
+        (await test.sql<{ id: string }>(`select id from tock.job_runs where status = 'failed' order by id`))
+          .map(row => row.id)
+          .join();
+      expect(await run(session => reap(2, [], session))).toMatchObject({ failed: 2 });
+      expect(await failed()).toBe('2,3');
+      expect(await run(session => reap(2, [], session))).toMatchObject({ failed: 2 });
+      expect(await failed()).toBe('1,2,3,5');
+      expect(await run(session => reap(4, [], session))).toMatchObject({ failed: 4 });
+      expect(await run(session => reap(4, [], session))).toMatchObject({ failed: 1 });
+    },
+  );
+
+  it('locks no more than it takes: what is left is another’s to take', async () => {
+    await addRuns(test, expired(), expired(), expired());
+    await database.transaction(async session => {
+      expect(await reapRuns(session, { ...OPTIONS, limit: 1 })).toMatchObject({ failed: 1 });
+      expect(await reap()).toMatchObject({ failed: 2 });
+    });
   });
 
   it('passes over what another has locked', async () => {
@@ -147,7 +171,9 @@ describe('reapRuns', () => {
       test,
       ...[1, 2, 3, 2000].map(attempts => expired({ attempts, max_attempts: 9999 })),
     );
+    const [other = ''] = await addRuns(test, expired({ job: 'other' }));
     await reap(100, policy ? [others, policy] : [others]);
+    expect((await rowOf(other))?.['run_at']).toEqual(IN(1));
     const runAt = ids.map(async id => (await rowOf(id))?.['run_at']);
     expect(await Promise.all(runAt)).toEqual(seconds.map(each => IN(each * 1000)));
   });
@@ -192,6 +218,7 @@ describe('reapRuns', () => {
         `insert into tock.job_slots values ('job:' || $1::text, 1, $1::bigint, 1), ('definition:' || $1::text, 1, $1::bigint, 1)`,
         [id],
       );
+    await test.sql(`insert into tock.job_slots values ('job:1', 2, 2, 1)`);
     expect((await reap()).freed?.toSorted()).toEqual([
       'definition:2',
       'definition:3',
@@ -232,7 +259,8 @@ describe('reapRuns', () => {
     ['a place is taken', `insert into tock.job_slots values ('job:x', 1, 99, 1)`],
     [
       'a run waits for one',
-      `insert into tock.job_runs_live (job, payload, status, blocked_on) values ('noop', '{}', 'queued', 'job:x')`,
+      `insert into tock.job_runs_live (job, payload, status, blocked_on)
+        values ('noop', '{}', 'queued', 'job:x'), ('noop', '{}', 'queued', 'job:y')`,
     ],
   ])('says that there are limits to look after where %s', async (_what, text) => {
     expect([await isRemaining(), (await reap()).has_limits]).toEqual([false, false]);

@@ -2,7 +2,7 @@
 // In: columns that matter. Out: ids; and a lock on rows, as another process would hold it.
 import pg from 'pg';
 import { type Database, openDatabase } from '../../src/store/database.js';
-import type { TestTock } from './test-tock.js';
+import { type TestTock, until } from './test-tock.js';
 
 /** Columns of `tock.job_runs_live`; the others are those of a run that is due, of the job `noop`. */
 export type RunRow = Readonly<Record<string, unknown>>;
@@ -56,6 +56,41 @@ export async function whileLocked<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   return await whileHeld(test, 'select from tock.job_runs_live where id = any($1) for update', [ids], work);
+}
+
+/**
+ * Begins something while another session has carried out a statement and not committed it; and commits that once it is
+ * waited for. `meanwhile` gets that session.
+ */
+export async function whileWaitedFor<T>(
+  test: TestTock,
+  text: string,
+  work: () => Promise<T>,
+  meanwhile: (client: pg.Client) => unknown = () => undefined,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: test.url });
+  await client.connect();
+  try {
+    await client.query('begin');
+    await client.query(text);
+    const working = work();
+    working.catch(() => undefined);
+    await until(
+      async () =>
+        (
+          await test.sql(
+            'select from pg_stat_activity where datname = current_database() and $1 = any(pg_blocking_pids(pid))',
+            [client.processID],
+          )
+        ).length > 0,
+      'somebody to wait',
+    );
+    await meanwhile(client);
+    await client.query('commit');
+    return await working;
+  } finally {
+    await client.end();
+  }
 }
 
 /** Does something while another session holds the locks of a statement. */

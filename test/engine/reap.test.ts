@@ -1,0 +1,99 @@
+// Engine: what a reaping does with all that it finds.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AnyJob, defineJob, type RetryPolicy, type Tock } from '../../src/index.js';
+import { collectLines, type LineLog } from '../support/lines.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+
+const NOW = '2026-03-02T12:00:00Z';
+
+let test: TestTock;
+let log: LineLog;
+beforeEach(async () => {
+  test = await openTestTock();
+  log = collectLines();
+  await test.setClock(NOW);
+});
+afterEach(() => test.close());
+
+const job = (name: string, retry?: RetryPolicy): AnyJob =>
+  defineJob({ name, ...(retry ? { retry } : {}), run: () => 'done' });
+const host = (jobs: readonly AnyJob[], retry: RetryPolicy = {}): Tock =>
+  test.another({ jobs, retry, logger: log.logger });
+/** Runs whose lease has expired, of which `last` in their last attempt and `asked` with an operator's wish to cancel. */
+const expire = (name: string, count: number, last = 0, asked = 0) =>
+  test.sql(
+    `insert into tock.job_runs_live (job, payload, status, attempts, max_attempts, fence, locked_by, locked_until, cancel_requested_at)
+     select $1, '{}', 'running', 1, case when n <= $3 then 1 else 3 end, 1, gen_random_uuid(), tock.now() - interval '1 second',
+       case when n > $2 - $4 then tock.now() end from generate_series(1, $2) n`,
+    [name, count, last, asked],
+  );
+const waits = async (name: string) =>
+  (
+    await test.sql<{ seconds: number }>(
+      `select extract(epoch from run_at - tock.now())::float8 as seconds from tock.job_runs where job = $1`,
+      [name],
+    )
+  )[0]?.seconds;
+
+describe('a reaping', () => {
+  it('takes back all there is, of whatever kind, in batches', async () => {
+    const tock = host([job('noop')]);
+    await expire('noop', 1003, 201, 101);
+    expect((await tock.tick()).reaped).toEqual({ failed: 701, dead: 201, cancelled: 101 });
+    expect(await test.sql(`select from tock.job_runs where status = 'running'`)).toEqual([]);
+  });
+
+  it('goes on where a batch was full', async () => {
+    const tock = host([job('noop')]);
+    await expire('noop', 501);
+    expect((await tock.tick()).reaped).toEqual({ failed: 501, dead: 0, cancelled: 0 });
+  });
+
+  it('says once how many there were, and nothing where there were none', async () => {
+    const tock = host([job('noop')]);
+    expect((await tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
+    await expire('noop', 1);
+    await tock.tick();
+    await expire('noop', 3, 1, 1);
+    await tock.tick();
+    expect(log.lines.filter(line => line['event'] === 'runs.reaped')).toEqual([
+      {
+        event: 'runs.reaped',
+        failed: 1,
+        dead: 0,
+        cancelled: 0,
+        message: 'took back 1 run whose lease had expired, 0 of them dead, 0 cancelled',
+      },
+      {
+        event: 'runs.reaped',
+        failed: 1,
+        dead: 1,
+        cancelled: 1,
+        message: 'took back 3 runs whose lease had expired, 1 of them dead, 1 cancelled',
+      },
+    ]);
+  });
+
+  it('lets each wait as its job says, without its jitter; else as the settings say', async () => {
+    const tock = host(
+      [
+        job('plain'),
+        job('fixed', { backoff: 'fixed', base: '7s', jitter: 1 }),
+        job('capped', { base: '7s', max: '2s' }),
+        job('bare', { maxAttempts: 9 }),
+        job('computed', { backoff: () => '1h', base: '4s' }),
+      ],
+      { base: '3s', max: '2500ms' },
+    );
+    const names = ['plain', 'fixed', 'capped', 'bare', 'computed', 'unknown'];
+    for (const name of names) await expire(name, 1);
+    await tock.tick();
+    expect(await Promise.all(names.map(waits))).toEqual([2.5, 2.5, 2, 2.5, 2.5, 2.5]);
+    const generous = host([job('computed', { backoff: () => '1h', base: '4s' }), job('fixed', { backoff: 'fixed', base: '7s' })]);
+    await test.sql('delete from tock.job_runs');
+    await test.sql('update tock.job_definitions set vanished_at = null');
+    for (const name of ['computed', 'fixed', 'unknown']) await expire(name, 1);
+    await generous.tick();
+    expect(await Promise.all(['computed', 'fixed', 'unknown'].map(waits))).toEqual([4, 7, 10]);
+  });
+});
