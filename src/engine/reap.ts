@@ -59,17 +59,25 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
   const { database } = engine;
   const reapOnly = (more: Partial<ReapOptions> = {}) =>
     database.transaction(session => reapRuns(session, { ...options, ...more }));
+  let cause: unknown;
   try {
     return await reapOnly();
   } catch (error) {
     if (!isDataError(error)) throw error;
+    cause = error;
     engine.logger.warn(
       { event: 'reap.singly', error: String(error) },
       'a reaping failed because of what some row holds; runs are reaped one by one',
     );
   }
   const ids = await readExpired(database, options.limit);
-  const batches = await eachByItself(engine, ids, id => reapOnly({ ids: [id] }));
+  if (ids.length === 0) throw cause;
+  const batches = await eachByItself(
+    engine,
+    ids,
+    id => reapOnly({ ids: [id] }),
+    ({ failed, dead, cancelled }) => failed + dead + cancelled > 0,
+  );
   const sum = (of: 'failed' | 'dead' | 'cancelled') => batches.reduce((total, batch) => total + batch[of], 0);
   return {
     failed: sum('failed'),
