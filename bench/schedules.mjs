@@ -105,7 +105,7 @@ async function withDatabase({ server }, work) {
   const home = await mkdtemp(path.join(os.tmpdir(), 'tock-bench-'));
   await chmod(home, 0o711);
   await writeFile(path.join(home, 'package.json'), '{}');
-  const running = await server.startEmbeddedServer({ folder: path.join(home, '.tock') });
+  const running = await server.startEmbeddedServer({ folder: path.join(home, '.tock'), listens: true });
   try {
     return await work(running.connectionString);
   } finally {

@@ -74,6 +74,11 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
       `${lastDay.dead} ended dead in the last 24 hours: see \`tock runs --status dead\`, mend the cause, then \`tock retry\``,
     );
   }
+  if (definitions.ahead > 0) {
+    problems.push(
+      `${definitions.ahead} definitions get no runs, since their cursors are ahead of the database's clock, by up to ${formatDuration(definitions.aheadMs)}: once the clock is right, \`tock reset-cursor --all\``,
+    );
+  }
   if (definitions.broken > 0) {
     problems.push(
       `${definitions.broken} broken definitions get no runs: \`tock jobs\` says what is wrong with them`,
@@ -90,6 +95,11 @@ function findProblems(status: SchedulerStatus, limit: z.output<typeof limits>): 
   if (status.deadRows >= limit.deadRows) {
     problems.push(
       `${status.deadRows} dead rows among the live runs: \`vacuum\` job_runs_live, and see that autovacuum is on and nobody holds an old snapshot`,
+    );
+  }
+  if (status.partitions.runningOut) {
+    problems.push(
+      `no partition for runs that end from ${status.partitions.end.toISOString().slice(0, 10)} on: run \`tock prune\` or \`tock migrate\` as the owner, and see that \`prune-history\` runs`,
     );
   }
   for (const { timezone, from, nodeVersion, firstAffected } of status.zoneDisagreements) {

@@ -107,7 +107,7 @@ comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed de
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After so many dead runs in a row the definition is paused; null: never.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
-comment on column tock.job_definitions.cursor is 'The last occurrence considered. Never falls. Occurrences are computed from here, never from now.';
+comment on column tock.job_definitions.cursor is 'The last occurrence considered. Never falls, but by reset-cursor. Occurrences are computed from here, never from now.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick works it out.';
 comment on column tock.job_definitions.version is 'Grows with each edit.';
 comment on column tock.job_definitions.fingerprint is 'Hash of the definition as code states it: equal means nothing to register.';
@@ -230,7 +230,7 @@ comment on column tock.job_runs.run_at is 'Not before: the occurrence plus jitte
 comment on column tock.job_runs.priority is 'Lower goes first.';
 comment on column tock.job_runs.attempts is 'Counted at the claim, so that a run that kills its process ends dead too.';
 comment on column tock.job_runs.fence is 'Grows with every claim and with an operator''s retry; a write that carries an older fence changes nothing.';
-comment on column tock.job_runs.releases is 'How often a draining worker gave the run back unfinished; such an attempt does not count.';
+comment on column tock.job_runs.releases is 'How often a worker gave the run back unfinished, in a drain or a crash of its process; such an attempt does not count.';
 comment on column tock.job_runs.generation is 'Grows with an operator''s retry of a finished run.';
 comment on column tock.job_runs.occurrence_count is 'How many occurrences the run stands for (catch-up), this one included.';
 comment on column tock.job_runs.scheduled_for is 'The occurrence: nominal time, before jitter.';
@@ -242,7 +242,7 @@ comment on column tock.job_runs.slot_limits is 'How many places there are under 
 comment on column tock.job_runs.blocked_on is 'The concurrency key that has no place for it now. Claims pass it over until a place is free.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The lease: past this, any tick may take the run back.';
-comment on column tock.job_runs.errors is 'One entry per failed attempt: at, attempt, name, code, message, stack.';
+comment on column tock.job_runs.errors is 'One entry per failed attempt, or one that a crash of its process cut short: at, attempt, name, code, message, stack.';
 comment on column tock.job_runs.skip_reason is 'Why an expected occurrence, or an operator''s choice, gave no execution.';
 
 -- A batch claims neighbours, one after the other: each page must have room for a second version of every row of it. At
@@ -379,7 +379,7 @@ create table tock.job_slots (
 );
 
 comment on table tock.job_slots is 'Places taken under a concurrency limit: the primary key is the limit.';
-comment on column tock.job_slots.concurrency_key is 'definition:<id> keeps its place until the run has ended; queue:<name> and job:<name>:<key> only while it is running.';
+comment on column tock.job_slots.concurrency_key is 'definition:<id> keeps its place until the run has ended; queue:<name>, job:<name>:<key> and isolated only while it is running.';
 
 -- Places are given back by run.
 create index job_slots_run on tock.job_slots (run_id);
@@ -463,6 +463,11 @@ begin
   if enqueue.payload is not null and octet_length(enqueue.payload::text) > 1048576 then
     raise exception 'payload of % bytes is over the limit of 1 MiB', octet_length(enqueue.payload::text)
       using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
+  end if;
+  -- Handlers read it as JavaScript does.
+  if jsonb_path_exists(enqueue.payload, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))') then
+    raise exception 'the payload holds a number over 2^53, which would lose digits'
+      using errcode = 'invalid_parameter_value', hint = 'Pass it as text.';
   end if;
   if enqueue.idempotency_key is not null and octet_length(enqueue.idempotency_key) not between 1 and 512 then
     raise exception 'idempotency key must have between 1 and 512 bytes'
@@ -683,97 +688,316 @@ $$;
 
 comment on function tock.finished_partitions() is 'The partitions of the finished runs and their spans, oldest first; of the default one the span is null. Kept: what is left of a partition that was forgotten.';
 
--- Makes one partition, of a month or a day, unless one that is there has any part of it. Rows that the default
--- partition caught are moved. Returns how many it made: 1 or 0.
-create function tock.make_partition(first_day timestamp, unit text) returns integer
+create function tock.partitions_end() returns timestamptz
+language sql stable set search_path = pg_catalog set jit = off
+as $$
+  with spans as materialized (select p.low, p.high from tock.finished_partitions() p where p.high > tock.now())
+  select min(e.at) from (select tock.now() as at union all select s.high from spans s) e
+  where not exists (select from spans s where s.low <= e.at and s.high > e.at)
+$$;
+
+comment on function tock.partitions_end() is 'From when on runs that end go to the default partition, for want of another: now, or later.';
+
+create function tock.partition_unit() returns text
+language sql stable set search_path = pg_catalog
+as $$
+  select coalesce((
+    select 'day' from (
+      select p.high - p.low as length from tock.finished_partitions() p where p.low is not null and not p.is_kept
+      order by p.low desc limit 1
+    ) latest where latest.length <= interval '1 day'), 'month')
+$$;
+
+comment on function tock.partition_unit() is 'What the latest partition of the finished runs holds: a month or a day.';
+
+-- `giving_way` are months that are taken for gone, and whose days are missing then. Of a month that has days, the days
+-- that are not there are missing; else the month is.
+create function tock.missing_partitions(ahead integer, unit text, giving_way text[])
+returns table (name text, low timestamptz, high timestamptz)
+language sql stable
+set search_path = pg_catalog set timezone = 'UTC' set jit = off
+as $$
+  with clock as materialized (
+    select date_trunc('day', tock.now()) as today
+  ), parts as materialized (
+    select p.low, p.high, p.name = any(giving_way) as gives_way from tock.finished_partitions() p where p.low is not null
+  ), months as materialized (
+    select m.low, m.low + interval '1 month' as high,
+      exists (select from parts p where not p.gives_way and p.low < m.low + interval '1 month' and p.high > m.low) as has_parts
+    from clock c, generate_series(date_trunc('month', c.today), date_trunc('month', c.today) + ahead * interval '1 month', interval '1 month') m(low)
+    where unit = 'month'
+  ), days (low) as materialized (
+    select generate_series(c.today, c.today + ahead * interval '1 day', interval '1 day') from clock c where unit = 'day'
+    union select generate_series(p.low, p.high - interval '1 day', interval '1 day') from parts p where p.gives_way
+    union select generate_series(greatest(m.low, c.today), m.high - interval '1 day', interval '1 day') from clock c, months m where m.has_parts
+  )
+  select 'job_runs_finished_' || to_char(m.low, 'YYYY_MM'), m.low, m.high from months m where not m.has_parts
+  union all
+  select 'job_runs_finished_' || to_char(d.low, 'YYYY_MM_DD'), d.low, d.low + interval '1 day' from days d
+  where not exists (select from parts p where not p.gives_way and p.low < d.low + interval '1 day' and p.high > d.low)
+  order by 2
+$$;
+
+comment on function tock.missing_partitions(integer, text, text[]) is 'The coming partitions that are not there: of the current month and those ahead, or of today and the days ahead.';
+
+-- Has autovacuum end its work on the default partition: it does so for whoever waits longer than deadlock_timeout (1 s),
+-- which is too long to wait in everybody's way. With this lock nobody else waits.
+create function tock.push_vacuum_aside() returns void
+language plpgsql set search_path = pg_catalog
+as $$
+begin
+  perform set_config('lock_timeout', '2s', true);
+  lock table only tock.job_runs_finished_default in share update exclusive mode;
+  perform set_config('lock_timeout', '500ms', true);
+end $$;
+
+-- Attaches new partitions. Without bounds, what the default partition holds of their spans is moved into them, so it must
+-- be small; with bounds it is as these say (tock.create_partitions). Nothing that takes long is done under the locks.
+create function tock.attach_partitions(names text[], lows timestamptz[], highs timestamptz[], giving_way text[], bounds jsonb) returns integer
 language plpgsql set search_path = pg_catalog
 as $$
 declare
-  child text := 'job_runs_finished_' || to_char(first_day, case unit when 'day' then 'YYYY_MM_DD' else 'YYYY_MM' end);
-  -- In UTC, whatever the session's zone is.
-  from_at timestamptz := first_day at time zone 'UTC';
-  to_at timestamptz := (first_day + ('1 ' || unit)::interval) at time zone 'UTC';
+  holder text := 'job_runs_finished_default';
+  becomes constant text := bounds ->> 'becomes';
+  is_used boolean;
 begin
-  if exists (select from tock.finished_partitions() p where p.low < to_at and p.high > from_at) then
+  select array_agg(s.name), array_agg(s.low), array_agg(s.high) into names, lows, highs
+  from unnest(names, lows, highs) s(name, low, high)
+  where bounds is null
+    or s.low >= (bounds ->> 'high')::timestamptz or s.high <= (bounds ->> 'low')::timestamptz
+    or bounds -> 'clear' ? s.name;
+  -- With their indexes, before anything is locked.
+  for i in 1 .. coalesce(cardinality(names), 0) loop
+    execute format('create table tock.%I (like tock.job_runs_finished including defaults including constraints including indexes)', names[i]);
+  end loop;
+
+  perform tock.push_vacuum_aside();
+  -- The parent first, as all others take them. From here on all wait for us.
+  lock table only tock.job_runs_finished in access exclusive mode;
+  perform set_config('lock_timeout', '200ms', true);
+  lock table only tock.job_runs_finished_default in access exclusive mode;
+  for i in 1 .. cardinality(giving_way) loop
+    execute format('alter table tock.job_runs_finished detach partition tock.%I', giving_way[i]);
+    execute format('select exists (select from tock.%I)', giving_way[i]) into is_used;
+    if is_used then
+      raise exception 'a run has ended in % meanwhile', giving_way[i] using errcode = 'serialization_failure';
+    end if;
+    execute format('drop table tock.%I', giving_way[i]);
+  end loop;
+
+  if becomes is not null then
+    holder := becomes;
+    alter table tock.job_runs_finished detach partition tock.job_runs_finished_default;
+    execute format('alter table tock.job_runs_finished_default rename to %I', becomes);
+    create table tock.job_runs_finished_default (like tock.job_runs_finished including defaults including constraints including indexes);
+    execute format('alter table tock.job_runs_finished attach partition tock.%I for values from (%L) to (%L)', becomes, bounds ->> 'low', bounds ->> 'high');
+    alter table tock.job_runs_finished attach partition tock.job_runs_finished_default default;
+  end if;
+  for i in 1 .. coalesce(cardinality(names), 0) loop
+    if bounds is null then
+      execute format('with moved as (delete from tock.job_runs_finished_default where finished_at >= %L and finished_at < %L returning *)
+        insert into tock.%I select * from moved', lows[i], highs[i], names[i]);
+    end if;
+    execute format('alter table tock.job_runs_finished attach partition tock.%I for values from (%L) to (%L)', names[i], lows[i], highs[i]);
+  end loop;
+  if bounds is not null then
+    execute format('alter table tock.%I drop constraint job_runs_finished_default_bounds', holder);
+  end if;
+  return coalesce(cardinality(names), 0);
+end $$;
+
+-- Puts a check on the default partition; what for is said in its comment. Returns false where no check would help.
+create function tock.add_bounds(unit text, names text[], lows timestamptz[], highs timestamptz[], giving_way text[]) returns boolean
+language plpgsql set search_path = pg_catalog
+as $$
+declare
+  one constant interval := ('1 ' || unit)::interval;
+  soon constant timestamptz := tock.now() + interval '1 day';
+  covered constant timestamptz := tock.partitions_end();
+  -- What ends within a day goes to the default partition.
+  is_lapse constant boolean := covered < soon;
+  first_at timestamptz;
+  last_at timestamptz;
+  low_at timestamptz;
+  high_at timestamptz;
+  clear text[] := '{}';
+  is_used boolean;
+  bounds jsonb;
+  allowed text;
+begin
+  -- Reads all of it, and is in nobody's way.
+  select min(r.finished_at), max(r.finished_at) into first_at, last_at from tock.job_runs_finished_default r;
+  if is_lapse then
+    first_at := least(first_at, covered);
+    last_at := greatest(last_at, covered);
+  end if;
+  select greatest(date_trunc(unit, first_at), max(p.high) filter (where p.high <= first_at)),
+    least(date_trunc(unit, case when is_lapse then soon else last_at end) + one, min(p.low) filter (where p.low > last_at))
+  into low_at, high_at from tock.finished_partitions() p where p.name <> all(giving_way);
+
+  if last_at < high_at and (is_lapse or last_at < tock.now()) and not exists (
+    select from tock.finished_partitions() p where p.low < high_at and p.high > low_at
+  ) then
+    allowed := format('finished_at >= %L and finished_at < %L and status in (''succeeded'', ''dead'', ''cancelled'', ''skipped'') and status is not null', low_at, high_at);
+    bounds := jsonb_build_object('low', low_at, 'high', high_at, 'becomes', 'job_runs_finished_' || case
+      when low_at + one = high_at then to_char(low_at, case unit when 'day' then 'YYYY_MM_DD' else 'YYYY_MM' end)
+      else to_char(low_at, 'YYYY_MM_DD') || '_to_' || to_char(high_at, 'YYYY_MM_DD') end);
+  else
+    for i in 1 .. cardinality(names) loop
+      continue when lows[i] < soon;
+      select exists (select from tock.job_runs_finished_default r where r.finished_at >= lows[i] and r.finished_at < highs[i]) into is_used;
+      continue when is_used;
+      clear := clear || names[i];
+      allowed := concat_ws(' and ', allowed, format('(finished_at < %L or finished_at >= %L)', lows[i], highs[i]));
+    end loop;
+    bounds := jsonb_build_object('clear', clear);
+  end if;
+  if allowed is null then
+    return false;
+  end if;
+  bounds := bounds || jsonb_build_object('until', tock.now() + interval '12 hours');
+  perform tock.push_vacuum_aside();
+  execute format('alter table tock.job_runs_finished_default add constraint job_runs_finished_default_bounds check (%s) not valid', allowed);
+  execute format('comment on constraint job_runs_finished_default_bounds on tock.job_runs_finished_default is %L', bounds);
+  return true;
+end $$;
+
+-- Makes the coming partitions: those of the current month and `ahead` months more (3), or of today and `ahead` days more
+-- (14). Where no unit is given, it is that of the latest partition. Months and days live together:
+--   - a month that has begun keeps its partition, and days begin after it;
+--   - one that has not begun, and is empty, gives way to its days, all at once, in this transaction;
+--   - of a month that has days, the days that are missing are made.
+--
+-- Attaching a partition, PostgreSQL reads the whole default partition under an exclusive lock, which all who end runs may
+-- wait for, unless a valid check says that nothing of that span is in it. So where it holds more than a little, it takes
+-- three short transactions:
+--   1. this function puts a check on it that is not valid yet, and returns `validate`;
+--   2. tock.validate_bounds() reads it all, in nobody's way, and makes the check valid;
+--   3. this function attaches what the check allows, and takes the check off.
+-- Where what the default partition holds lies between two others, or ends now, the check bounds it: it becomes the
+-- partition of its span, as it is, and an empty one takes its place. Where it holds runs of other times as well, it
+-- stays, and the check keeps the coming spans clear.
+--
+-- While the check is there, a run that ends outside of it cannot be written: so a day from now is always inside. Whoever
+-- calls next after a crash goes on with it, or takes it off and returns `again`.
+create function tock.create_partitions(ahead integer default null, unit text default null, out made integer, out next_step text)
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set jit = off set lock_timeout = '500ms'
+as $$
+declare
+  giving_way text[] := '{}';
+  names text[];
+  lows timestamptz[];
+  highs timestamptz[];
+  bounds jsonb;
+  is_valid boolean;
+  -- A few thousand runs are read, and moved, while the locks are held.
+  is_small boolean;
+  is_used boolean;
+  month record;
+begin
+  made := 0;
+  unit := coalesce(unit, tock.partition_unit());
+  ahead := coalesce(ahead, case unit when 'day' then 14 else 3 end);
+  if unit not in ('month', 'day') then
+    raise exception 'partitions are of a month or a day, not of %', unit using errcode = 'invalid_parameter_value';
+  end if;
+  if ahead not between 0 and 400 then
+    raise exception 'from 0 to 400 partitions can be made ahead, not %', ahead using errcode = 'invalid_parameter_value';
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('tock.create_partitions', 0));
+
+  for month in
+    select p.name from tock.finished_partitions() p
+    where unit = 'day' and p.low > tock.now() + interval '1 day' and p.low <= date_trunc('day', tock.now()) + ahead * interval '1 day'
+      and p.high - p.low > interval '1 day'
+  loop
+    execute format('select exists (select from tock.%I)', month.name) into is_used;
+    if not is_used then
+      giving_way := giving_way || month.name;
+    end if;
+  end loop;
+  select coalesce(array_agg(m.name), '{}'), array_agg(m.low), array_agg(m.high) into names, lows, highs
+  from tock.missing_partitions(ahead, unit, giving_way) m;
+  select obj_description(c.oid, 'pg_constraint')::jsonb, c.convalidated into bounds, is_valid from pg_constraint c
+  where c.conrelid = 'tock.job_runs_finished_default'::regclass and c.conname = 'job_runs_finished_default_bounds';
+  is_small := pg_table_size('tock.job_runs_finished_default') <= 2 * 1024 * 1024;
+
+  if is_valid is not null and (is_small or names = '{}' or bounds is null or (bounds ->> 'until')::timestamptz < tock.now() or exists (
+    select from tock.finished_partitions() p
+    where p.low < (bounds ->> 'high')::timestamptz and p.high > (bounds ->> 'low')::timestamptz
+  )) then
+    -- In a transaction of its own: who has locked a partition may not ask for its parent.
+    perform tock.push_vacuum_aside();
+    alter table tock.job_runs_finished_default drop constraint job_runs_finished_default_bounds;
+    next_step := 'again';
+  elsif names = '{}' then
+    null;
+  elsif is_valid or is_small then
+    made := tock.attach_partitions(names, lows, highs, giving_way, bounds);
+  elsif is_valid is not null or tock.add_bounds(unit, names, lows, highs, giving_way) then
+    next_step := 'validate';
+  end if;
+end $$;
+
+comment on function tock.create_partitions(integer, text) is 'Makes the partitions of the finished runs ahead of time, of months or of days. Returns how many, and what must follow before it is called once more: validate (tock.validate_bounds), or again (nothing).';
+
+create function tock.validate_bounds() returns boolean
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set lock_timeout = '2s'
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('tock.create_partitions', 0));
+  if not exists (
+    select from pg_constraint c where c.conrelid = 'tock.job_runs_finished_default'::regclass
+      and c.conname = 'job_runs_finished_default_bounds' and not c.convalidated
+  ) then
+    return false;
+  end if;
+  begin
+    alter table tock.job_runs_finished_default validate constraint job_runs_finished_default_bounds;
+    return true;
+  exception when check_violation then
+    perform tock.push_vacuum_aside();
+    alter table tock.job_runs_finished_default drop constraint job_runs_finished_default_bounds;
+    return false;
+  end;
+end $$;
+
+comment on function tock.validate_bounds() is 'Second step of tock.create_partitions. Where the default partition is not as its check says, the check is taken off.';
+
+-- For one month or day that is over, or that is to come.
+create function tock.make_partition(first_day timestamp, unit text) returns integer
+language plpgsql
+set search_path = pg_catalog set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '500ms'
+as $$
+declare
+  low_at constant timestamptz := first_day;
+  high_at constant timestamptz := first_day + ('1 ' || unit)::interval;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('tock.create_partitions', 0));
+  if exists (select from tock.finished_partitions() p where p.low < high_at and p.high > low_at) then
     return 0;
   end if;
-  execute format('create table tock.%I (like tock.job_runs_finished including defaults including constraints)', child);
-  execute format(
-    'with moved as (delete from tock.job_runs_finished_default where finished_at >= %1$L and finished_at < %2$L returning *) insert into tock.%3$I select * from moved',
-    from_at, to_at, child);
-  execute format('alter table tock.job_runs_finished attach partition tock.%I for values from (%L) to (%L)', child, from_at, to_at);
-  return 1;
+  if pg_table_size('tock.job_runs_finished_default') > 2 * 1024 * 1024 then
+    raise exception 'the default partition is too large to be read while it is locked'
+      using errcode = 'object_not_in_prerequisite_state', hint = 'tock migrate and tock prune make the coming partitions beside it.';
+  end if;
+  return tock.attach_partitions(
+    array['job_runs_finished_' || to_char(first_day, case unit when 'day' then 'YYYY_MM_DD' else 'YYYY_MM' end)],
+    array[low_at], array[high_at], '{}', null);
 end $$;
 
 comment on function tock.make_partition(timestamp, text) is 'Makes the partition of a month or a day of the finished runs, unless a part of it is there.';
 
--- Makes partitions ahead of time: those of the current month and `ahead` months more, or of today and `ahead` days
--- more. Months and days live together:
---   - a month that has begun keeps its partition, and days begin after it;
---   - one that has not begun, and is empty, gives way to its days, all at once, in this transaction;
---   - of a month that has days, the days that are missing are made.
--- Returns how many were made. Safe to repeat and to race.
-create function tock.create_partitions(ahead integer, unit text) returns integer
-language plpgsql set search_path = pg_catalog
-as $$
-declare
-  today timestamp := date_trunc('day', tock.now() at time zone 'UTC');
-  first_day timestamp;
-  next_month timestamp;
-  month record;
-  is_used boolean;
-  made integer := 0;
-begin
-  if unit is null or unit not in ('month', 'day') then
-    raise exception 'partitions are of a month or a day, not of %', coalesce(unit, 'null') using errcode = 'invalid_parameter_value';
-  end if;
-  perform pg_advisory_xact_lock(hashtextextended('tock.create_partitions', 0));
-  for step in 0..ahead loop
-    first_day := date_trunc(unit, today) + step * ('1 ' || unit)::interval;
-    next_month := date_trunc('month', first_day) + interval '1 month';
-    if unit = 'day' then
-      select p.name, p.low into month from tock.finished_partitions() p
-      where p.low > tock.now() and p.low <= first_day at time zone 'UTC' and p.high > first_day at time zone 'UTC'
-        and p.high - p.low > interval '1 day';
-      if found then
-        -- The parent first, as all others take them.
-        lock table only tock.job_runs_finished in access exclusive mode;
-        execute format('select exists (select from tock.%I)', month.name) into is_used;
-        if not is_used then
-          execute format('alter table tock.job_runs_finished detach partition tock.%I', month.name);
-          execute format('drop table tock.%I', month.name);
-          first_day := month.low at time zone 'UTC';
-          while first_day < next_month loop
-            made := made + tock.make_partition(first_day, 'day');
-            first_day := first_day + interval '1 day';
-          end loop;
-        end if;
-      end if;
-      -- A day that is there already makes none.
-      made := made + tock.make_partition(today + step * interval '1 day', 'day');
-    elsif exists (
-      select from tock.finished_partitions() p
-      where p.low < next_month at time zone 'UTC' and p.high > first_day at time zone 'UTC'
-    ) then
-      first_day := greatest(first_day, today);
-      while first_day < next_month loop
-        made := made + tock.make_partition(first_day, 'day');
-        first_day := first_day + interval '1 day';
-      end loop;
-    else
-      made := made + tock.make_partition(first_day, 'month');
-    end if;
-  end loop;
-  return made;
-end $$;
+create table tock.upkeep (
+  kind text primary key,
+  at   timestamptz not null default tock.now()
+);
+insert into tock.upkeep (kind) values ('partitions');
 
-comment on function tock.create_partitions(integer, text) is 'Makes the partitions of the finished runs ahead of time, of months or of days.';
-
-create function tock.create_partitions(ahead integer default 3) returns integer
-language sql set search_path = pg_catalog
-as $$ select tock.create_partitions(ahead, 'month') $$;
-
-comment on function tock.create_partitions(integer) is 'Makes the month partitions of the finished runs ahead of time.';
+comment on table tock.upkeep is 'When ticks and daemons last looked whether something is to be kept up, beside the runs: of all processes one does, once an hour.';
+comment on column tock.upkeep.kind is 'partitions: whether the coming ones are there.';
 
 -- While the runs that stay are copied out of a partition, what changes in it is noted, so that the copy can be put right
 -- in the moment in which it takes the partition's place.
@@ -803,5 +1027,7 @@ end $$;
 
 comment on function tock.note_retention_change() is 'Trigger of a partition that retention is copying from: notes which runs changed.';
 
-revoke execute on function tock.make_partition(timestamp, text), tock.create_partitions(integer), tock.create_partitions(integer, text), tock.note_retention_change()
-  from public;
+-- create_partitions and validate_bounds run with the owner's rights: a worker's role may be granted both.
+revoke execute on function tock.make_partition(timestamp, text), tock.attach_partitions(text[], timestamptz[], timestamptz[], text[], jsonb),
+  tock.add_bounds(text, text[], timestamptz[], timestamptz[], text[]), tock.push_vacuum_aside(), tock.create_partitions(integer, text), tock.validate_bounds(),
+  tock.note_retention_change() from public;

@@ -1,11 +1,12 @@
-// Builds dist/: bundles with shared chunks, one file per job, and the type declarations.
+// Builds dist/: bundles with shared chunks, one file per job, the licences of what is bundled, and the type declarations.
 // `--quiet` says nothing and leaves the declarations out: what `npm start` and `npm test` need.
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
-import { chmod, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { thirdPartyLicenses } from './third-party-licenses.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 
@@ -134,6 +135,7 @@ async function main() {
   const quiet = process.argv.includes('--quiet');
   const startedAt = Date.now();
   const { metafile } = await build(await bundleOptions());
+  await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(metafile));
   // What an earlier build left and this one has no use for.
   const made = new Set(Object.keys(metafile.outputs).map(name => path.normalize(name)));
   for (const name of await readdir('dist', { recursive: true })) {
@@ -163,6 +165,9 @@ async function main() {
       },
     );
     if (tsc.status !== 0) process.exit(tsc.status ?? 1);
+    // Nobody imports those, and they name packages that only the tests need.
+    for (const name of ['test', 'jobs'])
+      await rm(path.join('dist/types', name), { recursive: true, force: true });
     console.log(`built dist/ in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   }
 }

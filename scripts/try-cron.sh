@@ -109,6 +109,8 @@ for (const user of users) {
     folder: path.join(work, 'server'),
     database: `try_cron_${user}`,
     settings: { fsync: 'off' },
+    // The socket is for root alone, and other users tick here.
+    listens: true,
   });
   uses.push(use);
   writeFileSync(path.join(work, `${user}.url`), `${use.connectionString}\n`, { mode: 0o600 });

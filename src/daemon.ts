@@ -2,14 +2,16 @@
 // In: an engine. Out: a running daemon that can be stopped. node-cron gives the minute's beat, LISTEN the
 // immediate wake-up, and a timer the exact second of what is due next.
 import { performance } from 'node:perf_hooks';
-import cron from 'node-cron';
+import { startBeat } from './daemon/beat.js';
 import type { Engine } from './engine/engine.js';
 import { createHearsay } from './engine/hearsay.js';
 import { startListener } from './engine/listen.js';
 import { materialize } from './engine/materialize.js';
+import { createNoticeGate } from './engine/notice-gate.js';
 import { reap } from './engine/reap.js';
 import { register } from './engine/register.js';
 import type { Tally } from './engine/tally.js';
+import { beginUpkeep, type Upkeep } from './engine/upkeep.js';
 import { openWorker } from './engine/worker.js';
 import { isConnectionFailure } from './store/database-errors.js';
 import { readNextDue } from './store/next-due.js';
@@ -33,6 +35,7 @@ export interface Daemon {
 const REAP_EVERY_MS = 5000;
 /** And so seldom that it takes no more than one in so many moments. */
 const REAP_ONE_IN = 20;
+const UPKEEP_EVERY_MS = 3_600_000;
 const FIRST_HURRY_MS = 5;
 const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
@@ -40,8 +43,12 @@ const LONGEST_PAUSE_MS = 15_000;
 
 /** Starts the daemon. It goes on through a lost database: it says so once, and again when it is back. */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
-  const worker = openWorker(engine, { kind: 'daemon', ...options });
-  await register(engine);
+  let isSuperseded = false;
+  const worker = openWorker(engine, { kind: 'daemon', ...options, isSuperseded: () => isSuperseded });
+  const registerAgain = async () => {
+    isSuperseded = (await register(engine)).status === 'superseded';
+  };
+  await registerAgain();
   await worker.announce();
   const pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS;
   let isStopping = false;
@@ -55,16 +62,18 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   /** When to ask next whether there is anything to reap. */
   let remainsDueAt = 0;
   let hurryMs = FIRST_HURRY_MS;
+  let upkeepDueAt = 0;
+  let upkeep: Upkeep | null = null;
+  const stopping = new AbortController();
 
   const hearsay = createHearsay(options.queues ?? null);
+  const gate = createNoticeGate(worker.wake);
   const listener =
     options.listen === false
       ? null
-      : startListener(engine, payload => {
-          const cancelled = /^cancel:(\d+)$/.exec(payload)?.[1];
-          if (cancelled !== undefined) return worker.cancel(cancelled);
-          hearsay.note(payload);
-          worker.wake();
+      : startListener(engine, notice => {
+          if (notice.kind === 'cancel') worker.lookAt(notice.runId);
+          else if (hearsay.note(notice.lane)) gate.notice();
         });
 
   /**
@@ -73,7 +82,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
    */
   const pass = async (): Promise<number> => {
     const beganAt = performance.now();
-    if (registerDue) await register(engine);
+    if (registerDue) await registerAgain();
     registerDue = false;
     if (beganAt >= reapDueAt) {
       const reapedAt = performance.now();
@@ -88,6 +97,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     const heard = isClaiming ? hearsay.take() : null;
     const told = isPlanning || worker.running > 0 ? null : heard;
     const claimed = isClaiming ? await worker.claim(told ?? undefined) : 0;
+    if (claimed > 0 || worker.isFlowing) gate.found();
     if (worker.isFlowing) {
       // It goes on by itself, and makes itself known when there is no more. Nobody looks meanwhile.
       reapDueAt = Math.min(reapDueAt, remainsDueAt);
@@ -131,6 +141,11 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     while (!isStopping) {
       try {
         const wait = await pass();
+        if (performance.now() >= upkeepDueAt) {
+          upkeepDueAt = performance.now() + UPKEEP_EVERY_MS;
+          await upkeep?.done;
+          upkeep = await beginUpkeep(engine, stopping.signal);
+        }
         if (isAway) engine.logger.info({ event: 'database.back' }, 'the database is back');
         isAway = false;
         pause = 250;
@@ -152,15 +167,11 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   };
   const living = live();
   // Makes its calendar while the first pass waits for the database.
-  const beat = cron.schedule(
-    '* * * * *',
-    () => {
-      registerDue = true;
-      materializeDueAt = 0;
-      worker.wake();
-    },
-    { noOverlap: true },
-  );
+  const beat = startBeat(() => {
+    registerDue = true;
+    materializeDueAt = 0;
+    worker.wake();
+  }, engine.logger);
 
   return {
     id: worker.id,
@@ -168,11 +179,14 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     async stop() {
       if (isStopping) return await living;
       isStopping = true;
-      await beat.destroy();
+      stopping.abort();
+      beat.stop();
       listener?.stop();
+      gate.close();
       worker.wake();
       await living;
       await worker.stop(engine.settings.drainMs);
+      await upkeep?.done;
     },
   };
 }

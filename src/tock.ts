@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from './daemon.js';
 import type { BackfillOptions, BackfillResult } from './engine/backfill.js';
 import type { WaitOptions } from './engine/commands.js';
+import type { RunAtWork } from './engine/crash.js';
 import { checkConcurrency, checkQueues, readSettings, type SettingsInput } from './engine/engine.js';
 import type { Enqueued, NewRun } from './engine/enqueue.js';
 import { askIdleTick } from './engine/idle-tick.js';
@@ -12,6 +13,7 @@ import { readIsolation } from './engine/isolation.js';
 import type { ResumedDefinition } from './engine/pause.js';
 import type { QueueLimits } from './engine/queues.js';
 import type { RegisterResult } from './engine/register.js';
+import type { CursorReset, ResetCursorsOptions } from './engine/reset-cursors.js';
 import type { TickSummary } from './engine/run-tick.js';
 import type { ScheduleInput, VersionGuard } from './engine/schedules.js';
 import type { Why } from './engine/why.js';
@@ -61,8 +63,6 @@ export interface TickCallOptions {
   readonly queues?: readonly string[];
   /** Aborts: drain and return. */
   readonly signal?: AbortSignal;
-  /** Called once what is due is materialized, before anything is claimed. */
-  readonly onPlanned?: () => void;
 }
 
 export interface Tock {
@@ -111,6 +111,11 @@ export interface Tock {
     resume(name: string): Promise<ResumedDefinition>;
     /** Makes runs for the occurrences in [from, to) that have none. Safe to repeat. */
     backfill(name: string, options: BackfillOptions): Promise<BackfillResult>;
+    /**
+     * Sets cursors back that are ahead of the database's clock, which was wrong for a while. No occurrence that has had a
+     * run comes again. Resolves to those that were ahead.
+     */
+    resetCursors(options?: ResetCursorsOptions): Promise<CursorReset[]>;
   };
   /** Queues, their limits over all hosts, and their pauses. */
   readonly queues: {
@@ -144,7 +149,11 @@ export interface Tock {
 }
 
 /** A Tock whose engine is loaded. */
-export type OpenedTock = Omit<Tock, 'jobs'>;
+export interface OpenedTock extends Omit<Tock, 'jobs'> {
+  readonly logger: Logger;
+  readonly atWork: () => readonly RunAtWork[];
+  readonly crash: (thrown: unknown) => Promise<void>;
+}
 
 /**
  * Makes a Tock. Nothing is connected or written until it is used.
@@ -165,6 +174,12 @@ export interface ShellTock extends Tock {
    * null when it might; or when the look said nothing, as before the first migration.
    */
   idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
+  /** The engine's; null before it is loaded. */
+  readonly logger: Logger | null;
+  /** The runs whose handlers are at work in this process. */
+  readonly atWork: () => readonly RunAtWork[];
+  /** For a process that is about to end by an error that nothing caught: see `Worker.crash`. */
+  readonly crash: (thrown: unknown) => Promise<void>;
 }
 
 /** As {@link createTock}; the logger is made when the engine is loaded, and `options.logger` is not looked at. */
@@ -176,7 +191,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
     isolation: readIsolation(registry, isolatedEntry(), options),
   };
-  const schema = checkSchemaName(options.schema ?? 'tock');
+  const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   demandReachable(options);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
@@ -240,6 +255,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
       pause: later((tock, ...input) => tock.schedules.pause(...input)),
       resume: later((tock, ...input) => tock.schedules.resume(...input)),
       backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
+      resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
     },
     queues: {
       list: later((tock, ...input) => tock.queues.list(...input)),
@@ -251,6 +267,11 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     why: later((tock, ...input) => tock.why(...input)),
     status: later((tock, ...input) => tock.status(...input)),
     prune: later((tock, ...input) => tock.prune(...input)),
+    get logger() {
+      return opened?.logger ?? null;
+    },
+    atWork: () => opened?.atWork() ?? [],
+    crash: async thrown => await opened?.crash(thrown),
     adopt: later((tock, ...input) => tock.adopt(...input)),
     close: async () => {
       isClosed = true;

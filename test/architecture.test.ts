@@ -109,7 +109,7 @@ describe('packages', () => {
       ['store', 'engine'].includes(roomOf(file)) ||
       file === path.join('src', 'embedded', 'embedded-client.ts'),
     'cron-parser': file => file === path.join('src', 'model', 'schedule', 'cron-fields.ts'),
-    'node-cron': file => file === path.join('src', 'daemon.ts'),
+    'node-cron': file => file === path.join('src', 'daemon', 'beat.ts'),
     pino: file => file === path.join('src', 'environment', 'logger.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',

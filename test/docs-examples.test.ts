@@ -209,6 +209,7 @@ describe('docs/operations.md', () => {
       await refused('enqueuer', `select ${call}`);
   });
 
+  // oxlint-disable-next-line vitest/expect-expect -- refused() expects
   it.each(['enqueuer', 'app'] as const)('the %s has no right on any table or sequence', async role => {
     for (const table of await tables()) {
       await refused(role, `select from ${table}`);

@@ -20,7 +20,7 @@ export async function withServer({ settings = {} }, work) {
   try {
     await chmod(home, 0o711);
     await writeFile(path.join(home, 'package.json'), '{}');
-    const running = await startEmbeddedServer({ folder: path.join(home, '.tock'), settings });
+    const running = await startEmbeddedServer({ folder: path.join(home, '.tock'), settings, listens: true });
     const interrupted = new Promise((_, reject) => {
       for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => reject(new Error(signal)));
     });

@@ -8,7 +8,7 @@ const OLD_SNAPSHOT_MS = 15 * 60_000;
 const MANY_DEAD_ROWS = 100_000;
 
 export function findProblems(status: SchedulerStatus): string[] {
-  const { runs, lastDay, definitions, oldestSnapshot, workers, queues, deadRows } = status;
+  const { runs, lastDay, definitions, oldestSnapshot, workers, queues, deadRows, partitions } = status;
   const paused = queues.filter(each => each.paused && each.waiting > 0);
   const silent = workers.filter(each => each.silent);
   return [
@@ -31,11 +31,14 @@ export function findProblems(status: SchedulerStatus): string[] {
     definitions.overdueMs > LONG_WAIT_MS
       ? `an occurrence has been due for ${span(definitions.overdueMs)} and nobody makes it a run: is the line in the crontab there? Else: tock start, or tock tick`
       : null,
+    definitions.ahead > 0
+      ? `the database's clock was set back: ${definitions.ahead} ${definitions.ahead === 1 ? 'definition gets' : 'definitions get'} no runs until it has caught up, for up to ${span(definitions.aheadMs)}. Once it is right: tock reset-cursor --all`
+      : null,
     definitions.broken > 0
       ? `${definitions.broken} ${definitions.broken === 1 ? 'definition cannot' : 'definitions cannot'} be evaluated: tock jobs says why`
       : null,
     silent.length > 0
-      ? `${silent.map(each => `${each.host} pid ${each.pid}, last seen ${span(status.at.getTime() - each.seenAt.getTime())} ago`).join('; ')}: no heartbeat; see whether the process hangs or the host is gone. What it held is taken back once its leases have expired`
+      ? `${silent.map(each => `${each.host} pid ${each.pid}, last seen ${agoText(each.seenAt, status.at)}`).join('; ')}: no heartbeat; see whether the process hangs or the host is gone. What it held is taken back once its leases have expired`
       : null,
     oldestSnapshot && oldestSnapshot.ageMs > OLD_SNAPSHOT_MS
       ? `a session holds a snapshot since ${span(oldestSnapshot.ageMs)}, so that dead rows stay and claims slow down. End it: select pg_terminate_backend(${oldestSnapshot.pid})`
@@ -43,8 +46,23 @@ export function findProblems(status: SchedulerStatus): string[] {
     deadRows > MANY_DEAD_ROWS
       ? `${deadRows} dead rows await vacuum: vacuum the table job_runs_live, and see why autovacuum does not`
       : null,
+    partitions.runningOut ? endOfPartitions(status) : null,
     ...status.zoneDisagreements.map(zoneProblem),
   ].filter(problem => problem !== null);
+}
+
+function endOfPartitions({ partitions, at }: SchedulerStatus): string {
+  const leftMs = partitions.end.getTime() - at.getTime();
+  const end =
+    leftMs <= 0
+      ? 'have run out: what ends now goes to the default one, with which nothing can be dropped'
+      : `run out in ${span(leftMs)}`;
+  return `the partitions of the finished runs ${end}. Make those to come, as the owner: tock prune, or tock migrate`;
+}
+
+function agoText(seenAt: Date, at: Date): string {
+  const ms = at.getTime() - seenAt.getTime();
+  return ms < 0 ? 'before the clock was set back' : `${span(ms)} ago`;
 }
 
 function zoneProblem(zone: ZoneDisagreement): string {

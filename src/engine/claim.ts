@@ -16,6 +16,8 @@ export interface Claimer {
   /** There was more at the last claim. */
   readonly isFlowing: boolean;
   readonly isClaiming: boolean;
+  /** Resolves when no claim is under way, however it ended. */
+  rest(): Promise<unknown>;
   /** What is wrong with the database shows in the claims of the tick or daemon: until then, none goes on by itself. */
   halt(): void;
 }
@@ -24,6 +26,8 @@ export interface ClaimerOptions {
   readonly workerId: string;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
+  /** Only runs of these jobs; null: of all. */
+  readonly jobs: () => readonly string[] | null;
   /** How many more the worker could take. */
   readonly room: () => number;
   /** Begins what was claimed. Returns how many. @param sentAt when the claim was sent, by performance.now() */
@@ -40,7 +44,7 @@ const MOST_PER_CLAIM = 2000;
 
 /** A claimer that has not looked yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
-  const { workerId, queues, room, takeIn, onEnd, onRest } = options;
+  const { workerId, queues, jobs, room, takeIn, onEnd, onRest } = options;
   const { leaseMs } = engine.settings;
   const scan = createScan();
   let isFlowing = false;
@@ -50,9 +54,10 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   const send = (room: number) => {
     if (room <= 0) return null;
     const sentAt = performance.now();
-    const lanes = scan.from(sentAt);
+    const only = jobs();
+    const lanes = only === null ? scan.from(sentAt) : null;
     const limit = Math.min(room, MOST_PER_CLAIM);
-    const wanted = { limit, workerId, leaseMs, queues };
+    const wanted = { limit, workerId, leaseMs, queues, jobs: only };
     const answer = claimDespite(engine, wanted, () => claimFreeRuns(engine.database, wanted, lanes));
     // Whoever awaits it hears of it; until then something else may be awaited.
     answer.catch(() => undefined);
@@ -102,7 +107,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   return {
     claim(told) {
-      claiming ??= (told ? claimTold(told) : claimNow()).then(
+      claiming ??= (told && jobs() === null ? claimTold(told) : claimNow()).then(
         total => {
           claiming = null;
           onRest();
@@ -121,6 +126,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     get isClaiming() {
       return claiming !== null;
     },
+    rest: async () => await claiming?.catch(() => undefined),
     halt() {
       isFlowing = false;
     },

@@ -11,14 +11,17 @@ import type { Registry } from '../model/registry.js';
 import { checkRetryPolicy } from '../model/retry.js';
 import type { Database } from '../store/database.js';
 import type { Isolation } from './isolation.js';
+import type { Worker } from './worker-interface.js';
 
 export interface Engine {
   readonly database: Database;
   readonly registry: Registry;
   readonly logger: Logger;
   readonly settings: Settings;
-  /** How isolated jobs get a process of their own; null where there are none. */
+  /** How handlers get a process of their own; null where they cannot, and then no job asks for it. */
   readonly isolation: Isolation | null;
+  /** Those that have not stopped. */
+  readonly workers: Set<Worker>;
   readonly hooks: Hooks;
 }
 

@@ -4,9 +4,9 @@
 import type { Ending } from '../model/decide.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import { readIsolate } from '../model/isolate.js';
+import { type Isolate, readIsolate } from '../model/isolate.js';
 import type { AnyJob } from '../model/job.js';
-import { jobLimit } from '../model/limits.js';
+import { jobLimit, SUSPECTS } from '../model/limits.js';
 import { findJob } from '../model/registry.js';
 import { windowIn } from '../model/window.js';
 import type { ActiveRun } from './active-run.js';
@@ -18,6 +18,10 @@ import { executeIsolated } from './isolate.js';
 
 /** Why a handler's signal aborted, as `signal.reason`. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
+
+const SUSPECTED: Isolate = { memoryMb: null };
+/** Whether a run may have ended a process before: where one can be had, it gets a process of its own. */
+export const isSuspect = ({ run }: ActiveRun) => run.slot_keys?.includes(SUSPECTS.key) === true;
 
 /**
  * Executes the handler, and calls `end` once, later, with how the attempt ended; null where the lease was lost and
@@ -77,7 +81,8 @@ class Attempt {
     if (limit && !active.run.slot_keys?.includes(limit.key))
       return queueMicrotask(() => this.finish({ kind: 'unplaced', limits: [limit] }));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
-    const isolate = readIsolate(job.isolate);
+    const isolate = readIsolate(job.isolate) ?? (engine.isolation && isSuspect(active) ? SUSPECTED : null);
+    active.isIsolated = isolate !== null;
     // A child is given its grace by who watches it.
     if (!isolate) onAbort(active.interrupt, () => this.startGrace());
     const running = isolate

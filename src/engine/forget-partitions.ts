@@ -11,8 +11,8 @@ import {
   readLeftovers,
 } from '../store/detach-partitions.js';
 import { type Cutoffs, readPartitions, type Slice } from '../store/partitions.js';
+import { inShortTries } from '../store/short-tries.js';
 import type { Engine } from './engine.js';
-import { patiently } from './patiently.js';
 import { type Stop, walk } from './walk-blocks.js';
 
 export interface Forgotten {
@@ -27,7 +27,7 @@ export interface Forgotten {
  */
 export async function dropLeftovers(engine: Engine, gone: Forgotten, stop: Stop): Promise<void> {
   for (const leftover of await readLeftovers(engine.database)) {
-    const done = await patiently(engine, session => dropLeftover(session, leftover), stop.signal);
+    const done = await inShortTries(engine.database, session => dropLeftover(session, leftover), stop);
     if (done === null) gone.left.push(leftover.name);
     else if (leftover.was !== null) gone.dropped.push(leftover.was);
   }
@@ -40,7 +40,7 @@ export async function forget(
   gone: Forgotten,
   stop: Stop,
 ): Promise<boolean> {
-  const done = await patiently(engine, session => detach(session, [name], null), stop.signal);
+  const done = await inShortTries(engine.database, session => detach(session, [name], null), stop);
   if (done === null) return false;
   await dropLeftovers(engine, gone, stop);
   return true;
@@ -67,10 +67,10 @@ export async function thin(
     cutoffs,
   };
   const { table } = replacement;
-  const begun = await patiently(
-    engine,
+  const begun = await inShortTries(
+    engine.database,
     session => beginCopy(session, table, sources, replacement),
-    stop.signal,
+    stop,
   );
   if (begun === null) return false;
   let kept = 0;
@@ -81,7 +81,7 @@ export async function thin(
     };
     await walk(engine.database, source, `what stays of ${source}`, copy, stop);
   }
-  const done = await patiently(engine, session => detach(session, sources, replacement), stop.signal);
+  const done = await inShortTries(engine.database, session => detach(session, sources, replacement), stop);
   if (done !== null) gone.kept += kept;
   // The sources; or the copy, which has come to nothing.
   await dropLeftovers(engine, gone, stop);

@@ -1,10 +1,10 @@
 // Room: engine. What NOTIFY has told of new runs since the last claim.
-// In: payloads. Out: the one queue and priority in which there is something new, if it is one.
+// In: queues and priorities. Out: the one in which there is something new, if it is one.
 import type { LaneName } from '../store/claim-runs.js';
-import { laneNotified } from '../store/notices.js';
 
 export interface Hearsay {
-  note(payload: string): void;
+  /** Notes where a new run is; null: anywhere. Whether it may be one for this worker. */
+  note(lane: LaneName | null): boolean;
   /** Where all that was told of is; null: nothing was, or it may be anywhere. Forgets it. */
   take(): LaneName | null;
 }
@@ -14,12 +14,13 @@ export function createHearsay(queues: readonly string[] | null): Hearsay {
   let lane: LaneName | null = null;
   let isElsewhere = false;
   return {
-    note(payload) {
-      const told = laneNotified(payload);
-      if (told === null || queues?.includes(told.queue) === false) isElsewhere = true;
-      else if (lane !== null && (lane.queue !== told.queue || lane.priority !== told.priority))
+    note(noted) {
+      if (noted !== null && queues?.includes(noted.queue) === false) return false;
+      if (noted === null) isElsewhere = true;
+      else if (lane !== null && (lane.queue !== noted.queue || lane.priority !== noted.priority))
         isElsewhere = true;
-      else lane = told;
+      else lane = noted;
+      return true;
     },
     take() {
       const told = isElsewhere ? null : lane;

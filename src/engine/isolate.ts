@@ -5,13 +5,15 @@ import { performance } from 'node:perf_hooks';
 import { packError, unpackError } from '../model/error-data.js';
 import { TockError } from '../model/errors.js';
 import type { Isolate } from '../model/isolate.js';
+import { isTransient } from '../store/database-errors.js';
 import { readSettled } from '../store/finalize-runs.js';
-import type { ActiveRun } from './active-run.js';
+import { type ActiveRun, isHeld } from './active-run.js';
 import type { Engine } from './engine.js';
 import { type Child, type ChildEnd, forkChild } from './fork-child.js';
 import { signalOf } from './interrupt.js';
 import type { Answer, FromChild, Order } from './isolated-protocol.js';
 import type { Isolation } from './isolation.js';
+import { keepTrying } from './keep-trying.js';
 
 /** Between SIGTERM and SIGKILL, and between an answer and the end of the process that gave it. */
 const TERM_MS = 1000;
@@ -140,7 +142,10 @@ async function hasSettled(
   end: ChildEnd,
 ): Promise<boolean> {
   if (active.isSettled || end.error !== null) return active.isSettled;
-  const settled = await readSettled(engine.database, [active.run], workerId).catch(() => null);
+  const settled = await keepTrying(
+    () => readSettled(engine.database, [active.run], workerId),
+    error => isTransient(error) && isHeld(active, engine.settings.leaseMs),
+  ).catch(() => null);
   active.isSettled = settled?.has(active.run.id) === true;
   return active.isSettled;
 }

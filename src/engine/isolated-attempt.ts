@@ -48,6 +48,7 @@ export function openIsolatedAttempt(order: Order, tell: Tell): IsolatedAttempt {
           logger: tellingLogger(tell, {}),
           settings: order.settings,
           isolation: null,
+          workers: new Set(),
           hooks: {},
         };
         const job = findJob(engine.registry, order.run.job);

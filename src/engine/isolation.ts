@@ -1,5 +1,5 @@
 // Room: engine. Whether and how this process can give a handler a process of its own.
-// In: the jobs, and what createTock was told. Out: an Isolation, or null where no job asks for it.
+// In: the jobs, and what createTock was told. Out: an Isolation, or null where there can be none and no job asks for it.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,9 +26,10 @@ export interface IsolationOptions {
 
 /**
  * Checks that isolated jobs can be executed. A child process knows no closures of its parent: it must load the
- * handlers from a module and open a connection of its own.
+ * handlers from a module and open a connection of its own. Runs of other jobs are isolated too, where that is possible,
+ * once they are suspected of having ended a process.
  *
- * @throws TockError TOCK_BAD_OPTION that names the job and the mend
+ * @throws TockError TOCK_BAD_OPTION that names the job and the mend, where a job asks for isolation
  */
 export function readIsolation(
   registry: Registry,
@@ -36,7 +37,7 @@ export function readIsolation(
   options: IsolationOptions,
 ): Isolation | null {
   const job = [...registry.jobs.values()].find(each => readIsolate(each.isolate) !== null);
-  if (job === undefined) return null;
+  if (job === undefined) return isolationForSuspects(entry, options);
   if (options.jobsModule === undefined) {
     throw bad(
       `job ${job.name} has isolate, so a child process must load it: pass jobsModule to createTock, the path or URL of a compiled module that exports the array \`jobs\` and does nothing else`,
@@ -51,6 +52,18 @@ export function readIsolation(
     );
   }
   return { entry, jobsModule, connection: connectionOf(options) };
+}
+
+function isolationForSuspects(entry: string, options: IsolationOptions): Isolation | null {
+  if (options.jobsModule === undefined) return null;
+  const jobsModule = pathOf(options.jobsModule);
+  if (!existsSync(jobsModule) || !existsSync(entry)) return null;
+  try {
+    return { entry, jobsModule, connection: connectionOf(options) };
+  } catch {
+    // A pool whose password is a function: no job needs what it cannot hand on.
+    return null;
+  }
 }
 
 function pathOf(module: string | URL): string {

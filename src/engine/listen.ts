@@ -1,6 +1,7 @@
 // Room: engine. Wakes a daemon the moment something is enqueued. Only a courtesy: polling is the truth.
 // In: the pool. Out: calls of `onNotice`, for as long as the connection holds; it is made again when it breaks.
 import type { PoolClient } from 'pg';
+import { type Notice, readNotice } from '../store/notices.js';
 import type { Engine } from './engine.js';
 
 const FIRST_PAUSE_MS = 500;
@@ -10,8 +11,11 @@ export interface Listener {
   stop(): void;
 }
 
-/** Listens on the schema's channel over one connection of the pool that it keeps for itself. */
-export function startListener(engine: Engine, onNotice: (payload: string) => void): Listener {
+/**
+ * Listens on the schema's channel over one connection of the pool that it keeps for itself. What Tock does not send is
+ * passed over.
+ */
+export function startListener(engine: Engine, onNotice: (notice: Notice) => void): Listener {
   const { database, logger } = engine;
   let isStopped = false;
   let client: PoolClient | null = null;
@@ -23,13 +27,16 @@ export function startListener(engine: Engine, onNotice: (payload: string) => voi
       const fresh = await database.pool.connect();
       client = fresh;
       if (isStopped) return drop();
-      fresh.on('notification', notice => onNotice(notice.payload ?? ''));
+      fresh.on('notification', ({ payload }) => {
+        const notice = readNotice(payload ?? '');
+        if (notice) onNotice(notice);
+      });
       fresh.once('error', again);
       fresh.once('end', again);
       await fresh.query(`listen "${database.schema}"`);
       pause = FIRST_PAUSE_MS;
       // What was enqueued while nobody listened.
-      onNotice('listening');
+      onNotice({ kind: 'queued', lane: null });
     } catch (error) {
       logger.debug({ event: 'listen.failed', error: String(error) }, 'cannot listen; polling goes on');
       again();

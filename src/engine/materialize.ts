@@ -10,6 +10,7 @@ import { windowIn } from '../model/window.js';
 import type { Session } from '../store/database.js';
 import { STORED_COLUMNS } from '../store/definition-columns.js';
 import { displaceRuns } from '../store/displace-runs.js';
+import { readTaken } from '../store/occurrences.js';
 import { isDataError } from '../store/set-aside.js';
 import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
 import type { Engine } from './engine.js';
@@ -22,6 +23,7 @@ import {
   type NewRow,
   rowsOf,
 } from './occurrence-rows.js';
+import { workingSchedule } from './stored-definition.js';
 
 const BATCH = 500;
 /** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */
@@ -126,7 +128,8 @@ async function materializeBatch(
       });
     }
   }
-  const made = isEachByItself ? await writeSingly(session, plans, broken) : await write(session, plans);
+  const wanted = await withoutTaken(session, engine, plans);
+  const made = isEachByItself ? await writeSingly(session, wanted, broken) : await write(session, wanted);
   for (const each of broken) await markBroken(session, engine, each);
   return { definitions: due.length, ...made, broken: broken.map(each => each.name) };
 }
@@ -135,6 +138,32 @@ interface Planned {
   readonly definition: DueDefinition;
   readonly plan: Plan;
   readonly rows: readonly NewRow[];
+}
+
+/**
+ * Leaves out occurrences that have had a run already, as after a cursor was reset: they make nobody give way, and are not
+ * counted. Of others the insert finds out by itself.
+ */
+async function withoutTaken(
+  session: Session,
+  engine: Engine,
+  plans: readonly Planned[],
+): Promise<readonly Planned[]> {
+  const occurrencesOf = ({ definition, plan }: Planned) =>
+    plan.displaces === null && plan.remaining === null
+      ? []
+      : plan.runs.map(run => ({ definitionId: definition.id, at: run.scheduledFor }));
+  const isTaken = await readTaken(session, plans.flatMap(occurrencesOf));
+  return plans.map(each => {
+    const { definition, plan } = each;
+    const runs = plan.runs.filter(run => !isTaken({ definitionId: definition.id, at: run.scheduledFor }));
+    if (runs.length === plan.runs.length) return each;
+    const remaining = plan.remaining === null ? null : plan.remaining + plan.runs.length - runs.length;
+    const nextAt = remaining === 0 ? null : (workingSchedule(definition)?.next(plan.cursor) ?? null);
+    const displaces = runs.length === 0 ? null : plan.displaces;
+    const left = { ...plan, runs, remaining, nextAt, displaces };
+    return { definition, plan: left, rows: rowsOf(engine, definition, left) };
+  });
 }
 
 async function write(session: Session, plans: readonly Planned[]): Promise<InsertedRows> {

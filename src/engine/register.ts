@@ -3,7 +3,9 @@
 // hosts, and from an old and a new version of the code at once.
 import { circleError } from '../model/chain.js';
 import { type DescribedDefinition, scheduleOfColumns } from '../model/definition.js';
+import { formatDuration } from '../model/duration.js';
 import { compileSchedule } from '../model/schedule/compile.js';
+import { countAhead } from '../store/cursors.js';
 import type { Session } from '../store/database.js';
 import { copiedError, IS_COPY, requireOriginal } from '../store/database-identity.js';
 import { supersedeRuns } from '../store/operator-moves.js';
@@ -22,22 +24,38 @@ export interface RegisterResult {
 
 /**
  * A version that was in force before wins back only when the one in force has not been heard of for so long:
- * that is a roll-back. Until then, in a rolling deploy, the newest version's definitions hold.
+ * that is a roll-back, as of when the newer one was last seen. Until then, in a rolling deploy, the newest version's
+ * definitions hold.
  */
 const STALE_AFTER = '5 minutes';
 
+/** Over a registration: its time lies in the future, so that the database's clock was set back since. */
+const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
+
 const SEEN = `
-with seen as (
-  update tock.registrations set seen_at = tock.now() where fingerprint = $1 and is_current returning fingerprint
+with before as (
+  select fingerprint, ${IS_AHEAD} as is_ahead from tock.registrations where fingerprint = $1 and is_current
+), seen as (
+  update tock.registrations r set seen_at = tock.now() from before b where r.fingerprint = b.fingerprint and r.is_current
+  returning b.is_ahead
 )
-select exists (select from seen) as "isCurrent", ${IS_COPY} as "isCopy"`;
+select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead", ${IS_COPY} as "isCopy"`;
+
+interface Seen {
+  readonly isCurrent: boolean;
+  readonly wasAhead: boolean;
+  readonly isCopy: boolean;
+}
+
+/** An alive version writes this within a minute; until then, one that is dead must not look alive for hours. */
+const SET_SEEN_BACK = `update tock.registrations set seen_at = tock.now() where is_current and ${IS_AHEAD}`;
 
 /**
  * Registers the definitions of this process.
  *
  * One cheap statement when nothing changed. Otherwise one transaction under an advisory lock: new definitions
  * begin at now; of changed ones, what is due is materialized first, as the old definition says; then they keep their
- * id, move their cursor to at least now, and their queued runs that are not yet due are withdrawn; vanished ones are marked, their queued runs kept. A process without any job
+ * id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and their queued runs that are not yet due are withdrawn; vanished ones are marked, their queued runs kept. A process without any job
  * registers nothing, so that a wrong path cannot mark everything as vanished.
  *
  * @throws TockError TOCK_DATABASE_COPIED where this database is a copy that nobody has adopted
@@ -48,13 +66,28 @@ export async function register(engine: Engine): Promise<RegisterResult> {
     await requireOriginal(database);
     return { ...NOTHING, status: 'empty' };
   }
-  const [seen] = await database.run<{ isCurrent: boolean; isCopy: boolean }>(SEEN, [registry.fingerprint]);
+  const [seen] = await database.run<Seen>(SEEN, [registry.fingerprint]);
   if (seen?.isCopy) throw copiedError(database.schema);
+  if (seen?.wasAhead) await reportClock(engine);
   if (seen?.isCurrent) return { ...NOTHING, status: 'unchanged' };
-  const result = await database.transaction(session => takeOver(session, engine));
+  const { wasAhead, ...result } = await database.transaction(session => takeOver(session, engine));
+  if (wasAhead) await reportClock(engine);
   engine.logger.info({ event: `definitions.${result.status}`, ...result }, sentence(result));
   return result;
 }
+
+interface Registration {
+  readonly fingerprint: string;
+  readonly is_current: boolean;
+  readonly is_stale: boolean;
+  readonly is_ahead: boolean;
+  readonly seen_ms: number;
+}
+
+const READ_REGISTRATIONS = `
+select fingerprint, is_current, seen_at < tock.now() - $2::interval as is_stale, ${IS_AHEAD} as is_ahead,
+  (extract(epoch from seen_at) * 1000)::float8 as seen_ms
+from tock.registrations where is_current or fingerprint = $1`;
 
 const NOTHING = { added: [], changed: [], vanished: [] } as const;
 
@@ -64,20 +97,36 @@ function sentence({ status, added, changed, vanished }: RegisterResult): string 
   return `definitions registered: ${added.length} new, ${changed.length} changed, ${vanished.length} vanished`;
 }
 
-async function takeOver(session: Session, engine: Engine): Promise<RegisterResult> {
+/** Said once: whoever finds the registration's time in the future writes the present one over it. */
+async function reportClock({ database, logger }: Engine): Promise<void> {
+  const { definitions, aheadMs } = await countAhead(database);
+  const effect =
+    definitions === 0
+      ? 'no schedule is affected'
+      : `${definitions} ${definitions === 1 ? 'definition gets' : 'definitions get'} no runs until it has caught up, for up to ${formatDuration(Math.round(aheadMs / 1000) * 1000)}; once it is right, run: tock reset-cursor --all`;
+  logger.warn(
+    { event: 'clock.set_back', definitions, ahead_ms: Math.round(aheadMs) },
+    `the database's clock was set back: ${effect}`,
+  );
+}
+
+async function takeOver(
+  session: Session,
+  engine: Engine,
+): Promise<RegisterResult & { readonly wasAhead: boolean }> {
   const { fingerprint, definitions } = engine.registry;
   await session.run(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
     `tock.register:${engine.database.schema}`,
   ]);
-  const registrations = await session.run<{ fingerprint: string; is_current: boolean; is_stale: boolean }>(
-    `select fingerprint, is_current, seen_at < tock.now() - $2::interval as is_stale
-     from tock.registrations where is_current or fingerprint = $1`,
-    [fingerprint, STALE_AFTER],
-  );
+  const registrations = await session.run<Registration>(READ_REGISTRATIONS, [fingerprint, STALE_AFTER]);
   const current = registrations.find(each => each.is_current);
-  if (current?.fingerprint === fingerprint) return { ...NOTHING, status: 'unchanged' };
+  const wasAhead = current?.is_ahead === true;
+  if (wasAhead) await session.run(SET_SEEN_BACK);
+  if (current?.fingerprint === fingerprint) return { ...NOTHING, status: 'unchanged', wasAhead };
   const wasSeenBefore = registrations.some(each => each.fingerprint === fingerprint);
-  if (current && wasSeenBefore && !current.is_stale) return { ...NOTHING, status: 'superseded' };
+  if (current && wasSeenBefore && !current.is_stale) return { ...NOTHING, status: 'superseded', wasAhead };
+  // Who was seen before is back: the newer version has not held since it was last seen.
+  const since = current && wasSeenBefore ? current.seen_ms : null;
 
   await session.run(`update tock.registrations set is_current = false where is_current`);
   await session.run(
@@ -85,7 +134,7 @@ async function takeOver(session: Session, engine: Engine): Promise<RegisterResul
      on conflict (fingerprint) do update set is_current = true, seen_at = tock.now()`,
     [fingerprint],
   );
-  return { ...(await sync(session, engine, definitions)), status: 'registered' };
+  return { ...(await sync(session, engine, definitions, since)), status: 'registered', wasAhead };
 }
 
 interface Existing {
@@ -98,7 +147,13 @@ interface Existing {
   readonly cursor_ms: number;
 }
 
-async function sync(session: Session, engine: Engine, definitions: readonly DescribedDefinition[]) {
+/** @param since from when on these definitions hold, in epoch milliseconds; null: from now on */
+async function sync(
+  session: Session,
+  engine: Engine,
+  definitions: readonly DescribedDefinition[],
+  since: number | null,
+) {
   const existing = await session.run<Existing>(
     `select id, name, fingerprint, origin, vanished_at is not null as is_vanished, paused_at is not null as is_paused,
        (extract(epoch from cursor) * 1000)::float8 as cursor_ms
@@ -122,8 +177,13 @@ async function sync(session: Session, engine: Engine, definitions: readonly Desc
   );
   const now = clock?.ms ?? 0;
   for (const each of changed) await recordPause(session, byName.get(each.columns.name), now);
+  const cursorOf = (row: Existing | undefined) => {
+    // A pause is on record up to now.
+    const from = isPausedIn(row) ? now : Math.min(since ?? now, now);
+    return Math.max(from, row?.cursor_ms ?? 0);
+  };
   const rows = [...added, ...changed].map(each =>
-    registeredRow(each, Math.max(now, byName.get(each.columns.name)?.cursor_ms ?? 0)),
+    registeredRow(each, cursorOf(byName.get(each.columns.name))),
   );
   if (rows.length > 0) {
     await session.run(upsertStatement('code'), [JSON.stringify(rows)]);
@@ -158,9 +218,11 @@ async function markCircles(
   }
 }
 
+const isPausedIn = (row: Existing | undefined) => row !== undefined && row.is_paused && !row.is_vanished;
+
 /** What came due in a pause under the schedule that is about to be edited; the rest is told when it ends. */
 async function recordPause(session: Session, row: Existing | undefined, now: number): Promise<void> {
-  const paused = row?.is_paused && !row.is_vanished ? await lockDefinition(session, row.name) : null;
+  const paused = row && isPausedIn(row) ? await lockDefinition(session, row.name) : null;
   if (paused) await recordSpan(session, paused, now, 'paused');
 }
 

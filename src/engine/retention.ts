@@ -3,7 +3,7 @@
 import { TockError } from '../model/errors.js';
 import { fateOf, type Partition, type Retention, readRetention, unitOf } from '../model/retention.js';
 import type { PruneOptions, PruneResult } from '../model/scheduler-view.js';
-import type { Session } from '../store/database.js';
+import { makeComingPartitions } from '../store/coming-partitions.js';
 import {
   alone,
   type Cutoffs,
@@ -16,13 +16,10 @@ import {
 import { readClock } from '../store/reads.js';
 import type { Engine } from './engine.js';
 import { dropLeftovers, type Forgotten, forget, thin } from './forget-partitions.js';
-import { patiently } from './patiently.js';
 import { type Stop, walk } from './walk-blocks.js';
 
 /** Rows of one DELETE. */
 const BATCH = 5000;
-/** How far ahead partitions are made. A night that is missed, or a fortnight of them, does no harm. */
-const AHEAD = { month: 3, day: 14 } as const;
 
 /**
  * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older than
@@ -70,8 +67,8 @@ async function pruneAlone(engine: Engine, retention: Retention, stop: Stop): Pro
   const gone: Forgotten = { dropped: [], left: [], kept: 0 };
   await dropLeftovers(engine, gone, stop);
   const unit = unitOf(retention.partition, await readVolume(database));
-  const made = await patiently(engine, session => makePartitions(session, unit), stop.signal);
-  if (made === null) gone.left.push('coming partitions');
+  const { made, isLeft } = await makeComingPartitions(database, { unit, isPatient: true, ...stop });
+  if (isLeft) gone.left.push('coming partitions');
   await letGo(engine, retention, { now, cutoffs, gone, stop });
   const result: PruneResult = {
     droppedPartitions: gone.dropped,
@@ -81,21 +78,13 @@ async function pruneAlone(engine: Engine, retention: Retention, stop: Stop): Pro
       (await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, stop)) +
       (await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, stop)),
     deletedEffects: await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, stop),
-    madePartitions: made?.value ?? 0,
+    madePartitions: made,
     partition: unit,
     left: gone.left,
     isBusy: false,
   };
   engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
   return result;
-}
-
-async function makePartitions(session: Session, unit: 'month' | 'day'): Promise<number> {
-  const [row] = await session.run<{ made: number }>('select tock.create_partitions($1::int, $2) as made', [
-    AHEAD[unit],
-    unit,
-  ]);
-  return row?.made ?? 0;
 }
 
 function cutoffsAt(now: number, { keepMs }: Retention): Cutoffs {

@@ -7,7 +7,9 @@ import { type MaterializeResult, materialize } from './materialize.js';
 import { reap } from './reap.js';
 import { type RegisterResult, register } from './register.js';
 import type { Tally } from './tally.js';
-import { openWorker, type Worker } from './worker.js';
+import { beginUpkeep } from './upkeep.js';
+import { openWorker } from './worker.js';
+import type { Worker } from './worker-interface.js';
 
 export interface TickOptions {
   /** For how long new runs are claimed, in milliseconds. What runs then is waited for. */
@@ -17,8 +19,6 @@ export interface TickOptions {
   /** Aborts: stop claiming, drain, release what does not end. */
   readonly signal?: AbortSignal | undefined;
   readonly kind?: 'tick' | 'library';
-  /** Called once what is due is materialized, before anything is claimed. */
-  readonly onPlanned?: (() => void) | undefined;
 }
 
 export interface TickSummary {
@@ -43,15 +43,18 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const registered = await register(engine);
   const reaped = await reap(engine);
   const materialized = await materialize(engine);
-  options.onPlanned?.();
-  const { executed, stoppedEarly } = await executeDue(engine, options, startedAt + options.budgetMs);
+  const execution = await executeDue(
+    engine,
+    options,
+    startedAt + options.budgetMs,
+    registered.status === 'superseded',
+  );
   return {
     registered,
     reaped,
     materialized,
-    executed,
+    ...execution,
     durationMs: Math.round(performance.now() - startedAt),
-    stoppedEarly,
   };
 }
 
@@ -59,22 +62,29 @@ async function executeDue(
   engine: Engine,
   options: TickOptions,
   until: number,
+  isSuperseded: boolean,
 ): Promise<{ executed: Tally; stoppedEarly: boolean }> {
+  const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
     concurrency: options.concurrency ?? 10,
     queues: options.queues,
+    isSuperseded: () => isSuperseded,
   });
   const { signal } = options;
   signal?.addEventListener('abort', worker.wake);
   try {
-    const stoppedEarly = await claimUntilIdle(worker, until, signal);
-    worker.close();
-    await Promise.race([worker.idle(), aborted(signal)]);
-    return { executed: worker.tally, stoppedEarly };
+    try {
+      return { executed: worker.tally, stoppedEarly: await claimUntilIdle(worker, until, signal) };
+    } finally {
+      // Also after a claim that failed: what runs is no worse for it.
+      worker.close();
+      await Promise.race([worker.idle(), aborted(signal)]);
+    }
   } finally {
     signal?.removeEventListener('abort', worker.wake);
     await worker.stop(engine.settings.drainMs);
+    await upkeep?.done;
   }
 }
 

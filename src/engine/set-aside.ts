@@ -4,8 +4,9 @@
 //
 // A constraint or a trigger of somebody's own makes it fail with all of them. That is no reason to end them: unless it
 // succeeds with some, only those are set aside whose rows are out of bounds.
+import type { Admitted } from '../store/admit-runs.js';
 import { type Claim, type ClaimOptions, claimFreeRun } from '../store/claim-runs.js';
-import type { ClaimedRun } from '../store/claimed-run.js';
+import { sqlState } from '../store/database-errors.js';
 import { pauseQueue } from '../store/queues.js';
 import {
   type Blame,
@@ -33,18 +34,24 @@ export async function setAside(engine: Engine, id: string, blame: Blame): Promis
   return true;
 }
 
+/** What was done, and what it failed with where that explains nothing: none was set aside, and nothing moved. */
+export interface DoneSingly<T> {
+  readonly done: readonly T[];
+  readonly failure: { readonly error: unknown } | null;
+}
+
 /**
- * Does `work` for each run by itself, and sets aside those whose data make it fail.
+ * Does `work` for each run by itself, and sets aside those whose data make it fail. One that cannot even be set aside stays
+ * as it is.
  *
  * @param hasMoved whether it did something with the run
- * @throws what it failed with, where none was set aside and nothing moved
  */
 export async function eachByItself<T>(
   engine: Engine,
   ids: readonly string[],
   work: (id: string) => Promise<T>,
   hasMoved: (done: T) => boolean,
-): Promise<T[]> {
+): Promise<DoneSingly<T>> {
   const done: T[] = [];
   const failed: { readonly id: string; readonly error: unknown }[] = [];
   for (const id of ids) {
@@ -57,10 +64,18 @@ export async function eachByItself<T>(
   }
   const isToBlame = done.some(hasMoved);
   let isExplained = isToBlame || failed.length === 0;
-  for (const { id, error } of failed)
-    if (await setAside(engine, id, { reason: reasonOf(error), isToBlame })) isExplained = true;
-  if (!isExplained) throw failed[0]?.error;
-  return done;
+  for (const { id, error } of failed) {
+    try {
+      if (await setAside(engine, id, { reason: reasonOf(error), isToBlame })) isExplained = true;
+    } catch (refusal) {
+      if (!isDataError(refusal)) throw refusal;
+      engine.logger.error(
+        { event: 'run.refused', run_id: id, error: String(refusal), code: sqlState(refusal) },
+        `PostgreSQL refuses what would become of run ${id}; it stays as it is`,
+      );
+    }
+  }
+  return { done, failure: isExplained ? null : { error: failed[0]?.error } };
 }
 
 /** As `claim`; where it fails because of a row's data, the runs that are due are claimed one by one. */
@@ -84,12 +99,13 @@ export async function claimDespite(
   const paused = await pauseBadQueues(engine);
   const ids = await readDue(database, Math.min(options.limit, MOST_CLAIMED_SINGLY), options.queues);
   if (ids.length === 0 && paused === 0) throw cause;
-  const claims = await eachByItself(
+  const { done: claims, failure } = await eachByItself(
     engine,
     ids,
     id => claimFreeRun(database, id, options),
     ({ runs }) => runs.length > 0,
   );
+  if (failure !== null) throw failure.error;
   return {
     runs: claims.flatMap(each => each.runs),
     limited: claims.flatMap(each => each.limited),
@@ -103,21 +119,24 @@ export async function claimDespite(
 export async function admitDespite(
   engine: Engine,
   ids: readonly string[],
-  admit: (ids: readonly string[]) => Promise<readonly ClaimedRun[]>,
-): Promise<readonly ClaimedRun[]> {
+  admit: (ids: readonly string[]) => Promise<Admitted>,
+): Promise<Admitted> {
   try {
     return await admit(ids);
   } catch (error) {
     if (!isDataError(error)) throw error;
   }
   await pauseBadQueues(engine);
-  const admitted = await eachByItself(
+  const { done, failure } = await eachByItself(
     engine,
     ids,
     id => admit([id]),
-    runs => runs.length > 0,
+    ({ admitted }) => admitted.length > 0,
   );
-  return admitted.flat();
+  return {
+    admitted: done.flatMap(each => each.admitted),
+    failure: failure ?? done.find(each => each.failure !== null)?.failure ?? null,
+  };
 }
 
 /** Pauses the queues of which nobody can say whether they are open: each claim would fail. Returns how many. */

@@ -95,13 +95,13 @@ export function storedFingerprint(row: StoredDefinition): string {
 }
 
 /** The compiled schedule; null where there is none. @throws TockError TOCK_BAD_SCHEDULE for one that is broken */
-export function scheduleOf(row: StoredDefinition): CompiledSchedule | null {
+export function scheduleOf(row: StoredColumns): CompiledSchedule | null {
   const spec = scheduleOfColumns(row);
   return spec === null ? null : compileSchedule(spec, row.name);
 }
 
 /** As {@link scheduleOf}, but null for a definition that cannot be evaluated: it expects nothing. */
-export function workingSchedule(row: StoredDefinition): CompiledSchedule | null {
+export function workingSchedule(row: StoredColumns): CompiledSchedule | null {
   try {
     return scheduleOf(row);
   } catch {

@@ -6,11 +6,12 @@ import { performance } from 'node:perf_hooks';
 import { decideOutcome, type Ending, type Outcome } from '../model/decide.js';
 import { hears } from '../model/logger.js';
 import { claimLimitedRuns } from '../store/admit-runs.js';
-import { type Claim, claimFreeRun, type LaneName } from '../store/claim-runs.js';
+import { type Claim, claimFreeRun } from '../store/claim-runs.js';
 import type { ClaimedRun } from '../store/claimed-run.js';
 import type { Finalization } from '../store/finalize-runs.js';
-import { type ActiveRun, activeRun } from './active-run.js';
+import { type ActiveRun, activeRun, isHeld } from './active-run.js';
 import { createClaimer } from './claim.js';
+import { endingsAtCrash, runsAtWork } from './crash.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { drainReason, executeRun } from './execute.js';
 import { createFinalizer } from './finalize.js';
@@ -20,53 +21,10 @@ import { abort } from './interrupt.js';
 import { createLine } from './line.js';
 import { createPace } from './pace.js';
 import { admitDespite, eachByItself, setAside } from './set-aside.js';
-import { emptyTally, fieldsOf, reportEnd, type Tally } from './tally.js';
+import { emptyTally, fieldsOf, reportEnd } from './tally.js';
 import { createWakeup } from './wakeup.js';
+import type { Worker, WorkerOptions } from './worker-interface.js';
 import { workerRow } from './worker-row.js';
-
-export interface WorkerOptions {
-  readonly kind: 'tick' | 'daemon' | 'library' | 'manual';
-  /** Most runs at once. Default 10. */
-  readonly concurrency?: number | undefined;
-  /** Only runs of these queues. Default: all. */
-  readonly queues?: readonly string[] | undefined;
-}
-
-export interface Worker {
-  readonly id: string;
-  readonly tally: Readonly<Tally>;
-  /** How many runs it holds. */
-  readonly running: number;
-  /** How many more it could take. */
-  readonly room: number;
-  /** Makes the worker known in `workers`. */
-  announce(): Promise<void>;
-  /**
-   * Claims as many due runs as there is room for and begins to execute them; and goes on claiming by itself as long as
-   * there are more. Returns how many at first.
-   *
-   * @param told a queue and priority in which somebody has just enqueued: it looks only there
-   */
-  claim(told?: LaneName): Promise<number>;
-  /** Whether there was more at the last claim: it goes on claiming by itself. */
-  readonly isFlowing: boolean;
-  /** Claims nothing more by itself while runs are executed. */
-  close(): void;
-  /** Claims one named run, if it is due and free. */
-  claimOne(runId: string): Promise<boolean>;
-  /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
-  change(ms: number): Promise<void>;
-  readonly wake: () => void;
-  /** Somebody says that an operator asked to cancel a run: if this worker holds it, the row is looked at now. */
-  readonly cancel: (runId: string) => void;
-  /** Resolves when no run is left. */
-  idle(): Promise<void>;
-  /**
-   * Drains: claims no more, lets runs end for `graceMs`, then aborts their signals, waits the engine's grace,
-   * and releases what remains without counting the attempt. Beats until the last outcome is written.
-   */
-  stop(graceMs?: number): Promise<void>;
-}
 
 const DEFAULT_CONCURRENCY = 10;
 /** While so many outcomes wait to be written, nothing more is claimed. */
@@ -92,11 +50,22 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const { change, wake } = createWakeup();
   const row = workerRow(engine, id, options.kind, capacity);
   const heartbeat = startHeartbeat(engine, id, active, row.beSeen);
+  /** A drain does not wait for ever for a server that renews leases and takes no outcomes. */
+  let writesUntil = Number.POSITIVE_INFINITY;
   const finalizer = createFinalizer<Finalization & { readonly each: ActiveRun; readonly startedAt: number }>(
     engine,
-    id,
-    () => [...active].some(each => performance.now() - each.renewedAt < settings.leaseMs),
-    ({ each, outcome, startedAt }, isWritten) => letGo(each, outcome, startedAt, isWritten),
+    {
+      workerId: id,
+      mayWrite: ({ each }) => isHeld(each, settings.leaseMs) && performance.now() < writesUntil,
+      beforeResend: entries =>
+        noteProgress(
+          engine,
+          id,
+          entries.map(({ each }) => each),
+        ),
+      done: ({ each, outcome, startedAt }, isWritten) => letGo(each, outcome, startedAt, isWritten),
+      onResumed: wake,
+    },
   );
 
   /** Claimed ahead, in their order; they begin when there is capacity. Their leases are renewed like the others'. */
@@ -109,6 +78,8 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 
   const want = () => {
     if (isStopping) return 0;
+    // What cannot be written now could be lost with this process. One more than the capacity: it shows what can be.
+    if (finalizer.isHeldUp) return Math.max(0, capacity + 1 - active.size);
     const inHand = capacity + pace.ahead(performance.now());
     // What waits to be written counts against memory, though not against the capacity.
     return Math.max(0, Math.min(inHand - executing - ahead.length, inHand + MOST_UNWRITTEN - active.size));
@@ -153,18 +124,20 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     await setDefectiveAside(runs);
     if (limited.length === 0) return runs.length;
     const admittedAt = performance.now();
-    const admitted = await admitDespite(engine, limited, ids =>
+    const { admitted, failure } = await admitDespite(engine, limited, ids =>
       claimLimitedRuns(database, ids, { workerId: id, leaseMs: settings.leaseMs }),
     );
     for (const run of admitted) if (run.defect === null) receive(run, admittedAt);
     beginNext();
     await setDefectiveAside(admitted);
+    if (failure !== null) throw failure.error;
     return runs.length + admitted.length;
   };
 
   const claimer = createClaimer(engine, {
     workerId: id,
     queues,
+    jobs: () => (options.isSuperseded?.() ? [...engine.registry.jobs.keys()] : null),
     room: want,
     takeIn,
     onEnd: wake,
@@ -183,8 +156,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
 
   const live = (each: ActiveRun) => {
     const startedAt = performance.now();
+    each.begunAt = startedAt;
     tellStart(engine, each.run);
     executeRun(engine, each, id, ending => {
+      // A crash of the process has ended it before.
+      if (each.isFinalizing) return;
       executing--;
       pace.note(performance.now(), each.run.payload_length);
       hand(each, ending, startedAt);
@@ -203,7 +179,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     if (each.isSettled || outcome === null) return letGo(each, outcome, startedAt, each.isSettled);
     const entry = { id: each.run.id, fence: each.run.fence, outcome, each, startedAt };
     if (each.progress === null) finalizer.add(entry);
-    else void noteProgress(engine, id, new Set([each])).then(() => finalizer.add(entry));
+    else void noteProgress(engine, id, [each]).then(() => finalizer.add(entry));
   };
 
   const letGo = (each: ActiveRun, outcome: Outcome | null, startedAt: number, isWritten: boolean) => {
@@ -236,19 +212,30 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       if (isStopping) return false;
       const claimedAt = performance.now();
       const wanted = { workerId: id, leaseMs: settings.leaseMs };
-      const [claimed] = await eachByItself(
+      const { done, failure } = await eachByItself(
         engine,
         [runId],
         each => claimFreeRun(database, each, wanted),
         ({ runs }) => runs.length > 0,
       );
+      if (failure !== null) throw failure.error;
+      const [claimed] = done;
       return claimed !== undefined && (await takeIn(claimed, claimedAt)) > 0;
     },
     change,
     wake,
-    cancel: runId => {
-      // Any session may notify: what the row says counts.
-      if ([...active].some(each => each.run.id === runId && !each.isFinalizing)) heartbeat.beatNow();
+    lookAt: heartbeat.lookAt,
+    atWork: () => runsAtWork(active),
+    async crash(thrown) {
+      isStopping = true;
+      giveBack();
+      for (const [each, ending] of endingsAtCrash(active, thrown)) hand(each, ending, each.begunAt ?? 0);
+      finalizer.hurry();
+      // What a claim under way still brings is given back as it comes.
+      await claimer.rest();
+      await worker.idle();
+      heartbeat.stop();
+      await row.remove();
     },
     async idle() {
       while (active.size > 0) await worker.change(1000);
@@ -261,12 +248,17 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       while (active.size > 0 && performance.now() < until)
         await worker.change(Math.max(1, until - performance.now()));
       abortAll(active);
+      writesUntil = performance.now() + settings.graceMs + settings.leaseMs;
+      // A claim that is under way may have its leases already: what it takes is given back.
+      await claimer.rest();
       await worker.idle();
       heartbeat.stop();
       await row.remove();
+      engine.workers.delete(worker);
       wake();
     },
   };
+  engine.workers.add(worker);
   return worker;
 }
 

@@ -20,7 +20,9 @@ export type Ending =
   /** Claimed outside its window: to wait until then (epoch milliseconds), or to be skipped where that is null. */
   | { readonly kind: 'outside'; readonly opensAt: number | null }
   /** Claimed without a place under its job's limits, which it is to have first. */
-  | { readonly kind: 'unplaced'; readonly limits: readonly Limit[] };
+  | { readonly kind: 'unplaced'; readonly limits: readonly Limit[] }
+  /** An error that nothing caught ends the process, and it may be this run's; `isCounted`: it is taken for this run's. */
+  | { readonly kind: 'crashed'; readonly error: unknown; readonly isCounted: boolean };
 
 /** What a deferred run waits for: a time in epoch milliseconds, or places under limits. */
 export interface Deferral {
@@ -41,6 +43,8 @@ export interface Outcome {
   readonly skipReason: SkipReason | null;
   /** Only for `defer`. */
   readonly deferral?: Deferral;
+  /** Only for `fail` and `release`: it may have ended a process, so its attempts get processes of their own. */
+  readonly isSuspect?: boolean;
 }
 
 /**
@@ -72,6 +76,13 @@ export function decideOutcome(
       return { ...NOTHING, transition: 'defer', deferral: { runAt: null, limits: ending.limits } };
     case 'threw':
       return decideFailure(ending.error, run, policy, random);
+    case 'crashed':
+      return {
+        ...(ending.isCounted
+          ? decideFailure(ending.error, run, policy, random)
+          : { ...NOTHING, transition: 'release', error: describeError(ending.error, run.attempt) }),
+        isSuspect: true,
+      };
   }
 }
 

@@ -67,12 +67,16 @@ export interface JobContext {
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
    * outside any transaction, so it may be repeated if the process dies before the result is kept.
+   *
+   * @throws TockError TOCK_BAD_RESULT for a result that would not come back from JSON as it is, or is over 1 MiB
    */
   readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
   /**
    * Does the work exactly once, ever, under `key`: the ledger row and what `work` writes through `trx` are
    * committed together, and later calls with the key get the kept result. Something outside the database
    * (a mail) is repeated only if the process dies between doing it and the commit.
+   *
+   * @throws TockError TOCK_BAD_RESULT, as for `step`; then all is rolled back
    */
   readonly once: <T extends Json | void>(
     key: string,

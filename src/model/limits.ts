@@ -45,6 +45,12 @@ export interface Admission {
 /** The serial place of a definition is kept from the first claim until the run has ended, over all its attempts. */
 export const definitionKey = (definitionId: string) => `definition:${definitionId}`;
 export const queueKey = (queue: string) => `queue:${queue}`;
+/**
+ * What a run needs a place under once it may have ended a process: its attempts get processes of their own. There are
+ * few places, since hundreds of runs may have been at work in that process, and as many children at once would take
+ * all memory.
+ */
+export const SUSPECTS: Limit = { key: 'isolated', limit: 4 };
 
 /**
  * Admits candidates in their order: each that finds a free place under every one of its keys, and a token where its

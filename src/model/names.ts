@@ -5,10 +5,14 @@ import { TockError, type TockErrorCode } from './errors.js';
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:@-]*$/;
 const SCHEMA = /^[a-z_][a-z0-9_]*$/;
 
-/** Checks the name of a job, definition or queue: letters, digits and `. _ : @ -`, at most 200 bytes. */
+/** Whether it can be the name of a job, definition or queue: letters, digits and `. _ : @ -`, at most 200 bytes. */
+export function isName(name: unknown): name is string {
+  return typeof name === 'string' && name.length <= 200 && NAME.test(name) && !(name in Object.prototype);
+}
+
+/** Checks the name of a job, definition or queue. */
 export function checkName(name: unknown, what: string, code: TockErrorCode = 'TOCK_BAD_JOB'): string {
-  if (typeof name === 'string' && name.length <= 200 && NAME.test(name) && !(name in Object.prototype))
-    return name;
+  if (isName(name)) return name;
   throw new TockError(
     code,
     `${quote(name)} cannot be the name of a ${what}: use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes`,

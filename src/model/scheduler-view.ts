@@ -12,6 +12,10 @@ export interface SchedulerStatus {
     readonly due: number;
     readonly paused: number;
     readonly broken: number;
+    /** Their cursor is over a minute ahead of the database's clock, which was set back: they get no runs until then. */
+    readonly ahead: number;
+    /** How far the cursor that is furthest ahead is; 0: none is. */
+    readonly aheadMs: number;
     /** How long the longest-due occurrence has not been materialized. A tick a minute keeps it under a minute or two. */
     readonly overdueMs: number;
   };
@@ -54,6 +58,15 @@ export interface SchedulerStatus {
   readonly oldestSnapshot: { readonly ageMs: number; readonly pid: number } | null;
   /** Rows of the live runs that vacuum has yet to remove. */
   readonly deadRows: number;
+  /** Those of the finished runs. */
+  readonly partitions: {
+    /** From when on runs that end go to the default partition, for want of another: now, or later. */
+    readonly end: Date;
+    /** What the latest of them holds. */
+    readonly unit: 'month' | 'day';
+    /** The end is over or near: less than 10 days away; where they are of days, 3. */
+    readonly runningOut: boolean;
+  };
   /** Zones in use of which this process and the server expect different offsets within the next 400 days. */
   readonly zoneDisagreements: readonly ZoneDisagreement[];
 }

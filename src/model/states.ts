@@ -74,7 +74,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'queued',
     by: 'holder',
-    when: 'its worker drains before the handler ends; the attempt is given back',
+    when: 'its worker stops before the handler ends, by a drain or a crash of its process; the attempt is given back',
   },
   withdraw: {
     name: 'withdraw',

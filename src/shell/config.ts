@@ -20,7 +20,6 @@ export interface Config {
   readonly grace: string | undefined;
   readonly drain: string | undefined;
   readonly budget: string | undefined;
-  readonly ticks: number | undefined;
   readonly concurrency: number | undefined;
   readonly queues: readonly string[] | undefined;
   readonly connections: number | undefined;
@@ -40,7 +39,6 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_GRACE: 'how long a handler may go on after its signal aborted (default 10s)',
   TOCK_DRAIN: 'how long a stopping process lets its runs end (default 20s)',
   TOCK_BUDGET: 'for how long a tick claims new runs (default 50s)',
-  TOCK_TICKS: 'most ticks of a host that may wait for the database at once (default 10; Linux only)',
   TOCK_CONCURRENCY: 'most runs at once per process (default 10)',
   TOCK_QUEUES: 'only these queues, separated by commas (default all)',
   TOCK_CONNECTIONS: 'most database connections per process (default 10)',
@@ -66,7 +64,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     grace: read('TOCK_GRACE'),
     drain: read('TOCK_DRAIN'),
     budget: read('TOCK_BUDGET'),
-    ticks: readCount('TOCK_TICKS', read('TOCK_TICKS')),
     concurrency: readCount('TOCK_CONCURRENCY', read('TOCK_CONCURRENCY')),
     queues: read('TOCK_QUEUES')
       ?.split(',')

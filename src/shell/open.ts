@@ -1,12 +1,14 @@
 // Room: shell. Opens Tock as the environment says: the shells' common beginning and end.
 // In: a Config. Out: a Tock on a database that answers and is migrated; a close that stops what was started.
 import type pg from 'pg';
+import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job.js';
-import { openPoolTo } from '../store/connection.js';
+import type { Logger } from '../model/logger.js';
+import { demandReachable, openPoolTo } from '../store/connection.js';
 import { explainDatabaseError } from '../store/database-errors.js';
 import type { MigrateResult } from '../store/migrate.js';
 import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock.js';
@@ -27,12 +29,14 @@ export interface OpenOptions {
   readonly needsJobs?: boolean;
   /** A tick that is about to be made: where it would find nothing to do, nothing more is asked of the database. */
   readonly tick?: TickCallOptions;
+  /** Starts the embedded server again whenever it has died, for as long as this is open. */
+  readonly keepServer?: boolean;
   /** Told what is being waited for. */
   readonly onStep?: (step: string) => void;
 }
 
 export interface OpenTock {
-  readonly tock: Tock;
+  readonly tock: ShellTock;
   readonly jobs: readonly AnyJob[];
   /** What migrating did; null where it was not asked for. */
   readonly migrated: MigrateResult | null;
@@ -40,6 +44,8 @@ export interface OpenTock {
   readonly idle: TickSummary | null;
   /** Where the data are, without password. */
   readonly where: string;
+  /** The line for a shell that connects psql to the embedded server; null where a database is named. */
+  readonly psqlCommand: string | null;
   readonly close: () => Promise<void>;
 }
 
@@ -49,6 +55,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const level = checkLogLevel(config.logLevel ?? options.defaultLogLevel ?? 'warn');
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
+  if (config.databaseUrl !== null) demandReachable({ connectionString: config.databaseUrl });
   const place = config.databaseUrl === null ? null : placeOf(config.databaseUrl);
   const ahead = options.tick && config.databaseUrl !== null ? connectAhead(config.databaseUrl, config) : null;
   let server: Awaited<ReturnType<typeof startServer>> | null = null;
@@ -81,6 +88,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       makeLogger,
     );
     await ahead?.connected;
+    if (options.keepServer === true) server?.keepRunning(reportTo(await makeLogger()));
     const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
     if (idle === null) migrated = await prepare(tock, options);
     return {
@@ -89,6 +97,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       migrated,
       idle,
       where: place ?? `the embedded server in ${config.dataFolder}`,
+      psqlCommand: server?.psqlCommand ?? null,
       close,
     };
   } catch (error) {
@@ -123,6 +132,12 @@ async function startServer(config: Config, onStep: OpenOptions['onStep']) {
   return await startEmbeddedServer({ folder: config.dataFolder });
 }
 
+/** A server that died is a warning: the daemon waits for it. One that does not come back is an error. */
+function reportTo(logger: Logger): (report: ServerReport) => void {
+  const levels = { 'server.died': 'warn', 'server.back': 'info', 'server.failed': 'error' } as const;
+  return ({ event, pid, message }) => logger[levels[event]]({ event, server_pid: pid }, message);
+}
+
 async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {
   try {
     if (migrate !== true) {
@@ -152,8 +167,13 @@ function settingsOf(config: Config) {
 
 function placeOf(connectionString: string): string {
   try {
-    const { hostname, port, pathname } = new URL(connectionString);
-    return `${hostname || 'the local socket'}${port ? `:${port}` : ''}${pathname}`;
+    // A URL with a user and no host is none to WHATWG, though PostgreSQL has it for sockets: user@/database?host=/folder
+    const { searchParams, hostname, port, pathname } = new URL(connectionString.replace('@/', '@%2F/'));
+    const host = searchParams.get('host') ?? decodeURIComponent(hostname);
+    if (host === '' || host === '/') return `the local socket${pathname}`;
+    return host.startsWith('/')
+      ? `${pathname.slice(1)} by the socket in ${host}`
+      : `${host}${port ? `:${port}` : ''}${pathname}`;
   } catch (error) {
     throw new TockError(
       'TOCK_BAD_OPTION',

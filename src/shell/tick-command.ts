@@ -2,13 +2,14 @@
 // In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an exit
 // code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { parseArgs } from 'node:util';
+import type { TickSummary } from '../engine/run-tick.js';
 import { TockError } from '../model/errors.js';
+import type { ShellTock, TickCallOptions } from '../tock.js';
 import { readConfig } from './config.js';
 import { judgeError } from './exit-codes.js';
 import { openTock } from './open.js';
 import { stopSignal } from './stop-signal.js';
 import { summaryLine } from './summary-line.js';
-import { takeTickPlace } from './tick-places.js';
 
 const HELP = `Usage: node dist/tick.js [options]
 
@@ -26,9 +27,6 @@ Options:
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.`;
 
-/** Ticks that wait for the database at once, unless TOCK_TICKS says otherwise. */
-const MOST_TICKS = 10;
-
 /** Runs the shell and returns its exit code. */
 export async function tickMain(argv: readonly string[]): Promise<number> {
   let schema = 'tock';
@@ -41,45 +39,36 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
     const config = readConfig(process.env);
     schema = config.schema;
     const stop = stopSignal();
-    const most = config.ticks ?? MOST_TICKS;
-    const place = await takeTickPlace(most, `${config.databaseUrl ?? config.dataFolder} ${config.schema}`);
-    if (place === null) {
-      say(
-        `${new Date().toISOString()} tick: ${most} ticks of this host wait for the database already (TOCK_TICKS); this one leaves it to them`,
-      );
-      return 0;
-    }
+    const concurrency = options.concurrency === undefined ? config.concurrency : Number(options.concurrency);
+    const call = {
+      budget: options.budget ?? config.budget ?? '50s',
+      ...(concurrency === undefined ? {} : { concurrency }),
+      ...(config.queues === undefined ? {} : { queues: config.queues }),
+      signal: stop,
+    };
+    const { tock, jobs, idle, close } = await openTock({
+      config,
+      migrate: options.migrate === true,
+      tick: call,
+    });
     try {
-      const concurrency =
-        options.concurrency === undefined ? config.concurrency : Number(options.concurrency);
-      const call = {
-        budget: options.budget ?? config.budget ?? '50s',
-        ...(concurrency === undefined ? {} : { concurrency }),
-        ...(config.queues === undefined ? {} : { queues: config.queues }),
-        signal: stop,
-        // From here on it waits for its own runs: others may plan and claim beside it.
-        onPlanned: place.give,
-      };
-      const { tock, jobs, idle, close } = await openTock({
-        config,
-        migrate: options.migrate === true,
-        tick: call,
-      });
-      try {
-        const summary = idle ?? (await tock.tick(call));
-        say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
-        return 0;
-      } finally {
-        await close();
-      }
+      const summary = idle ?? (await guardedTick(tock, call, stop));
+      say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
+      return 0;
     } finally {
-      place.give();
+      await close();
     }
   } catch (error) {
     const { exitCode, message } = judgeError(error, schema);
     process.stderr.write(`tick: ${message}\n`);
     return exitCode;
   }
+}
+
+async function guardedTick(tock: ShellTock, call: TickCallOptions, stop: AbortSignal): Promise<TickSummary> {
+  // Loaded only here: a tick with nothing to do executes nothing.
+  const { underCrashGuard } = await import('./crash-guard.js');
+  return await underCrashGuard({ name: 'tick', tock, stop }, async () => await tock.tick(call));
 }
 
 function say(line: string): void {

@@ -8,7 +8,7 @@
 // blocker commits first and looks for free places then, and who gives a place back looks for blocked runs after his
 // commit: one of the two sees the other. The reaper looks too, for the case that either died in between.
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../model/limits.js';
-import { QUEUE_IS_OPEN, START_LEASE } from './claim-runs.js';
+import { QUEUE_IS_OPEN, RATE_IS_VOID, START_LEASE } from './claim-runs.js';
 import { CLAIMED, type ClaimedRow, type ClaimedRun, claimedRun, inTurn } from './claimed-run.js';
 import type { Database, Session } from './database.js';
 import { statuses } from './transition.js';
@@ -25,12 +25,17 @@ interface CandidateRow {
   readonly turn_key: string | null;
 }
 
+/** The run of a row keeps its place under a key from an earlier attempt: it waits neither for the place nor for a turn. */
+const KEEPS_PLACE = (row: string, key: string) =>
+  `exists (select from tock.job_slots kept where kept.concurrency_key = ${key} and kept.run_id = ${row}.id)`;
+
 const CANDIDATES = `
 select r.id, r.queue, r.priority, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
   coalesce(q.rate_count is not null, false) as has_rate,
   case when 'definition:' || r.definition_id = any(r.slot_keys) and exists (
     select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
       and e.status in (${statuses('claim')}) and e.run_at <= tock.now() and 'definition:' || r.definition_id = any(e.slot_keys))
+    and not ${KEEPS_PLACE('r', "'definition:' || r.definition_id")}
     then 'definition:' || r.definition_id end as turn_key
 from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
 where r.id = any($1::bigint[]) and r.status in (${statuses('claim')}) and r.run_at <= tock.now() and r.blocked_on is null
@@ -51,7 +56,8 @@ export const TOKENS = `
 with rated as (
   select q.name, q.rate_period_ms::float8 / q.rate_count as step,
     greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) as burst,
-    (extract(epoch from tock.now()) * 1000)::float8 as now_ms, (extract(epoch from q.rate_next_at) * 1000)::float8 as next_ms
+    (extract(epoch from tock.now()) * 1000)::float8 as now_ms,
+    case when not ${RATE_IS_VOID} then (extract(epoch from q.rate_next_at) * 1000)::float8 end as next_ms
   from tock.job_queues q where q.name = any($1::text[]) and q.rate_count is not null
   order by q.name for update of q skip locked
 )
@@ -83,7 +89,7 @@ const PUT_ASIDE = `
 update tock.job_runs_live r set blocked_on = $1 where r.id in (
   select f.id from tock.job_runs_live f
   where f.blocked_on is null and f.queue = $2 and f.priority = $3 and f.run_at <= tock.now() and f.status in (${statuses('claim')})
-    and $1 = any(f.slot_keys)
+    and $1 = any(f.slot_keys) and not ${KEEPS_PLACE('f', '$1')}
   order by f.run_at, f.id limit 1000 for update skip locked)`;
 
 const LET_IN = `
@@ -113,13 +119,19 @@ export async function letBlockedIn(session: Session, keys: readonly string[]): P
   return row?.count ?? 0;
 }
 
+/** Runs that were claimed; and what failed after that. They are leased, and must be taken in all the same. */
+export interface Admitted {
+  readonly admitted: readonly ClaimedRun[];
+  readonly failure: { readonly error: unknown } | null;
+}
+
 /** Claims those of the runs for which there is a place. One transaction, and a look at what it blocked. */
 export async function claimLimitedRuns(
   database: Database,
   ids: readonly string[],
   options: { readonly workerId: string; readonly leaseMs: number },
-): Promise<readonly ClaimedRun[]> {
-  if (ids.length === 0) return [];
+): Promise<Admitted> {
+  if (ids.length === 0) return { admitted: [], failure: null };
   const { runs, blocked, floods } = await database.transaction(async session => {
     const rows = await session.run<CandidateRow>(CANDIDATES, [ids]);
     const candidates = rows.map(candidateOf);
@@ -137,9 +149,14 @@ export async function claimLimitedRuns(
     const claimed = await carryOut(session, admission, paces, options);
     return { runs: claimed, blocked: admission.blocked, floods: floodsOf(rows, admission) };
   });
-  for (const { key, queue, priority } of floods) await database.run(PUT_ASIDE, [key, queue, priority]);
-  await letBlockedIn(database, [...new Set(blocked.map(each => each.key))].sort());
-  return runs;
+  try {
+    for (const { key, queue, priority } of floods) await database.run(PUT_ASIDE, [key, queue, priority]);
+    await letBlockedIn(database, [...new Set(blocked.map(each => each.key))].sort());
+  } catch (error) {
+    // The reaper looks too.
+    return { admitted: runs, failure: { error } };
+  }
+  return { admitted: runs, failure: null };
 }
 
 interface Pace {

@@ -29,6 +29,12 @@ export const QUEUE_IS_OPEN = `q.paused_at is null and (q.active_window is null o
     else ${TIME_OF_DAY} >= split_part(q.active_window, '-', 1)::time or ${TIME_OF_DAY} < split_part(q.active_window, '-', 2)::time end)`;
 /** Whether a queue has a limit of its own; over `q`. */
 export const QUEUE_IS_LIMITED = `(q.concurrency is not null or q.rate_count is not null)`;
+/**
+ * Whether a queue's next start lies further ahead than a rate ever puts it, over `q`: the clock was set back since, and it
+ * does not count. A rate puts it one start's share of the period ahead; a minute more is for a clock that is corrected
+ * by little.
+ */
+export const RATE_IS_VOID = `q.rate_next_at > tock.now() + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond'`;
 /** How many places a queue with a concurrency has left; null where it has none. */
 const QUEUE_ROOM = `q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)`;
 
@@ -38,7 +44,7 @@ export const OPEN_LANES = (limit: string, queues: string) => `open as materializ
     least(${limit}::integer, ${QUEUE_ROOM}) as room, count(*) over (partition by l.priority) as siblings
   from lanes l left join tock.job_queues q on q.name = l.queue
   where (${queues}::text[] is null or l.queue = any(${queues})) and ${QUEUE_IS_OPEN}
-    and (q.concurrency is null or ${QUEUE_ROOM} > 0) and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now())
+    and (q.concurrency is null or ${QUEUE_ROOM} > 0) and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${RATE_IS_VOID})
     and exists (select from tock.job_runs_live r where r.blocked_on is null and r.queue = l.queue and r.priority = l.priority
       and r.run_at <= tock.now() and r.status in (${statuses('claim')}))
 )`;
@@ -93,7 +99,9 @@ select c.*, due.is_limited, due.id,
       order by d.run_at desc, d.id desc limit 1) l on true) end as lanes
 from due left join claimed c on c.id = due.id order by due.place`;
 
-const CLAIM = claimFrom(`${LANES}, ${OPEN_LANES('$1', '$4')}`, '');
+const FROM_START = `${LANES}, ${OPEN_LANES('$1', '$4')}`;
+const CLAIM = claimFrom(FROM_START, '');
+const CLAIM_KNOWN = claimFrom(FROM_START, 'and r.job = any($5::text[])');
 const CLAIM_ON = claimFrom(KNOWN_LANES, 'and (r.run_at, r.id) > (o.after_at, o.after_id)');
 
 // The same where all that is due lies in one queue and priority and needs no place under a limit, as most backlogs do:
@@ -145,6 +153,8 @@ export interface ClaimOptions {
   readonly leaseMs: number;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
+  /** Only runs of these jobs; null: of all. Then the claim begins at the beginning. */
+  readonly jobs?: readonly string[] | null;
 }
 
 export interface Claim {
@@ -173,6 +183,7 @@ export async function claimFreeRuns(
   lanes: readonly Lane[] | null = null,
 ): Promise<Claim> {
   const shared = [options.limit, options.workerId, options.leaseMs];
+  if (options.jobs) return claimOf(await session.run(CLAIM_KNOWN, [...shared, options.queues, options.jobs]));
   if (lanes === null) return claimOf(await session.run(CLAIM, [...shared, options.queues], PREPARED));
   const [lane] = lanes;
   if (lane?.isPlain && lanes.length === 1) return await claimLane(session, options, lane);

@@ -50,12 +50,23 @@ export function connectionOf(options: {
   }
 }
 
-/** Refuses options that name no database. @throws TockError TOCK_BAD_OPTION */
+/** What `pg` takes as the beginning of a URL; a text without one names a socket or a database. */
+const SCHEMES = ['postgres:', 'postgresql:', 'pg:', 'socket:'];
+
+/** Refuses options that name no database of PostgreSQL. @throws TockError TOCK_BAD_OPTION */
 export function demandReachable(options: {
   readonly connectionString?: string;
   readonly pool?: pg.Pool;
 }): void {
-  if (options.pool || options.connectionString) return;
+  if (options.pool) return;
+  const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(options.connectionString ?? '')?.[0].toLowerCase();
+  if (scheme !== undefined && !SCHEMES.includes(scheme)) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `the database URL begins with ${scheme}//; Tock needs PostgreSQL: write postgres://user@host:5432/database`,
+    );
+  }
+  if (options.connectionString) return;
   throw new TockError(
     'TOCK_BAD_OPTION',
     'no database is named: set DATABASE_URL, or pass connectionString or pool',

@@ -21,9 +21,40 @@ export function isUnknownStatement(error: unknown): boolean {
   return state === '26000' || state === '42P05';
 }
 
+/** Among others: a table was altered, and a prepared statement would give columns of other types. Nothing was executed. */
+export function isUnsupported(error: unknown): boolean {
+  return sqlState(error) === '0A000';
+}
+
 /** A lock could not be had within lock_timeout: nothing happened. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03';
+}
+
+/**
+ * PostgreSQL will never store this, however often it is sent: data that no column takes (class 22), a broken constraint
+ * (23), more than its limits allow (54). A row for which there is no partition now is none of these.
+ */
+export function isUnstorable(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && /^(22|23|54)/.test(state) && !isPartitionMissing(error);
+}
+
+/**
+ * What was asked may succeed later as it is: the database is away, a lock is held, a statement was cancelled, the disk
+ * or the memory is full, a partition is missing.
+ */
+export function isTransient(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state === null) return isConnectionFailure(error);
+  return (
+    /^(40|53|55P03|55006|57014|58)/.test(state) || isConnectionFailure(error) || isPartitionMissing(error)
+  );
+}
+
+/** No partition takes the row, or the one it was meant for was just attached. A constraint that is broken has a name. */
+function isPartitionMissing(error: unknown): boolean {
+  return sqlState(error) === '23514' && (error as { constraint?: unknown }).constraint === undefined;
 }
 
 /** A row of the same key is there. */

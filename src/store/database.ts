@@ -7,7 +7,7 @@ import type pg from 'pg';
 import type { AnyDatabase } from '../model/job.js';
 import { checkSchemaName } from '../model/names.js';
 import { demandReachable, openPoolTo } from './connection.js';
-import { isSerializationFailure, isUnknownStatement } from './database-errors.js';
+import { isSerializationFailure, isUnknownStatement, isUnsupported } from './database-errors.js';
 import { poolWithDeadlines, queryWithin } from './deadline.js';
 import type { PREPARED } from './prepared.js';
 import { schemaRewriter } from './sql.js';
@@ -60,7 +60,7 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 
 /** Opens the database. Connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const schema = checkSchemaName(options.schema ?? 'tock');
+  const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   const deadlineMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
   demandReachable(options);
   const pool =
@@ -113,25 +113,35 @@ export function openDatabase(options: DatabaseOptions): Database {
 /**
  * Runs statements by name. Through a pooler that gives each transaction another connection, a name may be unknown where
  * it is used, or taken: then nothing was executed, and from there on this process names none.
+ *
+ * Where a column's type was altered, PostgreSQL refuses what was prepared before, on each connection ("cached plan must
+ * not change result type"): then the statement gets another name, and all prepare it anew.
  */
 function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T> {
   const names = new Map<string, string>();
   let mayPrepare = true;
+  let renamed = 0;
   const nameOf = (text: string) => {
     let name = names.get(text);
     if (name === undefined) {
-      name = `tock_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`;
+      const hash = createHash('sha256').update(text).digest('hex').slice(0, 24);
+      name = renamed === 0 ? `tock_${hash}` : `tock_${hash}_${renamed}`;
       names.set(text, name);
     }
     return name;
   };
   return async (text, run) => {
     if (!mayPrepare) return await run(null);
+    const name = nameOf(text);
     try {
-      return await run(nameOf(text));
+      return await run(name);
     } catch (error) {
-      if (!isUnknownStatement(error)) throw error;
-      mayPrepare = false;
+      if (isUnknownStatement(error)) mayPrepare = false;
+      else if (!isUnsupported(error)) throw error;
+      else if (names.get(text) === name) {
+        renamed++;
+        names.delete(text);
+      }
       return await run(null);
     }
   };

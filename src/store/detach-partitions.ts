@@ -7,13 +7,12 @@
 
 import type { Session } from './database.js';
 import { type Cutoffs, cutoffValues, inSlice, type Slice, STAYS, sliceValues } from './partitions.js';
+import { LOCK_TIMEOUT } from './short-tries.js';
 
 /** Comments that say what a table is which is no partition: only such tables are dropped. */
 const STAGED = 'tock: copy for retention';
 const FORGOTTEN = 'tock: forgotten ';
 
-/** While we wait for a lock, all who come after us wait behind us: so shortly, and rather several times. */
-export const LOCK_TIMEOUT = '500ms';
 const LAST_LOCK_TIMEOUT = '200ms';
 
 /** A span of time that a table of survivors will take. */

@@ -26,7 +26,8 @@ with live as (
   from live l full join tock.job_queues q on q.name = l.queue
 ), holders as (
   select w.id, w.kind, w.host, w.pid, w.seen_at,
-    w.seen_at < tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
+    w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+      and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
     (select count(*) from tock.job_runs_live r where r.status = 'running' and r.locked_by = w.id) as running
   from tock.workers w
 ), snapshot as (
@@ -43,6 +44,8 @@ select jsonb_build_object(
     'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),
     'paused', count(*) filter (where paused_at is not null),
     'broken', count(*) filter (where broken_at is not null),
+    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null and vanished_at is null),
+    'aheadMs', greatest(0, round(extract(epoch from max(cursor) filter (where next_at is not null and vanished_at is null) - tock.now()) * 1000)),
     'overdueMs', coalesce(round(extract(epoch from tock.now() - min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
       and paused_at is null and broken_at is null and vanished_at is null)) * 1000), 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(
@@ -57,13 +60,16 @@ select jsonb_build_object(
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused) order by queue) from queues), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
+  'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
+    'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),
   'deadRows', coalesce((select n_dead_tup from pg_stat_user_tables where relid = 'tock.job_runs_live'::regclass), 0)
-) as status`;
+) as status
+from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`;
 
 /** Reads the scheduler's figures in one statement. */
 export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
   const [row] = await database.run<{
-    status: SchedulerStatus & { at: string; workers: { seenAt: string }[] };
+    status: SchedulerStatus & { at: string; workers: { seenAt: string }[]; partitions: { end: string } };
   }>(STATUS);
   if (!row) throw new Error('the status query gave no row');
   const { status } = row;
@@ -71,6 +77,7 @@ export async function readStatus(database: Database): Promise<Omit<SchedulerStat
     ...status,
     at: new Date(status.at),
     oldestWaitMs: Math.round(status.oldestWaitMs),
+    partitions: { ...status.partitions, end: new Date(status.partitions.end) },
     workers: status.workers.map(worker => ({ ...worker, seenAt: new Date(worker.seenAt) })),
   };
 }

@@ -1,9 +1,9 @@
-// Room: store. What the holder of a lease writes: renewals, progress, outcomes. Each is one statement, fenced, and
-// sorted by id.
+// Room: store. The outcomes that the holder of a lease writes. Each is one statement, fenced, and sorted by id.
 // In: runs by id and fence. Out: the ids that really changed; the others' lease is lost.
 import type { Outcome } from '../model/decide.js';
 import { TRANSITIONS } from '../model/states.js';
 import type { Session } from './database.js';
+import { isConnectionFailure } from './database-errors.js';
 import { PREPARED } from './prepared.js';
 import {
   AFTERMATH,
@@ -18,44 +18,11 @@ import {
   inOrder,
   json,
   KEPT,
+  SUSPECTED,
   TOLD,
   UNDER_ITS_FENCE,
   WITHDRAW_ASKED,
 } from './transition.js';
-
-const RENEW = `
-with ${HELD('succeed')}
-update tock.job_runs_live r set locked_until = tock.now() + $4 * interval '1 millisecond'
-from held where r.id = held.id
-returning r.id, r.cancel_requested_at is not null as cancel_requested`;
-
-/** Renews the leases of a worker's runs: one statement per beat. What is missing from the answer is lost. */
-export async function renewLeases(
-  session: Session,
-  held: readonly Held[],
-  workerId: string,
-  leaseMs: number,
-): Promise<{ id: string; cancel_requested: boolean }[]> {
-  return await session.run(RENEW, [...fenced(held), workerId, leaseMs], PREPARED);
-}
-
-const PROGRESS = `
-with p as materialized (select * from unnest($1::bigint[], $4::jsonb[]) as p(id, progress)), ${HELD('succeed')}
-update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id`;
-
-/** Writes the progress of running runs. */
-export async function writeProgress(
-  session: Session,
-  entries: readonly (Held & { readonly progress: unknown })[],
-  workerId: string,
-): Promise<void> {
-  const sorted = inOrder(entries);
-  await session.run(PROGRESS, [
-    ...fenced(sorted),
-    workerId,
-    sorted.map(each => JSON.stringify(each.progress)),
-  ]);
-}
 
 // Which of the batch have moved: null where all of them have, as nearly always.
 const MOVED = "case when count(*) < cardinality($1) then coalesce(array_agg(id::text), '{}') end as ids";
@@ -99,11 +66,11 @@ select ${MOVED}, ${AFTERMATH} from gone`;
 // An operator may have asked to cancel while the handler was ending: then the run is withdrawn, not put back.
 const FAIL = `
 with outcome as materialized (
-  select * from unnest($1::bigint[], $4::jsonb[], $5::float8[]) as o(id, error, delay_ms)
+  select * from unnest($1::bigint[], $4::jsonb[], $5::float8[], $6::boolean[]) as o(id, error, delay_ms, is_suspect)
 ), ${HELD('fail')}, ${WITHDRAW_ASKED('held')}, failed as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.fail.to}', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
-      locked_by = null, locked_until = null, errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}
+      locked_by = null, locked_until = null, errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}, ${SUSPECTED('o.is_suspect')}
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
@@ -111,11 +78,14 @@ select ${MOVED}, ${AFTERMATH} from (select id from failed union all select id fr
 
 // The attempt is given back, at most a hundred times: a run that is always caught by a drain must end some day.
 const RELEASE = `
-with ${HELD('release')}, ${WITHDRAW_ASKED('held')}, released as (
+with outcome as materialized (
+  select * from unnest($1::bigint[], $4::jsonb[], $5::boolean[]) as o(id, error, is_suspect)
+), ${HELD('release')}, ${WITHDRAW_ASKED('held')}, released as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1,
-      attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end
-  from held where r.id = held.id and r.cancel_requested_at is null
+      attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
+      errors = ${APPENDED_ERRORS('r.errors', DATED('o.error'))}, ${SUSPECTED('o.is_suspect')}
+  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
 select ${MOVED}, ${AFTERMATH} from (select id from released union all select id from withdrawn) moved`;
@@ -128,8 +98,8 @@ with waits as materialized (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.defer.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
       run_at = coalesce(w.run_at, r.run_at),
-      slot_keys = coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(w.limits) l),
-      slot_limits = coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(w.limits) l)
+      slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(w.limits) l), '{}'),
+      slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(w.limits) l), '{}')
   from held join waits w using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), ${FREED('held', 'm.id in (select id from asked)')}, ${TOLD('asked', `'${TRANSITIONS.withdraw.to}'`)}
@@ -138,10 +108,17 @@ select ${MOVED}, ${AFTERMATH} from (select id from deferred union all select id 
 /** An outcome and the run it is for. */
 export type Finalization = Held & { readonly outcome: Outcome };
 
+/** A part of a batch whose statement failed, and why. The parts beside it were written all the same. */
+export interface FailedPart<Each> {
+  readonly part: readonly Each[];
+  readonly error: unknown;
+}
+
 /** What became of a batch, and what is left to be done. */
-export interface Finalized {
+export interface Finalized<Each> {
   /** The ids that did not move: they were taken away, since their lease had expired. Empty nearly always. */
   readonly lost: ReadonlySet<string>;
+  readonly failed: readonly FailedPart<Each>[];
   /** Concurrency keys under which places are free now. */
   readonly freed: readonly string[];
   /** The outbox has rows. */
@@ -152,18 +129,32 @@ export interface Finalized {
 type Moved = Aftermath & { readonly ids: readonly string[] | null };
 const NONE_MOVED: Moved = { ids: [], freed: null, told: false };
 
-/** Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. */
-export async function finalizeRuns(
+/**
+ * Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. Each commits by
+ * itself, unless `session` is a transaction. Does not throw: an error concerns one part, and stands in `failed`.
+ */
+export async function finalizeRuns<Each extends Finalization>(
   session: Session,
-  batch: readonly Finalization[],
+  batch: readonly Each[],
   workerId: string,
-): Promise<Finalized> {
+): Promise<Finalized<Each>> {
   const lost = new Set<string>();
+  const failed: FailedPart<Each>[] = [];
   const freed = new Set<string>();
   let told = false;
+  let away: { readonly error: unknown } | null = null;
   for (const [carryOut, part] of parts(inOrder(batch))) {
     if (part.length === 0) continue;
-    const [answer = NONE_MOVED] = await carryOut(session, part, workerId);
+    let answer: Moved;
+    try {
+      // A server that is away is asked once.
+      if (away !== null) throw away.error;
+      [answer = NONE_MOVED] = await carryOut(session, part, workerId);
+    } catch (error) {
+      failed.push({ part, error });
+      if (isConnectionFailure(error)) away = { error };
+      continue;
+    }
     if (answer.ids !== null) {
       const moved = new Set(answer.ids);
       for (const { id } of part) if (!moved.has(id)) lost.add(id);
@@ -171,16 +162,16 @@ export async function finalizeRuns(
     for (const key of answer.freed ?? []) freed.add(key);
     told ||= answer.told;
   }
-  return { lost, freed: [...freed].sort(), told };
+  return { lost, failed, freed: [...freed].sort(), told };
 }
 
 type CarryOut = (session: Session, part: readonly Finalization[], workerId: string) => Promise<Moved[]>;
 
 /** A batch by the statements that carry it out. */
-function parts(batch: readonly Finalization[]): [CarryOut, readonly Finalization[]][] {
+function parts<Each extends Finalization>(batch: readonly Each[]): [CarryOut, readonly Each[]][] {
   const of = (transition: Outcome['transition']) =>
     batch.filter(each => each.outcome.transition === transition);
-  const others: [CarryOut, readonly Finalization[]][] = [
+  const others: [CarryOut, readonly Each[]][] = [
     [fail, of('fail')],
     [release, of('release')],
     [defer, of('defer')],
@@ -215,10 +206,16 @@ const fail: CarryOut = async (session, part, workerId) =>
     workerId,
     part.map(each => json(each.outcome.error)),
     part.map(each => each.outcome.delayMs),
+    part.map(each => each.outcome.isSuspect === true),
   ]);
 
 const release: CarryOut = async (session, part, workerId) =>
-  await session.run(RELEASE, [...fenced(part), workerId]);
+  await session.run(RELEASE, [
+    ...fenced(part),
+    workerId,
+    part.map(each => json(each.outcome.error)),
+    part.map(each => each.outcome.isSuspect === true),
+  ]);
 
 const defer: CarryOut = async (session, part, workerId) => {
   const times = part.map(({ outcome }) => {

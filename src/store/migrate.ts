@@ -4,7 +4,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { TockError } from '../model/errors.js';
+import { makeComingPartitions } from './coming-partitions.js';
 import type { Database, Session } from './database.js';
+import { isConnectionFailure } from './database-errors.js';
 import { noteIdentity } from './database-identity.js';
 
 /** A migration may have much to move. It waits 10 s for a lock, and no longer. */
@@ -22,6 +24,8 @@ export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
   readonly madePartitions: number;
+  /** Why not all of the coming partitions could be made; null: they are there. The next tick, daemon or prune tries again. */
+  readonly partitionsLeft: string | null;
 }
 
 const BOOKS = `
@@ -37,7 +41,8 @@ comment on table tock.migrations is 'Which migrations have been applied, and wha
 `;
 
 /**
- * Applies the migrations that are missing, all in one transaction, and makes the coming months' partitions.
+ * Applies the migrations that are missing, all in one transaction. Then makes the coming partitions, in short ones: where
+ * that cannot be done now, the schema is up to date all the same.
  *
  * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each statement
  * waits at most 10 s for a lock, so that it fails rather than stand in the way of live traffic.
@@ -45,7 +50,27 @@ comment on table tock.migrations is 'Which migrations have been applied, and wha
  * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else, TOCK_DATABASE_TOO_OLD
  */
 export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
-  const migrations = readMigrations(folder);
+  const applied = await applyMissing(database, readMigrations(folder));
+  return { ...applied, ...(await makePartitions(database)) };
+}
+
+async function makePartitions(
+  database: Database,
+): Promise<Pick<MigrateResult, 'madePartitions' | 'partitionsLeft'>> {
+  try {
+    const { made, isLeft } = await makeComingPartitions(database, { unit: null, isPatient: true });
+    const why = 'somebody held locks on the history for too long (see pg_blocking_pids)';
+    return { madePartitions: made, partitionsLeft: isLeft ? why : null };
+  } catch (error) {
+    if (isConnectionFailure(error)) throw error;
+    return { madePartitions: 0, partitionsLeft: String(error) };
+  }
+}
+
+async function applyMissing(
+  database: Database,
+  migrations: readonly Migration[],
+): Promise<Pick<MigrateResult, 'applied' | 'alreadyThere'>> {
   return await database.transaction(async session => {
     await refuseOldServer(session);
     await session.run(`set local lock_timeout = '10s'`);
@@ -63,12 +88,7 @@ export async function migrate(database: Database, folder: string): Promise<Migra
       await session.run('insert into tock.migrations (name, checksum) values ($1, $2)', [name, checksum]);
     }
     await noteIdentity(session);
-    const [made] = await session.run<{ made: number }>('select tock.create_partitions() as made');
-    return {
-      applied: missing.map(each => each.name),
-      alreadyThere: done.length,
-      madePartitions: made?.made ?? 0,
-    };
+    return { applied: missing.map(each => each.name), alreadyThere: done.length };
   }, PATIENT);
 }
 

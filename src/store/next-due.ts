@@ -49,7 +49,7 @@ export async function readNextDue(
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, hasRemains: false };
 }
 
-// Another version's definitions, or a migration that is missing, are something to do. The row is written when others
+// Another version's definitions, a migration that is missing, or a clock that was set back are something to do. The row is written when others
 // would begin to take it for old: not with each of the ticks of several hosts.
 const IS_IDLE = `
 with ${LANES}, ${OPEN_LANES('1', '$1')}, seen as (
@@ -57,7 +57,7 @@ with ${LANES}, ${OPEN_LANES('1', '$1')}, seen as (
   where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
 )
 select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
-  and exists (select from tock.registrations where fingerprint = $2 and is_current) and not ${IS_COPY}
+  and exists (select from tock.registrations where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute') and not ${IS_COPY}
   and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null
     and broken_at is null and vanished_at is null)
   and not exists (select from open) and not ${HAS_REMAINS} as "isIdle"`;

@@ -1,12 +1,21 @@
-// Room: store. What NOTIFY says of a new run, so that who listens need not look everywhere.
-// In: a payload. Out: the queue and priority that it names. Only a hint: looks are the truth, and any session may notify.
+// Room: store. What NOTIFY says: that there is a new run, or that somebody asked to cancel one.
+// In: a queue and priority. Out: a payload; and back. `queued` alone: somewhere. Only a hint: every role that may connect
+// can send one, so that looks at the tables are the truth.
+import { isName } from '../model/names.js';
 import type { LaneName } from './claim-runs.js';
 
-const QUEUED_IN = /^queued:(-?\d{1,10}):([A-Za-z0-9][A-Za-z0-9._:@-]{0,199})$/;
+/** `lane`: the one queue and priority in which there is something new; null: it may be in any. */
+export type Notice =
+  | { readonly kind: 'queued'; readonly lane: LaneName | null }
+  | { readonly kind: 'cancel'; readonly runId: string };
 
-/** The queue and priority that a payload names; null where it names none that a run can have. */
-export function laneNotified(payload: string): LaneName | null {
-  const [, digits, queue] = QUEUED_IN.exec(payload) ?? [];
-  const priority = Number(digits);
-  return queue === undefined || priority !== (priority | 0) ? null : { queue, priority };
+/** Reads a payload; null for one that Tock does not send. */
+export function readNotice(payload: string): Notice | null {
+  if (payload === 'queued') return { kind: 'queued', lane: null };
+  const runId = /^cancel:(\d{1,19})$/.exec(payload)?.[1];
+  if (runId !== undefined) return { kind: 'cancel', runId };
+  const [, number, queue] = /^queued:(-?\d{1,10}):(.{1,200})$/.exec(payload) ?? [];
+  const priority = Number(number);
+  if (queue === undefined || !isName(queue) || priority !== (priority | 0)) return null;
+  return { kind: 'queued', lane: { queue, priority } };
 }

@@ -9,6 +9,7 @@ import {
   APPENDED_ERRORS,
   FREED,
   KEPT,
+  SUSPECTED,
   statuses,
   TOLD,
   WITHDRAW_ASKED,
@@ -31,10 +32,10 @@ const EXPIRED = `expired as materialized (
   ) e
   limit $1
 )`;
-/** The same of the runs with these ids, $5. */
+/** The same of the runs with these ids, $6. */
 const EXPIRED_THESE = `expired as materialized (
   select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
-  where r.id = any($5::bigint[]) and r.blocked_on is null and r.status in (${statuses('reapToFailed')})
+  where r.id = any($6::bigint[]) and r.blocked_on is null and r.status in (${statuses('reapToFailed')})
     and (r.locked_until < tock.now() or r.locked_until is null)
   order by r.id limit $1
   for update skip locked
@@ -71,7 +72,9 @@ with ${LANES}, ${expired}, policies as materialized (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
       run_at = tock.now() + ${BACKOFF} * interval '1 millisecond',
-      errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)}
+      errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)},
+      -- Twice in a row: not the first time, when thousands that had only been claimed may have gone with a process.
+      ${SUSPECTED(`$5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`)}
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
   returning r.id
@@ -135,6 +138,8 @@ export interface ReapOptions {
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
   readonly policies: readonly StoredBackoff[];
+  /** Whether handlers can get processes of their own here. Default false. */
+  readonly canIsolate?: boolean;
   /** Only these; left out: all. */
   readonly ids?: readonly string[];
 }
@@ -146,9 +151,9 @@ export interface ReapOptions {
  *   for a hundred, and a plan over a large backlog for one that is worth it, each time
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
-  const { limit, backoffMs, maxBackoffMs, policies, ids } = options;
+  const { limit, backoffMs, maxBackoffMs, policies, canIsolate = false, ids } = options;
   await session.run('set local jit = off');
-  const values = [limit, backoffMs, maxBackoffMs, JSON.stringify(policies)];
+  const values = [limit, backoffMs, maxBackoffMs, JSON.stringify(policies), canIsolate];
   const [row] =
     ids === undefined
       ? await session.run<ReapedBatch>(REAP, values)

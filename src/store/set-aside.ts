@@ -8,7 +8,7 @@ import { TRANSITIONS } from '../model/states.js';
 import { TOKENS } from './admit-runs.js';
 import { LANES, OPEN_LANES, QUEUE_IS_OPEN } from './claim-runs.js';
 import type { Session } from './database.js';
-import { sqlState } from './database-errors.js';
+import { isUniqueViolation, isUnstorable } from './database-errors.js';
 import { AFTER_LATEST, EARLIEST } from './readable.js';
 import { AFTERMATH, type Aftermath, FREED, KEPT, statuses, TOLD } from './transition.js';
 
@@ -17,10 +17,7 @@ import { AFTERMATH, type Aftermath, FREED, KEPT, statuses, TOLD } from './transi
  * is. Not those that others bring about in passing: a row of the same key, a partition that is being replaced.
  */
 export function isDataError(error: unknown): boolean {
-  const state = sqlState(error);
-  if (state === '23505') return false;
-  if (state === '23514') return (error as { constraint?: unknown }).constraint !== undefined;
-  return state !== null && /^(22|23|54)/.test(state);
+  return isUnstorable(error) && !isUniqueViolation(error);
 }
 
 /** What the constraint allows; and what is kept of more, from where there is room to count on. */

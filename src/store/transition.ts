@@ -7,6 +7,7 @@
 // place in it by halving. Compared as text, `(id || ':' || fence) = any(…)`, each row was compared with each of the
 // batch: a third of what a finalize cost, and more with larger batches. A join with unnest left the planner to guess
 // how many rows are the holder's own: it guesses one, and goes through the batch once per row.
+import { SUSPECTS } from '../model/limits.js';
 import { TRANSITIONS, type TransitionName } from '../model/states.js';
 
 /** A run and the fence its holder was given. */
@@ -75,10 +76,20 @@ export interface Aftermath {
 }
 /** The last errors are kept; a run with thousands of attempts must not grow without bound. */
 export const APPENDED_ERRORS = (errors: string, entry: string) => `case when ${entry} is null then ${errors}
-  else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 1 else ${errors} end) || ${entry} end`;
+  else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${entry} end`;
 /** The time of the failure is the database's. */
 export const DATED = (entry: string) =>
   `(jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || ${entry})`;
+
+/**
+ * Makes a run a suspect where an SQL condition over it, `r`, holds: it may have ended a process, so that from then on it
+ * needs a place under {@link SUSPECTS}.
+ */
+export const SUSPECTED = (when: string) => {
+  const isNew = `${when} and '${SUSPECTS.key}' <> all(coalesce(r.slot_keys, '{}'))`;
+  return `slot_keys = case when ${isNew} then array_append(r.slot_keys, '${SUSPECTS.key}') else r.slot_keys end,
+      slot_limits = case when ${isNew} then array_append(r.slot_limits, ${SUSPECTS.limit}) else r.slot_limits end`;
+};
 
 /**
  * Ends the runs of a locked set that an operator asked to cancel; what else is done with the set leaves them out. The

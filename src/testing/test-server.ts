@@ -62,6 +62,8 @@ async function start(): Promise<string> {
         binaries,
         settings: THROWAWAY,
         database: 'postgres',
+        // A project's tests may use programs that know no sockets.
+        listens: true,
       });
       await ensureWatched(folder);
       return connectionString;

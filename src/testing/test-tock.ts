@@ -127,7 +127,9 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
     await close();
     throw error;
   }
-  const engine: Engine = { database, registry, logger, settings, isolation: null, hooks: rest.hooks ?? {} };
+  const hooks = rest.hooks ?? {};
+  const workers: Engine['workers'] = new Set();
+  const engine: Engine = { database, registry, logger, settings, isolation: null, hooks, workers };
   const listen = (listener: (line: LogLine) => void) => {
     listeners.add(listener);
     return () => void listeners.delete(listener);

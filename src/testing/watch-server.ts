@@ -1,9 +1,10 @@
 // Room: testing. Watches over a test run's server, and removes it when nobody uses it any more.
 // In: the server's folder. Out: nothing of it is left.
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import { removeTree } from '../embedded/embedded-files.js';
 import { countUsers, newToken, withLock } from '../embedded/embedded-lock.js';
 import { processLife } from '../embedded/embedded-process.js';
 import { removeEmbeddedServer } from '../embedded/embedded-server.js';
@@ -55,7 +56,7 @@ async function removeAbandoned(ours: string, prefix: string): Promise<void> {
     const ending = /\.ended-(\d+)\.(\d+)\./.exec(name);
     if (ending) {
       const isEnding = (await processLife(Number(ending[1]))) === `${ending[1]}.${ending[2]}`;
-      if (!isEnding) await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+      if (!isEnding) await removeTree(folder).catch(() => undefined);
     } else if (!(await isWatched(folder))) {
       // One that is just being started has no warden yet, but a user in a moment: its starter tries again.
       await removeEmbeddedServer(folder).catch(() => undefined);

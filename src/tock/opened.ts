@@ -9,6 +9,7 @@ import type { Isolation } from '../engine/isolation.js';
 import { pauseDefinition, resumeDefinition } from '../engine/pause.js';
 import * as queues from '../engine/queues.js';
 import { register } from '../engine/register.js';
+import { resetCursors } from '../engine/reset-cursors.js';
 import { runTick } from '../engine/run-tick.js';
 import { createSchedulerView } from '../engine/scheduler-view.js';
 import { removeSchedule, upsertSchedule } from '../engine/schedules.js';
@@ -37,7 +38,9 @@ export interface ReadOptions {
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   const { registry, settings, statementTimeoutMs, isolation, logger } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
-  const engine: Engine = { database, registry, logger, settings, isolation, hooks: options.hooks ?? {} };
+  const hooks = options.hooks ?? {};
+  const workers: Engine['workers'] = new Set();
+  const engine: Engine = { database, registry, logger, settings, isolation, hooks, workers };
   const daemons = new Set<Daemon>();
   let isClosed = false;
 
@@ -85,6 +88,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       pause: async (name, pauseOptions) => await pauseDefinition(open(), name, pauseOptions),
       resume: async name => await resumeDefinition(open(), name),
       backfill: async (name, window) => await backfill(open(), name, window),
+      resetCursors: async resetOptions => await resetCursors(open(), resetOptions),
     },
     queues: {
       list: async () => await queues.queues(open()),
@@ -96,6 +100,11 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
     prune: async pruneOptions => await createSchedulerView(open()).prune(pruneOptions),
+    logger,
+    atWork: () => [...workers].flatMap(worker => worker.atWork()),
+    crash: async thrown => {
+      await Promise.all([...workers].map(worker => worker.crash(thrown)));
+    },
     adopt: async adoptOptions => await adoptDatabase(open().database, adoptOptions),
     close: async () => {
       if (isClosed) return;

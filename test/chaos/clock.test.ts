@@ -1,5 +1,8 @@
 // Chaos: the host's clock is an hour off, to either side. Debian's package faketime.
 import { existsSync } from 'node:fs';
+import { mkdtemp, rename, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bundleJobs, CLI, type Running, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
@@ -19,7 +22,10 @@ afterEach(async () => {
 });
 
 /** Starts a process whose clock shows another time. Its timers, which count from the start of the machine, are right. */
-const shifted = async (script: string, shift: string, args: string[] = []) => {
+const shifted = async (script: string, shift: string, args: string[] = []) =>
+  await underClock(script, { FAKETIME: shift }, args);
+
+const underClock = async (script: string, clock: Record<string, string>, args: string[] = []) => {
   const started = startProcess(
     script,
     {
@@ -27,13 +33,25 @@ const shifted = async (script: string, shift: string, args: string[] = []) => {
       TOCK_JOBS: await bundleJobs('test/chaos/clock-jobs.ts'),
       TOCK_LOG_LEVEL: 'silent',
       LD_PRELOAD: LIBRARY ?? '',
-      FAKETIME: shift,
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      ...clock,
     },
     args,
   );
   running.push(started);
   return started;
+};
+
+/** A clock that can be set while a process runs; `set` takes seconds from the right time. */
+const openLeapingClock = async (seconds: number) => {
+  const file = path.join(await mkdtemp(path.join(tmpdir(), 'tock-clock-')), 'time');
+  // Renamed into its place: whoever reads it meanwhile would find it empty.
+  const set = async (shift: number) => {
+    await writeFile(`${file}.new`, `${shift < 0 ? '' : '+'}${shift}`);
+    await rename(`${file}.new`, file);
+  };
+  await set(seconds);
+  return { set, env: { FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1' } };
 };
 
 /** Every time that is stored in any table, and how far it is from the database's clock, in minutes. */
@@ -98,4 +116,41 @@ describe.skipIf(LIBRARY === undefined)('13: the host’s clock is wrong (needs D
     expect(await farTimes()).toEqual([]);
     expect(await test.sql('select from tock.job_runs where started_at < run_at')).toEqual([]);
   });
+
+  it('the beat goes on when the clock leaps, and nothing is printed', async () => {
+    const clock = await openLeapingClock(0);
+    const beat = await underClock(await bundleJobs('test/chaos/beat-process.ts'), clock.env);
+    const beats = () => beat.output().split('\n').filter(Boolean).map(Number);
+    for (const hours of [0, -1, 1, 24 * 365 * 20]) {
+      await clock.set(hours * 3600);
+      const shown = () =>
+        beats().filter(at => Math.abs(at - Date.now() - hours * 3_600_000) < 30 * 60_000).length;
+      await until(() => Promise.resolve(shown() >= 3), `three beats at ${hours} hours`);
+    }
+    beat.child.kill('SIGKILL');
+    expect((await beat.ended).stderr).toBe('');
+  });
+
+  it.each([-1, 1])(
+    'a daemon whose clock is set by %i hours keeps its definitions in force, and prints nothing',
+    async hours => {
+      // Some seconds before the turn of a minute, that the test need not wait for long.
+      const untilTurn = 60 - (Math.floor(Date.now() / 1000) % 60);
+      const clock = await openLeapingClock(untilTurn - 8);
+      const daemon = await underClock(CLI, clock.env, ['start', '--no-listen']);
+      const seen = async () =>
+        (await test.sql(`select from tock.registrations where seen_at > tock.now() - interval '4 minutes'`))
+          .length > 0;
+      // Its first look is over: from here on it registers with the beat alone.
+      const isUp = async () =>
+        (await test.sql(`select from tock.job_runs where status = 'succeeded'`)).length > 0;
+      await until(isUp, 'the daemon to work');
+      await clock.set(untilTurn - 8 + hours * 3600);
+      await test.sql(`update tock.registrations set seen_at = tock.now() - interval '5 minutes'`);
+      await until(seen, 'a beat', 90_000);
+      daemon.child.kill('SIGTERM');
+      expect(await daemon.ended).toMatchObject({ code: 0, stderr: '' });
+    },
+    120_000,
+  );
 });

@@ -245,6 +245,52 @@ describe('4: COMMIT is sent and its reply is lost', () => {
     expect([await executions(), (await test.sql('select from public.effects')).length]).toEqual([1, 1]);
   });
 
+  it('ctx.transaction asks again where the first answer is lost as well', async () => {
+    const question = `errors -> -1 ->> 'code'`;
+    let lost: Promise<void> | undefined;
+    const both = defineJob({
+      name: 'both',
+      retry: { maxAttempts: 3, ...FAST },
+      run: ctx =>
+        ctx.transaction(async trx => {
+          await note(ctx);
+          await trx.insertInto('effects').values({ run_id: ctx.runId }).execute();
+          // The first question about it is lost as well; the second is answered.
+          lost ??= proxy.loseReplyTo('commit\0').then(() => proxy.loseReplyTo(question));
+          return { done: ctx.attempt };
+        }),
+    });
+    await test.sql('create table public.effects (run_id bigint)');
+    through([both]);
+    const id = await tock.enqueue(both);
+    const summary = await tock.tick();
+    await lost;
+    expect(summary.executed).toMatchObject({ succeeded: 1, failed: 0, lost: 0 });
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { done: 1 } });
+    expect([await executions(), (await test.sql('select from public.effects')).length]).toEqual([1, 1]);
+  });
+
+  it('ctx.step finds what it has kept: the work is done once, in one attempt', async () => {
+    let calls = 0;
+    let lost: Promise<void> | undefined;
+    const steps = defineJob({
+      name: 'steps',
+      retry: { maxAttempts: 3, ...FAST },
+      run: ctx =>
+        ctx.step('fetch', () => {
+          lost ??= proxy.loseReplyTo('(key, run_id, result)');
+          return ++calls;
+        }),
+    });
+    through([steps]);
+    const id = await tock.enqueue(steps);
+    const summary = await tock.tick();
+    await lost;
+    expect(summary.executed).toMatchObject({ succeeded: 1, failed: 0, lost: 0 });
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1, output: 1 });
+    expect(calls).toBe(1);
+  });
+
   it('ctx.once fails the attempt and finds its work done in the next: the work is done once', async () => {
     let calls = 0;
     let lost: Promise<void> | undefined;

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { openDatabase } from '../../src/store/database.js';
-import { renewLeases } from '../../src/store/finalize-runs.js';
+import { renewLeases } from '../../src/store/leases.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';

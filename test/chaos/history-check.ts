@@ -1,7 +1,7 @@
 // Room: test support of the faults. The checker: pure, and with no knowledge of how the engine works.
 // In: a history, what clients were told, the final state. Out: the invariants that do not hold, one line each.
 //
-// I12 (concurrency limits) is not here: limits are tested where they are made. I13 is the caller's: it waits for quiet.
+// I12 (concurrency limits) is in history-limits.ts. I13 is the caller's: it waits for quiet.
 import type { ClientCall, FinalState, HistoryEvent, HistoryRow } from './history.js';
 
 export interface Expectations {
@@ -180,16 +180,27 @@ function checkLedger(events: readonly HistoryEvent[]): string[] {
   });
 }
 
-/** I7: what was materialized, and what is recorded as skipped, is what the period says. Plain arithmetic. */
-function checkOracle(events: readonly HistoryEvent[], { periods }: Expectations): string[] {
-  const wrong: string[] = [];
+/** The occurrences of one definition: those that its period gives, and how often each instant is on record. */
+interface Occurrences {
+  readonly name: string;
+  readonly expected: ReadonlySet<number>;
+  readonly found: ReadonlyMap<number, number>;
+  readonly wrong: readonly string[];
+}
+
+/** Plain arithmetic: what the period gives while the cursor moved, beside what was materialized or skipped on record. */
+function occurrencesOf(
+  events: readonly HistoryEvent[],
+  { periods }: Pick<Expectations, 'periods'>,
+): Occurrences[] {
   const rows = plannedRows(events);
-  for (const [name, period] of Object.entries(periods)) {
+  return Object.entries(periods).map(([name, period]) => {
+    const wrong: string[] = [];
     const moves = events.filter(({ place, new: row }) => place === 'definition' && row?.name === name);
     const [from, to] = [ms(moves[0]?.new?.cursor), ms(moves.at(-1)?.new?.cursor)];
     const id = moves[0]?.new?.id;
-    const covered = new Map<number, number>();
-    const cover = (at: number) => covered.set(at, (covered.get(at) ?? 0) + 1);
+    const found = new Map<number, number>();
+    const cover = (at: number) => found.set(at, (found.get(at) ?? 0) + 1);
     for (const row of rows.filter(row => row.definition_id === id)) {
       const last = ms(row.scheduled_for);
       const isSpan = row.skip_reason !== null && row.skip_reason !== undefined;
@@ -200,17 +211,39 @@ function checkOracle(events: readonly HistoryEvent[], { periods }: Expectations)
         );
       for (; first <= last; first += period) cover(first);
     }
-    let expectedCount = 0;
-    for (let at = (Math.floor(from / period) + 1) * period; at <= to; at += period) {
-      expectedCount++;
-      const times = covered.get(at) ?? 0;
-      if (times !== 1) wrong.push(`I7 ${name} at ${new Date(at).toISOString()} is on record ${times} times`);
+    const expected = new Set<number>();
+    for (let at = (Math.floor(from / period) + 1) * period; at <= to; at += period) expected.add(at);
+    return { name, expected, found, wrong };
+  });
+}
+
+/** I7: what was materialized, and what is recorded as skipped, is what the period says. */
+function checkOracle(events: readonly HistoryEvent[], expectations: Expectations): string[] {
+  const wrong = occurrencesOf(events, expectations).flatMap(({ name, expected, found, wrong }) => {
+    const lines = [...wrong];
+    for (const at of expected) {
+      const times = found.get(at) ?? 0;
+      if (times !== 1) lines.push(`I7 ${name} at ${new Date(at).toISOString()} is on record ${times} times`);
     }
-    if (covered.size !== expectedCount)
-      wrong.push(`I7 ${name} has ${covered.size} occurrences, not ${expectedCount}`);
-    if (expectedCount === 0) wrong.push(`I7 ${name} never came due: the experiment shows nothing`);
-  }
+    if (found.size !== expected.size)
+      lines.push(`I7 ${name} has ${found.size} occurrences, not ${expected.size}`);
+    if (expected.size === 0) lines.push(`I7 ${name} never came due: the experiment shows nothing`);
+    return lines;
+  });
   return wrong.slice(0, 20);
+}
+
+/** How many occurrences the periods give, and how many are on record. */
+export function countOccurrences(
+  events: readonly HistoryEvent[],
+  expectations: Pick<Expectations, 'periods'>,
+): { readonly expected: number; readonly found: number } {
+  const all = occurrencesOf(events, expectations);
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+  return {
+    expected: sum(all.map(each => each.expected.size)),
+    found: sum(all.flatMap(each => [...each.found.values()])),
+  };
 }
 
 /** I9: effects and outcomes belong together. */

@@ -1,14 +1,7 @@
 // The job module of the experiments with a history. Bundled by esbuild, and named in TOCK_JOBS.
 // What a handler does depends on its run and attempt alone, so that a seed tells the whole story.
 import { type AnyJob, defineJob, type JobContext } from '../../src/index.js';
-
-/** A number in [0, 1) that belongs to the run's attempt. */
-function lot({ runId, attempt }: JobContext, salt: number): number {
-  let hash = Number(runId) * 2_654_435_761 + attempt * 40_503 + salt * 97;
-  hash = Math.imul(hash ^ (hash >>> 15), 2_246_822_519);
-  hash = Math.imul(hash ^ (hash >>> 13), 3_266_489_917);
-  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
-}
+import { lot } from './lot.js';
 
 const pause = (ctx: JobContext) =>
   new Promise(resolve => setTimeout(resolve, lot(ctx, 1) < 0.1 ? 1500 : lot(ctx, 2) * 60));

@@ -33,6 +33,8 @@ export interface HistoryRow {
   readonly cursor?: string;
   readonly key?: string;
   readonly run_id?: number;
+  readonly queue?: string;
+  readonly slot_keys?: readonly string[] | null;
 }
 
 export type HistoryPlace = 'live' | 'finished' | 'effect' | 'definition';
@@ -77,14 +79,18 @@ export async function recordHistory(query: Query): Promise<void> {
   await query(
     `create table public.history (seq bigserial primary key, place text, move text, app text, old jsonb, new jsonb)`,
   );
+  // Without what nobody checks: a long history is to fit into memory.
+  await query(`create function public.kept(entry jsonb) returns jsonb language sql immutable as $$
+    select entry - '{payload,output,progress,result,priority,start_by,created_at,live_key,blocked_on,slot_limits}'::text[]
+      || case when entry -> 'errors' <> '[]' then jsonb_build_object('errors',
+        (select jsonb_agg(e - '{name,message,stack}'::text[]) from jsonb_array_elements(entry -> 'errors') e))
+        else '{}' end $$`);
   await query(`create function public.remember() returns trigger language plpgsql as $$
-    declare
-      left_out text[] := '{payload,output,progress}';
     begin
       insert into public.history (place, move, app, old, new)
       values (tg_argv[0], lower(tg_op), current_setting('application_name'),
-        case when tg_op <> 'INSERT' then to_jsonb(old) - left_out end,
-        case when tg_op <> 'DELETE' then to_jsonb(new) - left_out end);
+        case when tg_op <> 'INSERT' then public.kept(to_jsonb(old)) end,
+        case when tg_op <> 'DELETE' then public.kept(to_jsonb(new)) end);
       return null;
     end $$`);
   for (const [place, table] of Object.entries(PLACES)) {
@@ -93,9 +99,17 @@ export async function recordHistory(query: Query): Promise<void> {
   }
 }
 
+const PAGE = 20_000;
+
 /** Reads the events up to now. */
 export async function readHistory(query: Query): Promise<HistoryEvent[]> {
-  return await query<HistoryEvent>(
-    `select seq::int, place, move, app, old, new from public.history order by seq`,
-  );
+  const events: HistoryEvent[] = [];
+  for (;;) {
+    const page = await query<HistoryEvent>(
+      `select seq::int, place, move, app, old, new from public.history where seq > $1 order by seq limit ${PAGE}`,
+      [events.at(-1)?.seq ?? 0],
+    );
+    for (const event of page) events.push(event);
+    if (page.length < PAGE) return events;
+  }
 }

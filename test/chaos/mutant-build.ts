@@ -1,5 +1,5 @@
 // Room: test support of the faults. Tock with a fault built in: the bundles of a source that was changed on its way in.
-// In: which text of which file becomes what. Out: a folder with dist/tick.js and dist/cli.js.
+// In: which text of which file becomes what. Out: a folder with dist/tick.js, cli.js, index.js, and what an isolated job needs.
 import { mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -35,7 +35,13 @@ export async function buildMutant(changes: readonly Change[]): Promise<Build> {
   const left = new Set(changes);
   await build({
     absWorkingDir: ROOT,
-    entryPoints: { tick: 'src/tick.ts', cli: 'src/cli/main.ts' },
+    entryPoints: {
+      tick: 'src/tick.ts',
+      cli: 'src/cli/main.ts',
+      index: 'src/index.ts',
+      isolated: 'src/isolated/main.ts',
+      'isolated-watch': 'src/isolated/watch.ts',
+    },
     outdir: path.join(folder, 'dist'),
     bundle: true,
     splitting: true,

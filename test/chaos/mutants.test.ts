@@ -144,8 +144,8 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'engine/effects.ts',
-        from: 'const result = await work(trx);',
-        to: 'const result = await work(database.kysely as never);',
+        from: 'resultText(await work(trx), effect)',
+        to: 'resultText(await work(database.kysely as never), effect)',
       },
     ],
     found: /^I9/,

@@ -1,4 +1,5 @@
 // Chaos: a slow database, under ticks that keep coming.
+import { readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Running, startProcess, TICK, writeJobs } from '../support/processes.js';
@@ -30,8 +31,7 @@ describe('14: ticks pile up on a slow database', () => {
         const started = startProcess(TICK, {
           DATABASE_URL: test.url,
           TOCK_JOBS: jobs,
-          TOCK_STATEMENT_TIMEOUT: '1500ms',
-          TOCK_TICKS: '30',
+          TOCK_STATEMENT_TIMEOUT: '3s',
         });
         running.push(started);
         return started.ended;
@@ -43,7 +43,10 @@ describe('14: ticks pile up on a slow database', () => {
       const ticks = Array.from({ length: 20 }, tick);
       const ended = await Promise.all(ticks);
       expect(new Set(ended.map(each => each.code))).toEqual(new Set([3]));
-      expect(ended[0]?.stderr).toMatch(/did not answer a statement within 1\.5s.*somebody holds a lock/);
+      // On a busy machine some could not even connect in that time.
+      expect(ended.map(each => each.stderr).join('')).toMatch(
+        /did not answer a statement within 3s.*somebody holds a lock/,
+      );
       await until(async () => (await test.sql(WAITING)).length === 0, 'the backends to be gone');
       await holder.query('rollback');
       const after = await Promise.all([tick(), tick()]);
@@ -55,26 +58,17 @@ describe('14: ticks pile up on a slow database', () => {
     },
   );
 
-  it('no more than so many of a host wait at once; the place of one that is killed is free', async () => {
+  it('no tick is turned away by what else runs on the host, and none leaves a name there that others could take', async () => {
     const jobs = await writeJobs('export const jobs = [];');
-    const tick = (ticks: string) => {
-      const started = startProcess(TICK, { DATABASE_URL: test.url, TOCK_JOBS: jobs, TOCK_TICKS: ticks });
-      running.push(started);
-      return started;
-    };
     await holder.query('begin; lock table tock.job_runs_live in access exclusive mode');
-    const waiting = [tick('3'), tick('3'), tick('3')];
+    const ticks = Array.from({ length: 3 }, () =>
+      // A variable of the past.
+      startProcess(TICK, { DATABASE_URL: test.url, TOCK_JOBS: jobs, TOCK_TICKS: '1' }),
+    );
+    running.push(...ticks);
     await until(async () => (await test.sql(WAITING)).length === 3, 'three ticks to wait');
-    const turnedAway = await Promise.all([tick('3').ended, tick('3').ended]);
-    for (const ended of turnedAway) {
-      expect(ended).toMatchObject({ code: 0, stderr: '' });
-      expect(ended.stdout).toMatch(/3 ticks of this host wait for the database already \(TOCK_TICKS\)/);
-    }
-    waiting[0]?.child.kill('SIGKILL');
-    await waiting[0]?.ended;
-    const next = tick('3');
-    await until(async () => (await test.sql(WAITING)).length >= 4, 'the next one to wait in its place');
+    if (process.platform === 'linux') expect(await readFile('/proc/net/unix', 'utf8')).not.toMatch(/@tock/);
     await holder.query('rollback');
-    for (const each of [next, ...waiting.slice(1)]) expect((await each.ended).code).toBe(0);
+    for (const each of ticks) expect(await each.ended).toMatchObject({ code: 0, stderr: '' });
   });
 });

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Account, run, serverAccount } from '../../src/embedded/embedded-process.js';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
-import { until } from '../support/test-tock.js';
+import { until } from '../support/until.js';
 
 export const DEBIAN_BIN = '/usr/lib/postgresql/15/bin';
 export const hasDebianPostgres = existsSync(path.join(DEBIAN_BIN, 'pg_basebackup'));
@@ -25,21 +25,31 @@ export interface OwnServer {
   remove(): Promise<void>;
 }
 
-/** An embedded server of the test's own. */
-export async function openOwnServer(): Promise<OwnServer> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tock-server-'));
+/** An embedded server of the test's own, in a folder of its own or in one that is given. */
+export async function openOwnServer(
+  settings: Readonly<Record<string, string>> = {},
+  within?: string,
+): Promise<OwnServer> {
+  const folder = within ?? (await mkdtemp(path.join(tmpdir(), 'tock-server-')));
   await chmod(folder, 0o711);
   const begin = () =>
-    startEmbeddedServer({ folder: path.join(folder, '.tock'), settings: SETTINGS, database: 'tock' });
+    startEmbeddedServer({
+      folder: path.join(folder, '.tock'),
+      settings: { ...SETTINGS, ...settings },
+      listens: true,
+    });
   let server = await begin();
   const { connectionString: url } = server;
   return {
     url,
     async kill() {
       const file = path.join(server.dataDirectory, 'postmaster.pid');
-      const pid = Number((await readFile(file, 'utf8')).split('\n')[0]);
-      process.kill(pid, 'SIGQUIT');
-      await until(async () => !existsSync(`/proc/${pid}`) || !isAlive(pid), 'the server to be gone');
+      // Without that file it is gone already.
+      const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
+      if (pid > 0) {
+        process.kill(pid, 'SIGQUIT');
+        await until(async () => !existsSync(`/proc/${pid}`) || !isAlive(pid), 'the server to be gone');
+      }
       await server.stop();
     },
     async start() {
@@ -48,9 +58,53 @@ export async function openOwnServer(): Promise<OwnServer> {
     },
     async remove() {
       await server.stop();
+      if (within === undefined) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A disk of its own that a test may fill: a tmpfs. */
+export interface SmallDisk {
+  readonly folder: string;
+  /** Takes all that is left of it. */
+  fill(): Promise<void>;
+  /** Gives it back. */
+  free(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** Mounts a disk of so many MB, which belongs to the account that servers run as. Only root may. */
+export async function openSmallDisk(megabytes: number): Promise<SmallDisk> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-disk-'));
+  const mounted = await run('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0711`, 'tmpfs', folder]);
+  if (mounted.code !== 0) {
+    await rm(folder, { recursive: true, force: true });
+    throw new Error(`cannot mount a tmpfs: ${mounted.output.trim()}`);
+  }
+  await giveTo(folder, await serverAccount());
+  const filler = path.join(folder, 'filler');
+  return {
+    folder,
+    async fill() {
+      const { output } = await run('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k']);
+      if (!output.includes('No space left on device')) throw new Error(`the disk is not full: ${output}`);
+    },
+    free: () => rm(filler, { force: true }),
+    async remove() {
+      await run('umount', ['-l', folder]);
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Why no disk can be mounted here; null where it can. */
+export async function whyNoSmallDisk(): Promise<string | null> {
+  try {
+    await (await openSmallDisk(1)).remove();
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 function isAlive(pid: number): boolean {

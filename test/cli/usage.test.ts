@@ -21,6 +21,7 @@ const COMMANDS = [
   'pause',
   'resume',
   'queue',
+  'reset-cursor',
 ];
 const UNREACHABLE = { DATABASE_URL: 'postgres://user:geheim@127.0.0.1:1/nowhere', TOCK_JOBS: '/nowhere.js' };
 

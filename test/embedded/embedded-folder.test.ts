@@ -61,17 +61,6 @@ describe('startEmbeddedServer, when the programs or the folder are not as they s
     await finish(child);
   });
 
-  it('names the version of a cluster that another major version made', async () => {
-    const folder = await newFolder();
-    const server = await startEmbeddedServer({ folder, settings });
-    await server.stop();
-    await writeFile(path.join(server.dataDirectory, 'PG_VERSION'), '17\n');
-    await expect(startEmbeddedServer({ folder, settings })).rejects.toMatchObject({
-      code: 'TOCK_EMBEDDED_SERVER_FAILED',
-      message: expect.stringMatching(/was made by PostgreSQL 17.*is PostgreSQL \d+\./) as unknown,
-    });
-  });
-
   it('shows the last lines of the log when the server does not start', async () => {
     const bad = startEmbeddedServer({ folder: await newFolder(), settings: { shared_buffers: 'plenty' } });
     await expect(bad).rejects.toMatchObject({

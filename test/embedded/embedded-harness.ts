@@ -81,17 +81,16 @@ async function buildChild(): Promise<void> {
 }
 
 async function removeRoot(root: string): Promise<void> {
-  for (const folder of await readdir(root)) {
-    const home = await homeOf(path.join(root, folder));
-    const programs = await readFile(path.join(root, folder, 'programs-are-elsewhere.txt'), 'utf8').catch(
-      () => '',
-    );
-    const copies = /\/var\/tmp\/tock-\w+/.exec(programs)?.[0];
-    await killServer(path.join(home, 'data'), 'SIGQUIT');
-    await rm(home, { recursive: true, force: true });
-    if (copies !== undefined) await rm(copies, { recursive: true, force: true });
+  const names = await readdir(root, { recursive: true });
+  const elsewhere = new Set<string>();
+  for (const name of names.filter(each => each.endsWith('-elsewhere.txt'))) {
+    const note = await readFile(path.join(root, name), 'utf8');
+    elsewhere.add(/\/var\/tmp\/tock-\w+/.exec(note)?.[0] ?? root);
   }
-  await rm(root, { recursive: true, force: true });
+  const pidFiles = names.filter(each => path.basename(each) === 'postmaster.pid');
+  for (const name of pidFiles) await killServer(path.dirname(path.join(root, name)), 'SIGQUIT');
+  for (const home of elsewhere) await killServer(path.join(home, 'data'), 'SIGQUIT');
+  for (const folder of [...elsewhere, root]) await rm(folder, { recursive: true, force: true });
 }
 
 export async function homeOf(folder: string): Promise<string> {

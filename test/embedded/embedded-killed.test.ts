@@ -12,7 +12,6 @@ import {
   kill,
   killServer,
   newFolder,
-  portOf,
   query,
   settings,
   startChild,
@@ -143,7 +142,7 @@ describe('startEmbeddedServer, after a kill -9', () => {
     );
     const second = await startEmbeddedServer({ folder: copy, settings });
     expect(second).toMatchObject({ startedHere: true, dataDirectory: path.join(copy, 'data') });
-    expect(portOf(second)).not.toBe(portOf(again));
+    expect(second.connectionString).not.toBe(again.connectionString);
     await second.stop();
     await again.stop();
   });

@@ -1,6 +1,6 @@
 // Engine: definitions that run after others, keyed by the others' occurrence; and dead runs that are redirected.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type After, type AnyJob, Dead, defineJob } from '../../src/index.js';
+import { type After, type AnyJob, Dead, defineJob, type JobContext } from '../../src/index.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 let test: TestTock;
@@ -138,6 +138,52 @@ describe('after', () => {
     await test.sql(`drop trigger hold on tock.job_outbox`);
     await tock.tick();
     expect(await states('report')).toEqual([{ at: '12:00', status: 'succeeded' }]);
+  });
+
+  it('goes one after another also where parents end out of turn: who has begun ends first', async () => {
+    const begun: string[] = [];
+    const failsFirst = new Set(['load 12:00', 'report 13:00']);
+    const note = (ctx: JobContext) => {
+      const name = `${ctx.definition} ${ctx.scheduledFor?.toISOString().slice(11, 16)}`;
+      begun.push(name);
+      if (failsFirst.delete(name)) throw new Error('not yet');
+    };
+    const load = defineJob({
+      name: 'load',
+      schedule: { cron: '0 * * * *', overlap: 'allow_all', catchup: 'all' },
+      retry: { base: '5m', jitter: 0 },
+      run: note,
+    });
+    const report = defineJob({
+      name: 'report',
+      schedule: { after: 'load' },
+      retry: { base: '10m', jitter: 0 },
+      run: note,
+    });
+    const tock = test.another({ jobs: [load, report] });
+    await tock.tick();
+    await test.setClock('2026-03-01T13:00:00Z');
+    await tock.tick();
+    // Of 12:00 the parent waits for its next attempt; of 13:00 the child does, and keeps the one place.
+    expect(await states('load')).toMatchObject([{ status: 'failed' }, { status: 'succeeded' }]);
+    expect(await states('report')).toEqual([{ at: '13:00', status: 'failed' }]);
+    await test.advance('5m');
+    await tock.tick();
+    expect(await states('report')).toEqual([
+      { at: '13:00', status: 'failed' },
+      { at: '12:00', status: 'queued' },
+    ]);
+    await test.advance('5m');
+    // Regression: 12:00 waited for the place of 13:00, and 13:00 for 12:00 to have its turn, for ever.
+    await tock.tick();
+    await tock.tick();
+    expect(begun.filter(name => name.startsWith('report'))).toEqual([
+      'report 13:00',
+      'report 13:00',
+      'report 12:00',
+    ]);
+    expect((await states('report')).map(each => each.status)).toEqual(['succeeded', 'succeeded']);
+    expect(await test.sql('select from tock.job_slots')).toEqual([]);
   });
 
   it('heeds a pause and what remains', async () => {

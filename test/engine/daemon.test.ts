@@ -131,33 +131,6 @@ describe('tock.start', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
   });
 
-  it('believes no notification that an operator has cancelled a run, which any session may send', async () => {
-    let isAborted = false;
-    let end = () => undefined as void;
-    const waits = defineJob({
-      name: 'waits',
-      run: async ctx => {
-        ctx.signal.addEventListener('abort', () => (isAborted = true));
-        await new Promise<void>(resolve => {
-          end = resolve;
-        });
-      },
-    });
-    const other = test.another({ jobs: [waits], lease: '20m', heartbeat: '10m' });
-    daemon = await other.start();
-    const id = await other.enqueue(waits);
-    const leasedUntil = async () => (await other.runs.get(id))?.lockedUntil?.getTime() ?? 0;
-    await until(async () => (await leasedUntil()) > 0, 'the run to begin');
-    const before = await leasedUntil();
-    await test.sql(`select pg_notify('tock', 'cancel:' || $1)`, [id]);
-    // It was heard, and the row was looked at: the lease is a new one, long before the next heartbeat.
-    await until(async () => (await leasedUntil()) > before, 'the notification to be heard');
-    expect([isAborted, (await other.runs.get(id))?.status]).toEqual([false, 'running']);
-    end();
-    await ended(id);
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
-  });
-
   it('comes back after all its connections were cut, says so, and loses nothing', async () => {
     daemon = await test.tock.start();
     await ended(await test.tock.enqueue(quick));

@@ -146,6 +146,93 @@ describe('ctx.step', () => {
   });
 });
 
+/** What an effect may not return, since it would be something else for those who get it later; and the message. */
+const CHANGING: readonly (readonly [() => unknown, string])[] = [
+  [() => ({ users: new Map([[1, 'ann']]) }), 'result.users is a Map'],
+  [() => new Date(0), 'result is a Date'],
+  [() => new URL('https://example.com'), 'result is a URL'],
+  [() => 'x'.repeat(2 ** 21), 'the result has 2097154 bytes, over the limit of 1048576'],
+  [() => 'a\0b', 'result holds a NUL character'],
+];
+/** And what it may. */
+const LASTING: readonly (() => unknown)[] = [
+  () => undefined,
+  () => null,
+  () => 'é "quoted" \\',
+  () => 2 ** 60,
+  () => ({ zebra: 1, a: [{ y: null, x: 0.1 }], left: undefined }),
+];
+
+describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
+  const perform = (ctx: JobContext, key: string, what: () => unknown): Promise<unknown> =>
+    effect === 'step'
+      ? ctx.step(key, what as () => string)
+      : ctx.once(key, async trx => {
+          await trx.insertInto('mails').values({ who: key }).execute();
+          return what() as string;
+        });
+
+  it('is refused at the first attempt, and not kept, where it would be something else later', async () => {
+    const given: unknown[] = [];
+    const acting = defineJob({
+      name: 'acts',
+      retry: { maxAttempts: 1 },
+      run: async (ctx, payload) => {
+        const [what = () => null] = CHANGING[payload as number] ?? [];
+        given.push(await perform(ctx, 'fetch', what));
+      },
+    });
+    const tock = test.another({ jobs: [acting] });
+    const ids = await tock.enqueueMany(CHANGING.map((_, payload) => ({ job: acting, payload })));
+    expect((await tock.tick()).executed).toMatchObject({ dead: CHANGING.length });
+    for (const [place, [, message]] of CHANGING.entries()) {
+      const run = await tock.runs.get(ids[place] ?? '');
+      expect(run?.errors).toMatchObject([{ code: 'TOCK_BAD_RESULT' }]);
+      expect(run?.errors[0]?.message).toContain(`the result of ${effect} "fetch" cannot be kept: ${message}`);
+    }
+    expect(given).toEqual([]);
+    expect([await test.sql('select * from tock.job_effects'), await mails()]).toEqual([[], []]);
+  });
+
+  it('is the same for the first and for all later attempts', async () => {
+    const results = LASTING.map((): unknown[] => []);
+    const acting = job(async ctx => {
+      for (const [place, what] of LASTING.entries())
+        results[place]?.push(await perform(ctx, `no ${place}`, what));
+      if (ctx.attempt < 3) throw new Error('later');
+    });
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', attempts: 3 });
+    for (const [place, what] of LASTING.entries()) {
+      expect(results[place]).toEqual([what(), what(), what()]);
+      // Also in the order of the keys.
+      const texts = results[place]?.map(each => (each === undefined ? 'undefined' : JSON.stringify(each)));
+      expect(new Set(texts).size).toBe(1);
+    }
+  });
+});
+
+describe('ctx.step, where two of one name are under way', () => {
+  it('gives both the result that was kept first', async () => {
+    let calls = 0;
+    let open = () => undefined as void;
+    const opened = new Promise<void>(resolve => {
+      open = resolve;
+    });
+    const acting = job(async ctx => {
+      const work = async () => {
+        const call = ++calls;
+        if (call === 2) open();
+        await opened;
+        return call;
+      };
+      return [...new Set(await Promise.all([ctx.step('fetch', work), ctx.step('fetch', work)]))];
+    });
+    const { run } = await runOf(acting);
+    expect(run).toMatchObject({ status: 'succeeded', attempts: 1 });
+    expect(run?.output).toHaveLength(1);
+  });
+});
+
 describe('ctx.transaction', () => {
   it('commits the work together with the success', async () => {
     const acting = job(ctx =>
@@ -220,6 +307,78 @@ describe('ctx.transaction', () => {
     );
     expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', attempts: 2 });
     expect(await mails()).toEqual(['attempt 2']);
+  });
+});
+
+describe.each([
+  ['another has claimed the run anew', 'fence = fence + 1'],
+  ['another holds it', 'locked_by = gen_random_uuid()'],
+  ['it waits for its next attempt', `status = 'failed', run_at = run_at + interval '1 hour'`],
+])('once the lease is lost since %s', (_what, change) => {
+  const lose = (ctx: JobContext) =>
+    test.sql(`update tock.job_runs_live set ${change} where id = $1`, [ctx.runId]);
+  const caught = async (effect: (ctx: JobContext) => Promise<unknown>) => {
+    const thrown: unknown[] = [];
+    const acting = job(ctx => effect(ctx).catch((error: unknown) => thrown.push(error)));
+    const { run } = await runOf(acting);
+    expect(run?.status).not.toBe('succeeded');
+    expect(await test.sql('select * from tock.job_effects')).toEqual([]);
+    return thrown;
+  };
+  const LOST = [expect.objectContaining({ code: 'TOCK_LEASE_LOST' })];
+
+  it('a step keeps nothing', async () => {
+    expect(
+      await caught(ctx =>
+        ctx.step('charge', async () => {
+          await lose(ctx);
+          return 'charged';
+        }),
+      ),
+    ).toEqual(LOST);
+  });
+
+  it('once commits nothing', async () => {
+    expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, async () => void (await lose(ctx))))).toEqual(
+      LOST,
+    );
+  });
+
+  it('a transaction commits nothing', async () => {
+    expect(
+      await caught(ctx =>
+        ctx.transaction(async trx => {
+          await trx.insertInto('mails').values({ who: 'nobody' }).execute();
+          await lose(ctx);
+        }),
+      ),
+    ).toEqual(LOST);
+    expect(await mails()).toEqual([]);
+  });
+});
+
+describe('the key of an effect', () => {
+  it.each([['a'], ['k'.repeat(900)], [`${'ä'.repeat(449)}ab`]])('may be %s', async key => {
+    const acting = job(ctx => ctx.once(key, () => 'done'));
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: 'done' });
+  });
+
+  it.each([
+    ['empty', ''],
+    ['longer than 900 bytes', `${'ä'.repeat(450)}a`],
+    ['with NUL', 'a\u0000b'],
+    ['a number', 7],
+  ])('is refused where it is %s', async (_what, key) => {
+    let calls = 0;
+    const acting = job(async ctx => {
+      await ctx.once(key as string, () => calls++).catch(() => undefined);
+      await ctx.step(key as string, () => calls++);
+    });
+    expect((await runOf(acting)).run).toMatchObject({
+      status: 'dead',
+      errors: [{ code: 'TOCK_BAD_KEY' }, {}, {}],
+    });
+    expect(calls).toBe(0);
   });
 });
 

@@ -95,6 +95,7 @@ describe('askIdleTick', () => {
     ['something follows', `insert into tock.job_outbox (kind, run_id) values ('dead', 1)`],
     ['a migration is missing', `delete from tock.migrations where name like '0001%'`],
     ['the database is a copy', `update tock.database_identity set database_oid = 1`],
+    ['the clock was set back', `update tock.registrations set seen_at = tock.now() + interval '6 hours'`],
     ['other definitions are in force', `update tock.registrations set fingerprint = 'another'`],
     ['the definitions are no longer in force', `update tock.registrations set is_current = false`],
     ['the schema is an older one', `alter table tock.job_runs drop column blocked_on cascade`],

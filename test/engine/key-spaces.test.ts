@@ -112,9 +112,8 @@ describe('what onDead asks for', () => {
       [id],
     );
     await test.tock.tick();
-    expect((await runsOf('care')).map(run => run.idempotencyKey).sort()).toEqual([
-      `dead:${id}:1`,
-      `dead:${id}:2`,
-    ]);
+    expect(
+      (await runsOf('care')).map(run => String(run.idempotencyKey)).sort((a, b) => a.localeCompare(b)),
+    ).toEqual([`dead:${id}:1`, `dead:${id}:2`]);
   });
 });

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { claimFreeRuns } from '../../src/store/claim-runs.js';
 import { openDatabase } from '../../src/store/database.js';
-import { finalizeRuns, renewLeases } from '../../src/store/finalize-runs.js';
+import { finalizeRuns } from '../../src/store/finalize-runs.js';
+import { renewLeases } from '../../src/store/leases.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const FIRST = '00000000-0000-4000-8000-000000000001';
@@ -48,8 +49,13 @@ describe('a holder whose lease has expired', () => {
     const [second] = await claim(SECOND);
     expect([first?.fence, second?.fence]).toEqual([1, 2]);
 
+    const { lockedUntil } = (await test.tock.runs.get(id)) ?? {};
+    await test.advance('1s');
     const held = { id, fence: 1 };
     expect(await renewLeases(database, [held], FIRST, LEASE_MS)).toEqual([]);
+    expect(await renewLeases(database, [held], SECOND, LEASE_MS)).toEqual([]);
+    expect(await renewLeases(database, [{ id, fence: 2 }], FIRST, LEASE_MS)).toEqual([]);
+    expect(await test.tock.runs.get(id)).toMatchObject({ lockedUntil });
     expect(await finalize(database, [{ ...held, outcome: succeed }], FIRST)).toEqual(new Set());
     expect(
       await finalize(database, [{ ...held, outcome: { ...succeed, transition: 'release' } }], FIRST),
@@ -213,6 +219,30 @@ describe('reap', () => {
     const others = [test.tock, test.another(), test.another()];
     const summaries = await Promise.all(others.map(tock => tock.tick()));
     expect(summaries.reduce((sum, each) => sum + each.reaped.failed, 0)).toBe(1203);
+  });
+});
+
+describe('a run that is given back', () => {
+  const release = { ...succeed, transition: 'release', output: null } as const;
+
+  it('has its attempt again, a hundred times; then each counts, lest it be claimed and given back for ever', async () => {
+    const id = await test.tock.enqueue(noop);
+    const giveBack = async () => {
+      const [run] = await claim(FIRST);
+      await finalize(database, [{ id, fence: run?.fence ?? 0, outcome: release }], FIRST);
+      return (await test.tock.runs.get(id))?.attempts;
+    };
+    expect([await giveBack(), await giveBack()]).toEqual([0, 0]);
+    expect(await test.sql('select releases, status from tock.job_runs')).toEqual([
+      { releases: 2, status: 'queued' },
+    ]);
+    await test.sql('update tock.job_runs_live set releases = 99');
+    expect([await giveBack(), await giveBack()]).toEqual([0, 1]);
+    // The last attempt is left to it: there is nothing to be dead of yet.
+    expect([await giveBack(), await giveBack()]).toEqual([1, 1]);
+    await claim(FIRST);
+    await test.advance('61s');
+    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 1, cancelled: 0 });
   });
 });
 

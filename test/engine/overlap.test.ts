@@ -138,6 +138,30 @@ describe('overlap', () => {
     expect(begun).toEqual(['12:00 attempt 1', '12:00 attempt 2', '12:01 attempt 1']);
   });
 
+  it('buffer_all: it keeps its turn also when many have come due meanwhile, and few are claimed at once', async () => {
+    let attempts = 0;
+    const flaky = defineJob({
+      name: 'report',
+      schedule: { cron: '* * * * *', overlap: 'buffer_all', catchup: 'all' },
+      retry: { maxAttempts: 2, base: '10m', jitter: 0 },
+      run: ctx => {
+        attempts++;
+        begun.push(`${ctx.scheduledFor?.toISOString().slice(11, 16)} attempt ${ctx.attempt}`);
+        if (attempts === 1) throw new Error('not yet');
+      },
+    });
+    const tock = open(flaky);
+    await tock.tick();
+    await test.advance('30s');
+    await tock.tick();
+    await test.advance('10m');
+    // Regression: it was put aside with those that wait for it, and nobody ever let it in.
+    await tock.tick({ concurrency: 2 });
+    expect(begun.slice(0, 3)).toEqual(['12:00 attempt 1', '12:00 attempt 2', '12:01 attempt 1']);
+    await tock.tick({ concurrency: 2 });
+    expect(new Set(Object.values(await runs()))).toEqual(new Set(['succeeded']));
+  });
+
   it('cancel_other: the live one is asked to stop, and the new one starts when it has', async () => {
     const tock = open(holding('cancel_other'));
     await tock.tick();

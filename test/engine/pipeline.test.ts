@@ -4,11 +4,12 @@ import { readSettings } from '../../src/engine/engine.js';
 import { createPace, MOST_AHEAD } from '../../src/engine/pace.js';
 import { createScan } from '../../src/engine/scan.js';
 import { openWorker } from '../../src/engine/worker.js';
+import type { Worker } from '../../src/engine/worker-interface.js';
 import { defineJob } from '../../src/index.js';
 import { silentLogger } from '../../src/model/logger.js';
 import { createRegistry } from '../../src/model/registry.js';
 import type { Claim, Lane } from '../../src/store/claim-runs.js';
-import { openDatabase } from '../../src/store/database.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 describe('pace', () => {
@@ -144,6 +145,7 @@ describe('a worker', () => {
       settings: readSettings({}),
       isolation: null,
       hooks: {},
+      workers: new Set<Worker>(),
     };
     const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
     // Once, and nobody else does: as while a daemon waits for the reaper.
@@ -152,6 +154,53 @@ describe('a worker', () => {
     await worker.stop();
     await database.close();
     expect(worker.tally).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
+  });
+
+  it('stops only when a claim that is under way has been answered, and gives back what it took', async () => {
+    const job = defineJob({ name: 'late', run: () => null });
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job })));
+    const database = openDatabase({ connectionString: test.url });
+    let answer = () => undefined as void;
+    const isAnswered = new Promise<void>(resolve => {
+      answer = resolve;
+    });
+    // The server has claimed, and its answer is on its way.
+    const slow: Database = {
+      ...database,
+      async run<Row>(...statement: Parameters<Database['run']>) {
+        const rows = await database.run<Row>(...statement);
+        if (statement[0].includes('attempts = r.attempts + 1')) await isAnswered;
+        return rows;
+      },
+    };
+    const engine = {
+      database: slow,
+      registry: createRegistry([job]),
+      logger: silentLogger,
+      settings: readSettings({}),
+      isolation: null,
+      hooks: {},
+      workers: new Set<Worker>(),
+    };
+    const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
+    const claimed = worker.claim();
+    await until(async () => (await count('running')) === 5, 'the server to have claimed');
+    let hasStopped = false;
+    const stopped = worker.stop().then(() => {
+      hasStopped = true;
+    });
+    // It knows of no run. A round trip later it would have stopped, if it asked for nothing else.
+    expect(await count('running')).toBe(5);
+    expect(hasStopped).toBe(false);
+    answer();
+    await Promise.all([claimed, stopped]);
+    // Regression: who stopped at once closed the pool, and the runs waited for the end of their leases.
+    await database.close();
+    const rows = await test.sql('select status, attempts, locked_by from tock.job_runs');
+    expect(rows).toEqual(
+      Array.from({ length: 5 }, () => ({ status: 'queued', attempts: 0, locked_by: null })),
+    );
   });
 
   it('executes each run once while several work at full pace, and sees what is urgent meanwhile', async () => {

@@ -1,7 +1,7 @@
 // Engine: definitions are kept in step with the code, from several hosts and from two versions at once.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type JobSchedule } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const job = (name: string, schedule?: JobSchedule) =>
   defineJob({ name, ...(schedule ? { schedule } : {}), run: () => null });
@@ -49,12 +49,13 @@ describe('register', () => {
   });
 
   it('gives the same id to a definition that is removed and comes again, and catches nothing up in between', async () => {
-    const with_ = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' }), job('b')] });
-    await with_.register();
-    const [before] = await with_.schedules.list({ name: 'a' });
+    const a = job('a', { cron: '* * * * *', catchup: 'all' });
+    const first = test.another({ jobs: [a, job('b')] });
+    await first.register();
+    const [before] = await first.schedules.list({ name: 'a' });
     await test.another({ jobs: [job('b')] }).register();
     await test.advance('1h');
-    // The version with `a` was seen before; it comes back once the other has been silent for long enough.
+    const with_ = test.another({ jobs: [a, job('b'), job('c')] });
     expect(await with_.register()).toMatchObject({ status: 'registered', changed: ['a'] });
     const [after] = await with_.schedules.list({ name: 'a' });
     expect(after).toMatchObject({ id: before?.id, vanishedAt: null });
@@ -120,6 +121,103 @@ describe('register', () => {
     expect(await old.register()).toMatchObject({ status: 'superseded' });
     await test.advance('2m');
     expect(await old.register()).toMatchObject({ status: 'registered', changed: ['a'] });
+  });
+
+  const minutes = async (name: string) => {
+    const rows = await test.sql<{ minute: string }>(
+      `select to_char(r.scheduled_for at time zone 'UTC', 'HH24:MI') as minute
+       from tock.job_runs r join tock.job_definitions d on d.id = r.definition_id
+       where d.name = $1 and r.status = 'succeeded' order by r.scheduled_for`,
+      [name],
+    );
+    return rows.map(row => row.minute);
+  };
+  const at = (minute: number) => test.setClock(new Date(Date.UTC(2026, 2, 1, 12, minute, 1)).toISOString());
+
+  it.each([
+    ['removed', []],
+    ['changed', [job('a', { cron: '0 4 1 1 *' })]],
+  ])(
+    'catches up in a roll-back what came due since the newer version was last seen: %s',
+    async (_how, newer) => {
+      const old = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' }), job('b')] });
+      const fresh = test.another({ jobs: [...newer, job('b'), job('c')] });
+      await old.tick();
+      await at(1);
+      await old.tick();
+      await at(2);
+      // It is in force for two minutes, in which the old version's occurrences are none.
+      await old.tick();
+      expect((await fresh.tick()).registered.status).toBe('registered');
+      await at(4);
+      expect((await fresh.tick()).registered.status).toBe('unchanged');
+      for (const minute of [5, 6, 7, 8]) {
+        await at(minute);
+        expect((await old.tick()).registered.status).toBe('superseded');
+      }
+      await at(10);
+      expect((await old.tick()).registered).toMatchObject({ status: 'registered', changed: ['a'] });
+      expect(await minutes('a')).toEqual([
+        '12:01',
+        '12:02',
+        '12:05',
+        '12:06',
+        '12:07',
+        '12:08',
+        '12:09',
+        '12:10',
+      ]);
+    },
+  );
+
+  it('does not catch up a pause in a roll-back', async () => {
+    const old = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' })] });
+    await old.tick();
+    await test.another({ jobs: [job('a', { cron: '0 4 1 1 *' })] }).register();
+    await old.schedules.pause('a');
+    await at(10);
+    expect((await old.tick()).registered).toMatchObject({ status: 'registered', changed: ['a'] });
+    await at(12);
+    expect(await old.schedules.resume('a')).toMatchObject({ skipped: { count: 2 } });
+    await at(13);
+    await old.tick();
+    expect(await minutes('a')).toEqual(['12:13']);
+  });
+
+  it('leaves runs of new jobs to the newer version, in ticks of an older one', async () => {
+    const once = { retry: { maxAttempts: 1 } };
+    const known = defineJob({ name: 'known', schedule: { cron: '* * * * *' }, run: () => null });
+    const added = defineJob({ name: 'added', schedule: { cron: '* * * * *' }, ...once, run: () => null });
+    const old = test.another({ jobs: [known] });
+    const fresh = test.another({ jobs: [known, added] });
+    await old.tick();
+    await fresh.tick();
+    for (const minute of [1, 2, 3]) {
+      await at(minute);
+      // It materializes both, and executes the one that it knows.
+      expect(await old.tick()).toMatchObject({
+        registered: { status: 'superseded' },
+        materialized: { runs: 2 },
+        executed: { claimed: 1, succeeded: 1 },
+      });
+      expect((await fresh.tick()).executed).toMatchObject({ claimed: 1, succeeded: 1 });
+    }
+    expect(await minutes('known')).toEqual(['12:01', '12:02', '12:03']);
+    expect(await minutes('added')).toEqual(['12:01', '12:02', '12:03']);
+  });
+
+  it('leaves them to the newer version in a daemon too', async () => {
+    const old = test.another({ jobs: [job('known')] });
+    const fresh = test.another({ jobs: [job('known'), job('added')] });
+    await old.register();
+    await fresh.register();
+    const daemon = await old.start();
+    const left = await fresh.enqueue('added');
+    const taken = await fresh.enqueue('known');
+    await until(async () => (await fresh.runs.get(taken))?.finishedAt, 'the run of the known job to end');
+    expect(await fresh.runs.get(left)).toMatchObject({ status: 'queued', attempts: 0 });
+    await daemon.stop();
+    expect((await fresh.tick()).executed).toMatchObject({ succeeded: 1 });
   });
 
   it('is done once when eight hosts register at once', async () => {

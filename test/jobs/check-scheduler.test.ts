@@ -11,7 +11,7 @@ const NOW = new Date('2026-03-09T07:00:00Z');
 const CALM: SchedulerStatus = {
   at: NOW,
   isCopy: false,
-  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, overdueMs: 0 },
+  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
   runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
   oldestWaitMs: 0,
   lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
@@ -19,6 +19,7 @@ const CALM: SchedulerStatus = {
   queues: [],
   oldestSnapshot: null,
   deadRows: 0,
+  partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
   zoneDisagreements: [],
 };
 
@@ -79,11 +80,21 @@ describe('check-scheduler', () => {
     ['a dead run', { lastDay: { ...CALM.lastDay, dead: 1 } }, /dead in the last 24 hours.*tock retry/],
     ['a broken definition', { definitions: { ...CALM.definitions, broken: 1 } }, /broken.*tock jobs/],
     [
+      'a clock that was set back',
+      { definitions: { ...CALM.definitions, ahead: 2, aheadMs: 21_600_000 } },
+      /2 definitions .* ahead of the database's clock, by up to 6h.*tock reset-cursor --all/,
+    ],
+    [
       'an old snapshot',
       { oldestSnapshot: { ageMs: 15 * MINUTE + 1, pid: 4711 } },
       /session 4711 .*pg_terminate_backend\(4711\)/,
     ],
     ['dead rows', { deadRows: 100_000 }, /100000 dead rows.*vacuum/],
+    [
+      'partitions that run out',
+      { partitions: { ...CALM.partitions, runningOut: true } },
+      /^no partition .* from 2026-06-01 on: run `tock prune` or `tock migrate` as the owner/,
+    ],
   ])('succeeds and warns of %s, with the mend', async (_what, status, message) => {
     const run = await check(status);
     expect(problemsOf(run)).toEqual([expect.stringMatching(message)]);
@@ -123,6 +134,8 @@ describe('check-scheduler', () => {
   });
 
   it('finds what is wrong with a scheduler that has stood still', async () => {
+    // The partitions of the time that its clock shows.
+    await kit.tock.migrate();
     await kit.tock.queues.pause('reports');
     await kit.tock.enqueue(other, {}, { queue: 'reports' });
     await kit.tock.register();
@@ -142,6 +155,7 @@ describe('check-scheduler', () => {
   });
 
   it('finds a run that outlived its lease', async () => {
+    await kit.tock.migrate();
     let checked: RunRecord | undefined;
     work = async () => {
       await kit.clock.advance('2m');

@@ -46,6 +46,30 @@ describe('decideOutcome', () => {
     }
   });
 
+  it('defers a run outside its window until that opens, and skips it where that is not to be', () => {
+    for (const run of [FIRST, LAST]) {
+      expect(decide({ kind: 'outside', opensAt: 1_700_000_000_000 }, run)).toEqual({
+        ...NOTHING,
+        transition: 'defer',
+        deferral: { runAt: 1_700_000_000_000, limits: [] },
+      });
+      expect(decide({ kind: 'outside', opensAt: null }, run)).toEqual({
+        ...NOTHING,
+        transition: 'expire',
+        skipReason: 'window',
+      });
+    }
+  });
+
+  it('defers a run without its places, to come back with them', () => {
+    const limits = [{ key: 'job:sync', limit: 3 }];
+    expect(decide({ kind: 'unplaced', limits }, LAST)).toEqual({
+      ...NOTHING,
+      transition: 'defer',
+      deferral: { runAt: null, limits },
+    });
+  });
+
   it('fails a run that threw while attempts are left, and waits as the policy says', () => {
     expect(decide(threw(new TypeError('no such invoice')))).toMatchObject({
       transition: 'fail',

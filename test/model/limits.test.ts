@@ -1,7 +1,14 @@
 // Model: who gets a place under a limit. Pure.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { admit, type Candidate, type Taken } from '../../src/model/limits.js';
+import type { JobConcurrency } from '../../src/model/job.js';
+import {
+  admit,
+  type Candidate,
+  checkConcurrencyLimit,
+  jobLimit,
+  type Taken,
+} from '../../src/model/limits.js';
 
 const nobody: Taken = { slots: new Map(), tokens: new Map() };
 const candidate = (id: string, ...limits: [string, number][]): Candidate => ({
@@ -64,6 +71,12 @@ describe('admit', () => {
     });
   });
 
+  it.each([0, 1, 2])('admits as many of a queue with a rate as it has tokens: %d', tokens => {
+    const rated = ['1', '2', '3'].map(id => ({ ...candidate(id), queue: 'mail' }));
+    const { admitted } = admit(rated, { ...nobody, tokens: new Map([['mail', tokens]]) });
+    expect(admitted).toEqual(['1', '2'].slice(0, tokens));
+  });
+
   it('blocks who has to let an earlier one go first', () => {
     const late = { ...candidate('2', ['definition:7', 1]), waitsFor: 'definition:7' };
     expect(admit([late], nobody)).toMatchObject({
@@ -99,6 +112,69 @@ describe('admit', () => {
           expect(places.filter(place => place.key === key).length).toBeLessThanOrEqual(limits[key] ?? 0);
         expect(second.admitted.length + second.blocked.length).toBe(asked.length);
       }),
+    );
+  });
+});
+
+describe('checkConcurrencyLimit', () => {
+  const check = (concurrency: unknown) => () => checkConcurrencyLimit(concurrency as JobConcurrency);
+
+  it('takes a whole number from 1 to 10,000, with a function of the payload or without, or nothing', () => {
+    for (const given of [undefined, { limit: 1 }, { limit: 10_000 }, { limit: 2, key: () => 'k' }])
+      expect(check(given)).not.toThrow();
+  });
+
+  it.each([[0], [10_001], [1.5], ['2'], [Number.NaN], [undefined]])('refuses a limit of %s', limit => {
+    expect(check({ limit })).toThrow(
+      expect.objectContaining({
+        code: 'TOCK_BAD_JOB',
+        message: expect.stringMatching(
+          /^concurrency\.limit .* is not a whole number from 1 to 10000$/,
+        ) as string,
+      }) as Error,
+    );
+  });
+
+  it('refuses what is no object, and a key that is no function', () => {
+    expect(check(null)).toThrow('concurrency.limit undefined is not a whole number');
+    expect(check({ limit: 1, key: 'tenant' })).toThrow(
+      'concurrency.key "tenant" is not a function of the payload',
+    );
+    expect(check({ limit: 1, key: null })).toThrow('concurrency.key null is not a function');
+  });
+});
+
+describe('jobLimit', () => {
+  const limitOf = (key: ((payload: never) => unknown) | undefined, payload: unknown = {}) =>
+    jobLimit({ name: 'sync', concurrency: { limit: 3, ...(key ? { key } : {}) } as JobConcurrency }, payload);
+
+  it('is none without a limit, and one key of the job without a function', () => {
+    expect(jobLimit({ name: 'sync' }, {})).toBeNull();
+    expect(limitOf(undefined)).toEqual({ key: 'job:sync', limit: 3 });
+  });
+
+  it('is the job’s key for this payload, text or a number', () => {
+    expect(limitOf((payload: { tenant: string }) => payload.tenant, { tenant: 'a' })).toEqual({
+      key: 'job:sync:a',
+      limit: 3,
+    });
+    expect(limitOf(() => 0)).toEqual({ key: 'job:sync:0', limit: 3 });
+    expect(limitOf(() => 'ä'.repeat(150))?.key).toBe(`job:sync:${'ä'.repeat(150)}`);
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['empty text', ''],
+    ['an object', { tenant: 'a' }],
+    ['true', true],
+    ['more than 300 bytes', `${'ä'.repeat(150)}a`],
+    ['text that PostgreSQL cannot store', 'a\u0000b'],
+  ])('refuses a function that gives %s', (_what, value) => {
+    expect(() => limitOf(() => value)).toThrow(
+      expect.objectContaining({
+        code: 'TOCK_BAD_KEY',
+        message: expect.stringContaining('concurrency.key of job sync gave ') as string,
+      }) as Error,
     );
   });
 });

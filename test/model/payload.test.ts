@@ -1,7 +1,7 @@
 // Room: test, model. What may be stored as a payload: the corpus of bad inputs, and what must survive unchanged.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkPayload, DEFAULT_MAX_PAYLOAD_BYTES, payloadText } from '../../src/model/payload.js';
+import { checkPayload, DEFAULT_MAX_PAYLOAD_BYTES, payloadText, resultText } from '../../src/model/payload.js';
 
 /** `levels` arrays, one in the other. */
 function nested(levels: number): unknown {
@@ -216,5 +216,49 @@ describe('payloadText', () => {
       }),
       { numRuns: 1000 },
     );
+  });
+});
+
+describe('resultText', () => {
+  const BEGINNING = 'the result of step "fetch" cannot be kept: ';
+  const refusal = (value: unknown) => {
+    try {
+      resultText(value, 'step "fetch"');
+    } catch (error) {
+      const { code, message } = error as { code: string; message: string };
+      expect([code, message.slice(0, BEGINNING.length)]).toEqual(['TOCK_BAD_RESULT', BEGINNING]);
+      return message.slice(BEGINNING.length);
+    }
+    return null;
+  };
+
+  it.each([
+    ['a Map', { users: new Map() }, 'result.users is a Map, not a plain object; return plain JSON'],
+    ['a Date', [new Date(0)], 'result[0] is a Date, which would come back as text; return its ISO text'],
+    ['an instance', new (class Invoice {})(), 'result is a Invoice, not a plain object; return plain JSON'],
+    ['NaN', Number.NaN, 'result is NaN, which JSON cannot hold'],
+    ['a bigint', { id: 1n }, 'result.id is a bigint, which JSON cannot hold; pass it as text'],
+    ['a hole', [1, undefined], 'result[1] is a undefined, which JSON cannot hold'],
+    ['NUL', 'a\0', 'result holds a NUL character or a lone surrogate, which PostgreSQL cannot store'],
+    ['a ring', cyclic(), 'the result is nested deeper than 200 levels, or holds itself'],
+    [
+      '2 MiB',
+      'x'.repeat(2 ** 21),
+      'the result has 2097154 bytes, over the limit of 1048576; store the data in a table of your own and return its id',
+    ],
+  ])('refuses %s, and names the effect, the place and the remedy', (_what, value, message) => {
+    expect(refusal(value)).toBe(message);
+  });
+
+  it('takes what comes back as it was, any finite number included', () => {
+    for (const value of [null, true, '', 'é\u2028', 0.1, 1e300, 2 ** 60, -0.5, [], {}, [[{ a: [null] }]]]) {
+      expect(refusal(value)).toBeNull();
+      expect(JSON.parse(resultText(value, 'step "fetch"') ?? '')).toEqual(value);
+    }
+  });
+
+  it('gives null for undefined, and leaves out an undefined property', () => {
+    expect(resultText(undefined, 'step "fetch"')).toBeNull();
+    expect(resultText({ a: 1, b: undefined }, 'step "fetch"')).toBe('{"a":1}');
   });
 });

@@ -3,7 +3,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_DURATION_MS } from '../../src/model/duration.js';
 import type { RetryPolicy } from '../../src/model/job.js';
-import { backoffMs, checkMaxAttempts, checkRetryPolicy } from '../../src/model/retry.js';
+import {
+  backoffMs,
+  checkMaxAttempts,
+  checkRetryPolicy,
+  DEFAULT_MAX_ATTEMPTS,
+} from '../../src/model/retry.js';
 
 const MOST_ATTEMPTS = 1_000_000;
 const attempts = fc.integer({ min: 1, max: MOST_ATTEMPTS });
@@ -27,6 +32,12 @@ describe('backoffMs', () => {
     expect(backoffMs({}, 1, error, 0)).toBe(8000);
     expect(backoffMs({}, 1, error, 0.5)).toBe(10_000);
     expect(backoffMs({}, 1, error, 1 - Number.EPSILON)).toBe(12_000);
+  });
+
+  it('gives a run ten attempts by default, over almost an hour and a half', () => {
+    expect(DEFAULT_MAX_ATTEMPTS).toBe(10);
+    const total = waitsOf({}, DEFAULT_MAX_ATTEMPTS - 1).reduce((sum, wait) => sum + wait, 0);
+    expect(total).toBe(5_110_000);
   });
 
   it('waits the base each time under fixed', () => {

@@ -84,6 +84,12 @@ describe('TRANSITIONS', () => {
       expect(move.from).toEqual(['running']);
   });
 
+  it('of operator and scheduler reach all that waits, and a retry all that ended without success', () => {
+    const { cancel, supersede, displace, retry } = TRANSITIONS;
+    for (const move of [cancel, supersede, displace]) expect(move.from).toEqual(['queued', 'failed']);
+    expect(retry.from).toEqual(['dead', 'cancelled']);
+  });
+
   it('come to failed only from running: what failed was tried', () => {
     for (const move of moves.filter(({ to }) => to === 'failed')) expect(move.from).toEqual(['running']);
   });

@@ -1,5 +1,5 @@
 // A tick that has nothing to do: what it loads, what it asks, and that it always notices when there is something.
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -139,19 +139,29 @@ describe('a tick with nothing to do', () => {
 });
 
 describe('a tick of an installed package', () => {
-  it('works where nothing can be kept beside it', async () => {
+  const nobody = process.getuid?.() === 0 ? 65_534 : undefined;
+
+  it.each([
+    // A file where the folder of what was compiled would be.
+    ['a file is in the way', (folder: string) => writeFile(path.join(folder, 'node_modules'), '')],
+    // Root may write everywhere: it is another user then.
+    ['it and the working directory are read-only', (folder: string) => chmod(folder, 0o555)],
+  ])('works where nothing can be kept beside it: %s', async (_, obstruct) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'tock-install-'));
     const root = path.dirname(path.dirname(TICK));
     for (const name of ['dist', 'migrations', 'package.json'])
       await cp(path.join(root, name), path.join(folder, name), { recursive: true });
-    // A file where the folder of what was compiled would be.
-    await writeFile(path.join(folder, 'node_modules'), '');
+    await obstruct(folder);
     await writeFile(jobs, JOBS.replace(INDEX, pathToFileURL(path.join(folder, 'dist', 'index.js')).href));
+    await chmod(path.dirname(jobs), 0o755);
+    if (nobody !== undefined) await chmod(folder, 0o555);
     const script = path.join(folder, 'dist', 'tick.js');
+    const env = { DATABASE_URL: test.url, TOCK_JOBS: jobs };
     for (const told of [/1 registered/, /nothing due/]) {
-      const ended = await startProcess(script, { DATABASE_URL: test.url, TOCK_JOBS: jobs }).ended;
-      expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(told) });
+      const { ended } = startProcess(script, env, [], { cwd: folder, uid: nobody });
+      expect(await ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(told) });
     }
+    await chmod(folder, 0o755);
     await rm(folder, { recursive: true, force: true });
   });
 });

@@ -51,6 +51,7 @@ describe('migrate', () => {
       applied: [],
       alreadyThere: first.applied.length,
       madePartitions: 0,
+      partitionsLeft: null,
     });
   });
 

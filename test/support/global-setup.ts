@@ -42,6 +42,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     folder: path.join(folder, '.tock'),
     settings: throwawaySettings,
     database: 'postgres',
+    // Tests put proxies and poolers in front of it.
+    listens: true,
   });
   project.provide('adminUrl', server.connectionString);
   await provideTemplates(project, server.connectionString);

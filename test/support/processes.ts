@@ -53,14 +53,16 @@ export async function writeJobs(text: string): Promise<string> {
   return file;
 }
 
-/** Starts `node <script>` in cron's bare environment, and from another directory. */
+/** Starts `node <script>` in cron's bare environment, and from another directory; as root also as another user. */
 export function startProcess(
   script: string,
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
+  { cwd = '/', uid }: { readonly cwd?: string; readonly uid?: number | undefined } = {},
 ): Running {
   const child = spawn(process.execPath, [script, ...args], {
-    cwd: '/',
+    cwd,
+    ...(uid === undefined ? {} : { uid, gid: uid }),
     env: { PATH: '/usr/bin:/bin', HOME: '/', SHELL: '/bin/sh', LOGNAME: 'nobody', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -7,6 +7,8 @@ import { createTock, type Tock, type TockOptions } from '../../src/tock.js';
 import { clockStatements } from './clock.js';
 import { createTestDatabase } from './embedded-database.js';
 
+export { until } from './until.js';
+
 export interface TestTock {
   readonly tock: Tock;
   readonly url: string;
@@ -62,19 +64,4 @@ export async function openTestTock(
       await database.drop();
     },
   };
-}
-
-/** Resolves when `check` gives something other than null, undefined or false; looks again until `withinMs` is over. */
-export async function until<T>(
-  check: () => Promise<T | null | undefined | false>,
-  what: string,
-  withinMs = 40_000,
-): Promise<T> {
-  const end = performance.now() + withinMs;
-  for (;;) {
-    const found = await check();
-    if (found !== null && found !== undefined && found !== false) return found;
-    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
-    await new Promise(resolve => setTimeout(resolve, 20));
-  }
 }

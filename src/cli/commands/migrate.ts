@@ -3,12 +3,13 @@
 import type { Command } from 'commander';
 import { examples, withJson } from '../flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { cleanLine } from '../terminal.js';
 
 export function addMigrate(program: Command): Command {
   return withJson(program.command('migrate'))
     .summary('bring the schema to this version')
     .description(
-      'Applies the migrations that the schema lacks, all in one transaction, and makes the coming months’ partitions. Safe to repeat, and from several hosts at once.',
+      'Applies the migrations that the schema lacks, all in one transaction, then makes the coming partitions. Safe to repeat, and from several hosts at once.',
     )
     .addHelpText(
       'after',
@@ -24,13 +25,17 @@ async function migrate(shell: Shell, _flags: CommonOptions): Promise<number> {
   return await withTock(shell, { migrate: true, needsJobs: false }, async ({ migrated }) => {
     if (migrated === null) return 1;
     shell.document(migrated);
-    const { applied, alreadyThere, madePartitions } = migrated;
+    const { applied, alreadyThere, madePartitions, partitionsLeft } = migrated;
     shell.say(
       applied.length === 0
         ? `nothing was missing: the schema ${shell.config.schema} is up to date (${alreadyThere} applied before)`
         : `applied to the schema ${shell.config.schema}: ${applied.join(', ')}`,
     );
-    if (madePartitions > 0) shell.say(`made ${madePartitions} partitions for the coming months`);
+    if (madePartitions > 0) shell.say(`made ${madePartitions} coming partitions`);
+    if (partitionsLeft !== null)
+      shell.note(
+        `warning: not all of the coming partitions could be made: ${cleanLine(partitionsLeft)}. The schema is up to date. A tick or daemon of the owner’s role tries again within the hour; so do tock migrate and tock prune`,
+      );
     return 0;
   });
 }

@@ -7,7 +7,7 @@ import { quote } from '../../model/names.js';
 import { isFinished } from '../../model/states.js';
 import { stopSignal } from '../../shell/stop-signal.js';
 import type { RunRecord } from '../../store/reads.js';
-import type { Tock } from '../../tock.js';
+import type { ShellTock, Tock } from '../../tock.js';
 import { count, duration, examples, instant, withJson } from '../flags.js';
 import { didYouMean } from '../nearest.js';
 import { readPayload } from '../payload-source.js';
@@ -148,7 +148,7 @@ async function enqueue(tock: Tock, job: string, payload: unknown, flags: RunFlag
 
 async function seeThrough(
   shell: Shell,
-  tock: Tock,
+  tock: ShellTock,
   made: Enqueued,
   flags: RunFlags,
   signal: AbortSignal,
@@ -156,7 +156,10 @@ async function seeThrough(
   const { id } = made;
   if (!made.isNew && !shell.json) shell.note(enqueuedText(made, flags, '', await tock.runs.get(id)));
   const view = createWaitView(shell);
-  const run = await outcome(tock, id, view, signal).finally(view.end);
+  const { underCrashGuard } = await import('../../shell/crash-guard.js');
+  const run = await underCrashGuard({ name: 'tock run', tock, stop: signal }, () =>
+    outcome(tock, id, view, signal).finally(view.end),
+  );
   shell.document({ ...made, run });
   if (isFinished(run.status)) sayOutcome(shell, run);
   else shell.note(`stopped waiting; run ${id} is ${run.status}: ${nextStep(run)}`);

@@ -2,6 +2,7 @@
 // In: its id. Out: a page, or {"run":{…}}.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
+import { SUSPECTS } from '../../model/limits.js';
 import { isFinished, STATUS_MEANINGS } from '../../model/states.js';
 import { stopSignal } from '../../shell/stop-signal.js';
 import type { RunRecord } from '../../store/reads.js';
@@ -87,7 +88,13 @@ function page(run: RunRecord, withStack: boolean): string {
     [
       'given back',
       run.releases > 0
-        ? `${run.releases === 1 ? 'once' : `${run.releases} times`} by a worker that was stopping`
+        ? `${run.releases === 1 ? 'once' : `${run.releases} times`} by a worker that was stopping, or crashed`
+        : '',
+    ],
+    [
+      'isolated',
+      run.concurrencyKeys?.includes(SUSPECTS.key)
+        ? 'each attempt gets a process of its own, since one may have ended the process it was in'
         : '',
     ],
     ['progress', progress && run.status !== 'succeeded' ? progressBar(progress, process.stdout.isTTY) : ''],

@@ -2,6 +2,7 @@
 // In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a drain.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job.js';
+import { underCrashGuard } from '../../shell/crash-guard.js';
 import { stopSignal } from '../../shell/stop-signal.js';
 import { boundYoungGeneration } from '../../shell/young-generation.js';
 import type { DefinitionRecord } from '../../store/reads.js';
@@ -51,30 +52,33 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
   const pretty = flags.pretty === true || process.stderr.isTTY;
   return await withTock(
     shell,
-    { migrate: 'if-needed', defaultLogLevel: 'info', pretty },
-    async ({ tock, jobs, where }) => {
+    { migrate: 'if-needed', defaultLogLevel: 'info', pretty, keepServer: true },
+    async ({ tock, jobs, where, psqlCommand }) => {
       if (jobs.length === 0) shell.say(noJobs(config.jobsModule));
       await tock.register();
       const records = (await tock.schedules.list({ limit: 1000 })).filter(isScheduled);
       if (!shell.json) await saySchedule(shell, records, jobs);
+      if (psqlCommand !== null) shell.say(`to look into the database: ${cleanLine(psqlCommand)}`);
       if (stop.aborted) return 0;
-      const concurrency = flags.concurrency ?? config.concurrency ?? 10;
-      const chosen = flags.queues ?? config.queues;
-      const daemon = await tock.start({ concurrency, queues: chosen, listen: flags.listen });
-      shell.document({
-        worker: daemon.id,
-        where,
-        concurrency,
-        queues: chosen ?? null,
-        definitions: records.slice(0, MOST_ROWS),
+      return await underCrashGuard({ name: 'tock start', tock, stop }, async () => {
+        const concurrency = flags.concurrency ?? config.concurrency ?? 10;
+        const chosen = flags.queues ?? config.queues;
+        const daemon = await tock.start({ concurrency, queues: chosen, listen: flags.listen });
+        shell.document({
+          worker: daemon.id,
+          where,
+          concurrency,
+          queues: chosen ?? null,
+          definitions: records.slice(0, MOST_ROWS),
+        });
+        const what = `up to ${concurrency} runs at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
+        shell.say(
+          `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C stops: what runs may end first.`,
+        );
+        await aborted(stop);
+        await drain(shell, tock, daemon);
+        return 0;
       });
-      const what = `up to ${concurrency} runs at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
-      shell.say(
-        `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C stops: what runs may end first.`,
-      );
-      await aborted(stop);
-      await drain(shell, tock, daemon);
-      return 0;
     },
   );
 }

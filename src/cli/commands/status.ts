@@ -9,7 +9,7 @@ import { nameColumn } from '../queue-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { drawTable } from '../table.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
-import { localTime, relative, span } from '../time-text.js';
+import { localTime, relative, span, utcText } from '../time-text.js';
 
 export function addStatus(program: Command): Command {
   return withJson(program.command('status'))
@@ -25,7 +25,7 @@ export function addStatus(program: Command): Command {
 }
 
 async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
-  return await withTock(shell, { needsJobs: false }, async ({ tock, where }) => {
+  return await withTock(shell, { needsJobs: false }, async ({ tock, where, psqlCommand }) => {
     const figures = await tock.status();
     const problems = findProblems(figures);
     shell.document({ ...figures, problems });
@@ -34,6 +34,7 @@ async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
       `${paint('bold', `schema ${shell.config.schema} on ${cleanLine(where)}`)}, ${localTime(figures.at)}`,
     );
     for (const [name, value] of facts(figures)) shell.say(`  ${paint('dim', name.padEnd(13))}  ${value}`);
+    if (psqlCommand !== null) shell.say(`  ${paint('dim', 'psql'.padEnd(13))}  ${cleanLine(psqlCommand)}`);
     await sayQueues(shell, figures);
     await sayWorkers(shell, figures);
     shell.say('');
@@ -50,6 +51,7 @@ function facts({
   oldestWaitMs,
   oldestSnapshot,
   deadRows,
+  partitions,
 }: SchedulerStatus): (readonly [string, string])[] {
   const some = (number: number, word: string, colour: Colour | null = null) =>
     paint(number > 0 ? colour : null, `${number} ${word}`);
@@ -86,6 +88,10 @@ function facts({
     [
       'database',
       `${oldestSnapshot ? `oldest snapshot ${formatDuration(oldestSnapshot.ageMs)}, held by pid ${oldestSnapshot.pid}` : 'no old snapshot'}; ${deadRows} dead rows`,
+    ],
+    [
+      'partitions',
+      `one a ${partitions.unit}, ${partitions.runningOut ? paint('yellow', 'only until') : 'until'} ${utcText(partitions.end)}`,
     ],
   ];
 }

@@ -39,12 +39,15 @@ async function tick(shell: Shell, flags: TickFlags): Promise<number> {
   const stop = stopSignal();
   return await withTock(shell, { migrate: flags.migrate === true }, async ({ tock, jobs }) => {
     const concurrency = flags.concurrency ?? config.concurrency;
-    const summary = await tock.tick({
-      budget: flags.budget ?? config.budget ?? '50s',
-      ...(concurrency === undefined ? {} : { concurrency }),
-      ...(config.queues === undefined ? {} : { queues: config.queues }),
-      signal: stop,
-    });
+    const { underCrashGuard } = await import('../../shell/crash-guard.js');
+    const summary = await underCrashGuard({ name: 'tock tick', tock, stop }, () =>
+      tock.tick({
+        budget: flags.budget ?? config.budget ?? '50s',
+        ...(concurrency === undefined ? {} : { concurrency }),
+        ...(config.queues === undefined ? {} : { queues: config.queues }),
+        signal: stop,
+      }),
+    );
     const { summaryLine } = await import('../../shell/summary-line.js');
     shell.say(summaryLine(summary, jobs.length));
     shell.document(summary);

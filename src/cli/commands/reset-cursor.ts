@@ -1,0 +1,80 @@
+// Shell: cli. `tock reset-cursor`: schedules go on after the database's clock was wrong and is right again.
+// In: names of definitions, or --all. Out: which cursors were ahead, where they are now, and what comes next.
+import type { Command } from 'commander';
+import type { CursorReset } from '../../engine/reset-cursors.js';
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import type { Tock } from '../../tock.js';
+import { examples, withJson } from '../flags.js';
+import { didYouMean } from '../nearest.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { cleanLine, paint } from '../terminal.js';
+import { span, utcText } from '../time-text.js';
+
+interface ResetFlags extends CommonOptions {
+  readonly all?: true;
+  readonly dryRun?: true;
+}
+
+const MAX_LINES = 50;
+
+export function addResetCursor(program: Command): Command {
+  return withJson(program.command('reset-cursor'))
+    .summary('let schedules go on after the database’s clock was ahead')
+    .description(
+      'While the database’s clock was ahead, occurrences of the future became runs. Once it is right again, their definitions get no runs until it has caught up; tock status says so. This sets their cursors back to where they were before. What came due since is caught up as the policies say; an occurrence that has had its run does not come again. Cursors that are not ahead stay as they are.',
+    )
+    .argument('[definition...]', 'names of definitions')
+    .option('--all', 'all definitions whose cursor is ahead')
+    .option('--dry-run', 'only say what would be reset')
+    .addHelpText(
+      'after',
+      examples(
+        ['tock reset-cursor --all --dry-run', 'which cursors are ahead'],
+        ['tock reset-cursor --all', 'set them back'],
+        ['tock reset-cursor weekly-run-report', 'only this one'],
+      ),
+    )
+    .action(action(resetCursor));
+}
+
+async function resetCursor(shell: Shell, flags: ResetFlags, names: readonly string[]): Promise<number> {
+  const { all = false, dryRun = false } = flags;
+  if (all === names.length > 0)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      all
+        ? 'give names, or --all; not both'
+        : 'name definitions, or give --all (see tock reset-cursor --help)',
+    );
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    for (const name of names) await requireDefinition(tock, name);
+    const resets = await tock.schedules.resetCursors({ dryRun, ...(all ? {} : { names }) });
+    const ahead = new Set(resets.map(each => each.definition));
+    const unchanged = [...new Set(names)].filter(name => !ahead.has(name));
+    shell.document({ dryRun, reset: resets, unchanged });
+    for (const each of resets.slice(0, MAX_LINES)) shell.say(resetText(each, dryRun));
+    if (resets.length > MAX_LINES) shell.say(paint('dim', `… and ${resets.length - MAX_LINES} more`));
+    for (const name of unchanged) shell.say(`${bold(name)}: the cursor is not ahead; nothing to reset`);
+    if (all && resets.length === 0) shell.say('no cursor is ahead of the database’s clock: nothing to reset');
+    if (dryRun && resets.length > 0) shell.say('nothing was written');
+    return 0;
+  });
+}
+
+async function requireDefinition(tock: Tock, name: string): Promise<void> {
+  if ((await tock.schedules.list({ name })).length > 0) return;
+  const known = (await tock.schedules.list()).map(each => each.name);
+  throw new TockError(
+    'TOCK_UNKNOWN_JOB',
+    `there is no definition ${quote(name)} in the database${didYouMean(name, known) || ' (tock jobs lists them)'}`,
+  );
+}
+
+function resetText({ definition, from, to, nextAt }: CursorReset, dryRun: boolean): string {
+  const next = nextAt === null ? 'no next occurrence' : `next occurrence ${utcText(nextAt)}`;
+  const verb = dryRun ? 'would go' : 'went';
+  return `${bold(definition)}: the cursor ${verb} back by ${span(from.getTime() - to.getTime())}, to ${utcText(to)}; ${next}`;
+}
+
+const bold = (name: string) => paint('bold', cleanLine(name));

@@ -1,0 +1,55 @@
+// Room: daemon. The minute's beat, which no change of the host's clock stops.
+// In: what to do at the turn of each minute. Out: a beat that can be stopped. node-cron says when the minute turns; our own
+// timer, which counts from the start of the machine, waits for it, and never longer than a minute.
+//
+// node-cron's own timer would go by the host's clock: set back by an hour, it is silent for an hour; set ahead by a
+// year, it first goes through each minute of the year, which takes 20 s.
+import cron, { type Logger as CronLogger } from 'node-cron';
+import type { Logger } from '../model/logger.js';
+
+export interface Beat {
+  stop(): void;
+}
+
+export interface BeatOptions {
+  /** When, in UTC. Default: at the turn of each minute. */
+  readonly expression?: string;
+  /** Longest time between two beats. Default 60,000. */
+  readonly maxPauseMs?: number;
+}
+
+/** A timer may fire a millisecond early: the same minute would turn twice. */
+const EARLY_MS = 5;
+
+export function startBeat(
+  onBeat: () => void,
+  logger: Logger,
+  { expression = '* * * * *', maxPauseMs = 60_000 }: BeatOptions = {},
+): Beat {
+  // Its lines go where all others go, and not to the terminal.
+  const task = cron.createTask(expression, onBeat, { timezone: 'UTC', logger: cronLogger(logger) });
+  let timer: NodeJS.Timeout;
+  const arm = () => {
+    const turn = task.getNextRuns(1)[0]?.getTime() ?? 0;
+    const pauseMs = Math.max(turn - Date.now(), 0) + EARLY_MS;
+    timer = setTimeout(beat, Math.min(pauseMs, maxPauseMs));
+  };
+  const beat = () => {
+    arm();
+    // What it throws has been logged.
+    task.execute().catch(() => undefined);
+  };
+  arm();
+  return {
+    stop() {
+      clearTimeout(timer);
+      void task.destroy();
+    },
+  };
+}
+
+function cronLogger(logger: Logger): CronLogger {
+  const at = (level: 'debug' | 'warn' | 'error') => (message: string | Error) =>
+    logger[level]({ event: `beat.${level}` }, message instanceof Error ? message.message : message);
+  return { debug: at('debug'), info: at('debug'), warn: at('warn'), error: at('error') };
+}

@@ -1,0 +1,142 @@
+// Chaos: what an administrator does to the tables while runs come and go.
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTock, type Tock } from '../../src/index.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { type DebianServer, openDebianServer } from './debian-server.js';
+import { hasDebianPostgres } from './servers.js';
+import { NONE, noop, startTraffic, type Traffic } from './traffic.js';
+
+/** Each takes a lock on tables that every claim and every outcome needs. */
+const MAINTENANCE = [
+  'vacuum full tock.job_runs_live',
+  'vacuum full tock.job_runs_finished',
+  'vacuum (full, analyze) tock.job_keys',
+  'cluster tock.job_runs_live using job_runs_live_pkey',
+  'reindex table tock.job_runs_live',
+  'reindex table tock.job_runs_finished',
+  'reindex table concurrently tock.job_runs_live',
+  'reindex table concurrently tock.job_runs_finished',
+  'reindex schema tock',
+  'create index concurrently on tock.job_runs_live (created_at)',
+  'create index on tock.job_runs_finished (job, id)',
+  'alter table tock.job_runs_live set (fillfactor = 60)',
+  'alter table tock.job_runs add column note text',
+  `alter table tock.job_runs add column place text not null default 'here'`,
+  // Written anew, row by row.
+  'alter table tock.job_runs add column drawn float not null default random()',
+  'alter table tock.job_runs drop column note',
+  'alter table tock.job_keys add column note text',
+  // The claim returns it: what is prepared returns something else now.
+  'alter table tock.job_runs alter column job type varchar(200)',
+  'alter table tock.job_runs alter column job type text',
+  'analyze tock.job_runs',
+];
+
+const fill = (sql: TestTock['sql']) =>
+  sql(`with waiting as (
+      insert into tock.job_runs_live (job, run_at) select 'later', tock.now() + interval '1 year' from generate_series(1, 20000)
+    )
+    insert into tock.job_runs_finished (job, status, finished_at) select 'old', 'succeeded', tock.now() from generate_series(1, 20000)`);
+
+describe('maintenance beside live traffic', () => {
+  let test: TestTock;
+  let traffic: Traffic;
+  beforeEach(async () => {
+    test = await openTestTock([noop]);
+    await fill(test.sql);
+    traffic = await startTraffic(test);
+  });
+  afterEach(async () => {
+    await traffic.stop();
+    await test.close();
+  });
+
+  it('loses and doubles nothing, and runs flow again after each', async () => {
+    for (const statement of MAINTENANCE) {
+      await test.sql(statement);
+      await traffic.flows(statement);
+    }
+    expect(await traffic.stop()).toEqual(NONE);
+    expect(await test.sql(`select from tock.job_runs where job in ('later', 'old')`)).toHaveLength(40_000);
+    expect(await test.tock.migrate()).toMatchObject({ partitionsLeft: null });
+    await expect(test.tock.prune()).resolves.toMatchObject({ left: [] });
+  });
+});
+
+describe.skipIf(!hasDebianPostgres)('pg_dump beside live traffic (needs Debian’s PostgreSQL 15)', () => {
+  let server: DebianServer;
+  let pool: pg.Pool;
+  const opened: Tock[] = [];
+  const open = (database = 'app', options = {}) => {
+    const tock = createTock({
+      connectionString: server.url(database),
+      jobs: [noop],
+      logger: false,
+      ...options,
+    });
+    opened.push(tock);
+    return tock;
+  };
+  const sql: TestTock['sql'] = async <Row>(text: string, values: unknown[] = []) =>
+    (await pool.query(text, values)).rows as Row[];
+  const call = (program: string, ...args: string[]) =>
+    server.call(
+      program,
+      '-h',
+      server.folder,
+      '-p',
+      new URL(server.url('app')).port,
+      '-U',
+      'postgres',
+      ...args,
+    );
+  beforeEach(async () => {
+    server = await openDebianServer();
+    await call('createdb', 'app');
+    pool = new pg.Pool({ connectionString: server.url('app'), max: 4 });
+    pool.on('error', () => undefined);
+    await open().migrate();
+    await fill(sql);
+    await sql('create table public.last as select 1 as one');
+  });
+  afterEach(async () => {
+    for (const tock of opened.splice(0)) await tock.close();
+    await pool.end();
+    await server.remove();
+  });
+
+  it('runs flow, what needs its locks is left to later, and no run is in the copy twice', async () => {
+    const [latest] = await sql<{ name: string }>(
+      'select name from tock.finished_partitions() order by low desc nulls last limit 1',
+    );
+    await sql(`drop table tock.${latest?.name}`);
+    const traffic = await startTraffic({ another: options => open('app', options), sql });
+    // It locks the tables one after another, and waits for the last.
+    const holder = await pool.connect();
+    await holder.query('begin; lock table public.last');
+    const file = `${server.folder}/app.dump`;
+    const dumping = call('pg_dump', '-Fc', '-f', file, 'app');
+    const waits = async () =>
+      (await sql(`select from pg_locks where relation = 'public.last'::regclass and not granted`)).length > 0;
+    await until(waits, 'pg_dump to have locked the rest');
+    await traffic.flows('pg_dump has begun');
+    expect(await open().prune()).toMatchObject({ left: ['coming partitions'], madePartitions: 0 });
+    await holder.query('rollback');
+    holder.release();
+    await dumping;
+    await traffic.flows('pg_dump has ended');
+    expect(await open().prune()).toMatchObject({ left: [], madePartitions: 1 });
+    expect(await traffic.stop()).toEqual({ logged: [], astray: 0 });
+    await call('createdb', 'copy');
+    await call('pg_restore', '-d', 'copy', '--exit-on-error', file);
+    const copy = new pg.Client({ connectionString: server.url('copy') });
+    await copy.connect();
+    const { rows } = await copy.query(
+      `select count(*)::int as rows, count(distinct id)::int as ids, count(*) filter (where job = 'later')::int as later from tock.job_runs`,
+    );
+    await copy.end();
+    expect(rows[0].rows).toBe(rows[0].ids);
+    expect(rows[0]).toMatchObject({ later: 20_000 });
+  });
+});

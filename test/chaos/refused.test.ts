@@ -1,0 +1,135 @@
+// Chaos: a server whose connections others have taken, all of them (53300).
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTock } from '../../src/index.js';
+import { CLI, type Running, startProcess, TICK } from '../support/processes.js';
+import { until } from '../support/test-tock.js';
+import { type GatedJobs, openGatedJobs } from './gated-jobs.js';
+import { type OwnServer, openOwnServer } from './servers.js';
+
+const RUNS = 20;
+const MOST_CONNECTIONS = 12;
+const REFUSED = 1000;
+
+let server: OwnServer;
+let jobs: GatedJobs;
+/** Connected all the time. */
+let client: pg.Client;
+const others: pg.Client[] = [];
+const running: Running[] = [];
+beforeEach(async () => {
+  jobs = await openGatedJobs();
+  server = await openOwnServer({
+    max_connections: String(MOST_CONNECTIONS),
+    superuser_reserved_connections: '0',
+    reserved_connections: '0',
+    max_wal_senders: '0',
+  });
+  client = await connect();
+});
+afterEach(async () => {
+  for (const each of running.splice(0)) each.child.kill('SIGKILL');
+  await Promise.all([client, ...others.splice(0)].map(each => each.end().catch(() => undefined)));
+  await server.remove();
+  await jobs.remove();
+});
+
+const connect = async (): Promise<pg.Client> => {
+  const fresh = new pg.Client({ connectionString: server.url, application_name: 'other' });
+  fresh.on('error', () => undefined);
+  await fresh.connect();
+  return fresh;
+};
+/** Whether it was refused for want of a connection. */
+const isRefused = async (): Promise<boolean> => {
+  try {
+    others.push(await connect());
+    return false;
+  } catch (error) {
+    if ((error as { code?: string }).code === '53300') return true;
+    throw error;
+  }
+};
+const sql = async <Row = Record<string, unknown>>(text: string) => (await client.query(text)).rows as Row[];
+const begin = async (script: string, args: readonly string[] = []) => {
+  const started = startProcess(
+    script,
+    {
+      DATABASE_URL: server.url,
+      TOCK_HEARTBEAT: '1s',
+      TOCK_CONCURRENCY: '50',
+      TOCK_LOG_LEVEL: 'info',
+      ...jobs.env,
+    },
+    args,
+  );
+  running.push(started);
+  return started;
+};
+const said = (daemon: Running, event: string) => daemon.output().split(`"event":"${event}"`).length - 1;
+
+/** Ends Tock's connections, and takes their places before it can. */
+const takeAll = async () => {
+  const isFull = async () => {
+    while (!(await isRefused()));
+    const ours = `from pg_stat_activity where application_name = 'tock'`;
+    const ended = await sql(`select pg_terminate_backend(pid) ${ours}`);
+    return ended.length === 0;
+  };
+  await until(isFull, 'all connections to be taken by others');
+};
+
+describe('24: others have taken all connections', () => {
+  it('and 1,000 more are refused: ticks say so in one line, a daemon goes on, and its outcomes are written after', async () => {
+    const tock = createTock({ connectionString: server.url, logger: false, connections: 2 });
+    await tock.migrate();
+    await tock.close();
+    await sql(`select tock.enqueue('gated') from generate_series(1, ${RUNS})`);
+    const daemon = await begin(CLI, ['start']);
+    await until(async () => (await jobs.calls()).length === RUNS, 'all handlers to begin');
+
+    await takeAll();
+    await jobs.open();
+    await until(async () => said(daemon, 'finalize.waiting') > 0, 'outcomes to be refused');
+    await until(async () => said(daemon, 'database.away') === 1, 'the daemon to notice');
+    for (let count = 0; count < REFUSED; count += 20) {
+      const refused = await Promise.all(Array.from({ length: 20 }, isRefused));
+      expect(refused).not.toContain(false);
+    }
+    for (const [script, args, name] of [
+      [TICK, [], 'tick'],
+      [TICK, [], 'tick'],
+      [CLI, ['start'], 'tock start'],
+    ] as const) {
+      const { code, stdout, stderr } = await (await begin(script, args)).ended;
+      expect([code, stdout, stderr.trimEnd().split('\n').length]).toEqual([3, '', 1]);
+      expect(stderr).toMatch(
+        new RegExp(`^${name}: cannot reach the database: .*raise max_connections, or put pgbouncer in front`),
+      );
+    }
+    expect(daemon.child.exitCode).toBeNull();
+
+    await Promise.all(others.splice(0).map(each => each.end()));
+    await until(
+      async () =>
+        (await sql(`select from tock.job_runs where job = 'gated' and status = 'succeeded'`)).length === RUNS,
+      'all outcomes to be written',
+    );
+    expect(await jobs.calls()).toHaveLength(RUNS);
+    expect(
+      await sql(`select max(attempts) as attempts, max(fence) as fence, bool_and(starts_with(output #>> '{}', id::text)) as own
+        from tock.job_runs where job = 'gated'`),
+    ).toEqual([{ attempts: 1, fence: 1, own: true }]);
+    await until(async () => said(daemon, 'database.back') === 1, 'the daemon to be back');
+    expect(await (await begin(TICK)).ended).toMatchObject({ code: 0, stderr: '' });
+    expect([said(daemon, 'database.away'), said(daemon, 'finalize.refused')]).toEqual([1, 0]);
+    daemon.child.kill('SIGTERM');
+    expect(await daemon.ended).toMatchObject({ code: 0 });
+    const [row] = await sql<{ runs: number; span: number }>(
+      `select count(*)::int as runs, count(distinct scheduled_for)::int as different,
+         extract(epoch from max(scheduled_for) - min(scheduled_for))::int as span
+       from tock.job_runs where job = 'secondly' and status = 'succeeded'`,
+    );
+    expect(row).toMatchObject({ runs: (row?.span ?? 0) + 1, different: row?.runs });
+  });
+});

@@ -1,0 +1,149 @@
+// Room: the reliability suite. What it all came to: the history, the notes of the clients and the tables, put together.
+// In: a database in which all is quiet. Out: figures, and what is wrong, a line each, beginning with the invariant.
+import { type ClientCall, type FinalState, type HistoryEvent, readHistory } from '../history.js';
+import { checkFinal, countOccurrences } from '../history-check.js';
+import { checkLimits } from '../history-limits.js';
+import type { Note } from './clients.js';
+import { EXPECTED, LIMITS } from './load.js';
+import * as sql from './statements.js';
+
+export type Query = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
+
+export interface Findings {
+  readonly wrong: readonly string[];
+  readonly figures: Figures;
+}
+
+export interface Figures {
+  readonly asked: number;
+  readonly confirmed: number;
+  readonly refused: number;
+  /** Nobody knows, until the table is looked at. */
+  readonly unknown: number;
+  readonly unknownButThere: number;
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly events: number;
+  readonly attempts: number;
+  readonly reaped: number;
+  readonly lost: number;
+  readonly doubledOutcomes: number;
+  readonly doubledEffects: number;
+  readonly effects: number;
+  readonly occurrencesExpected: number;
+  readonly occurrencesFound: number;
+  readonly highestUnderKey: number;
+  readonly highestInQueue: number;
+}
+
+/** Reads and checks everything. */
+export async function checkAll(query: Query, notes: readonly Note[]): Promise<Findings> {
+  const events = await readHistory(query);
+  const final = await readFinal(query);
+  const limits = checkLimits(events, LIMITS);
+  const there = await readWishes(query);
+  const contradictions: string[] = [];
+  for (const text of sql.CONTRADICTIONS)
+    contradictions.push(...(await query<{ text: string }>(text)).map(row => row.text));
+  const calls = notes.flatMap(({ wanted: { key }, told, runId }): ClientCall[] =>
+    key === null ? [] : [{ key, told, runId }],
+  );
+  const lostWishes = checkWishes(notes, there);
+  const wrong = [
+    ...checkFinal(events, calls, final, EXPECTED),
+    ...limits.wrong,
+    ...lostWishes,
+    ...contradictions,
+  ];
+  const occurrences = countOccurrences(events, EXPECTED);
+  const unknown = notesByWish(notes).filter(each => each.told === 'unknown');
+  const highest = (prefix: string) =>
+    Math.max(0, ...[...limits.highest].filter(([key]) => key.startsWith(prefix)).map(([, count]) => count));
+  const effectCounts = [...final.onceEffects, ...final.transactionEffects].map(each => each.count);
+  return {
+    wrong,
+    figures: {
+      asked: notesByWish(notes).length,
+      confirmed: notesByWish(notes).filter(each => each.told === 'ok').length,
+      refused: notesByWish(notes).filter(each => each.told === 'fail').length,
+      unknown: unknown.length,
+      unknownButThere: unknown.filter(each => there.has(each.wanted.n)).length,
+      statuses: Object.fromEntries(
+        (await query<{ status: string; count: number }>(sql.STATUSES)).map(row => [row.status, row.count]),
+      ),
+      events: events.length,
+      attempts: events.filter(isClaim).length,
+      reaped: events.filter(isReaping).length,
+      lost: new Set([...lostWishes, ...wrong].filter(line => /is lost|is gone|never ended/.test(line))).size,
+      doubledOutcomes: wrong.filter(line => line.startsWith('I4')).length,
+      doubledEffects: effectCounts.filter(count => count > 1).length,
+      effects: effectCounts.length,
+      occurrencesExpected: occurrences.expected,
+      occurrencesFound: occurrences.found,
+      highestUnderKey: highest('job:limited:'),
+      highestInQueue: highest('queue:'),
+    },
+  };
+}
+
+/** A wish that was asked for several times counts as the best that was said. */
+function notesByWish(notes: readonly Note[]): Note[] {
+  const rank = { ok: 0, fail: 1, unknown: 2 };
+  const best = new Map<number, Note>();
+  for (const note of notes) {
+    const known = best.get(note.wanted.n);
+    if (known === undefined || rank[note.told] < rank[known.told]) best.set(note.wanted.n, note);
+  }
+  return [...best.values()];
+}
+
+/** I10, by the wish in the payload: also for runs without a key. And what was asked for in one statement comes as one. */
+function checkWishes(notes: readonly Note[], there: ReadonlyMap<number, readonly string[]>): string[] {
+  const wrong: string[] = [];
+  const calls = new Map<number, Note[]>();
+  const confirmed = new Set(notes.flatMap(({ wanted, told }) => (told === 'ok' ? [wanted.n] : [])));
+  for (const note of notes) {
+    const { wanted, told, runId, call } = note;
+    const ids = there.get(wanted.n) ?? [];
+    const name = `wish ${wanted.n} of ${wanted.job}${wanted.key === null ? '' : ` with ${wanted.key}`}`;
+    calls.set(call, [...(calls.get(call) ?? []), note]);
+    if (ids.length > 1) wrong.push(`I10 ${name} gave ${ids.length} runs: ${ids.join(', ')}`);
+    if (told === 'ok' && ids.length === 0)
+      wrong.push(`I10 ${name} was confirmed as run ${runId}, and is lost`);
+    if (told === 'ok' && ids.length > 0 && !ids.includes(runId ?? ''))
+      wrong.push(`I10 ${name} was confirmed as run ${runId}, and run ${ids[0]} is there`);
+    if (told === 'fail' && ids.length > 0) wrong.push(`I10 ${name} was refused, and run ${ids[0]} is there`);
+  }
+  for (const list of calls.values()) {
+    if (list.some(each => confirmed.has(each.wanted.n))) continue;
+    const found = list.filter(each => there.has(each.wanted.n)).length;
+    if (found !== 0 && found !== list.length)
+      wrong.push(
+        `I10 ${found} of ${list.length} runs of one statement are there (wish ${list[0]?.wanted.n})`,
+      );
+  }
+  return [...new Set(wrong)];
+}
+
+async function readWishes(query: Query): Promise<Map<number, string[]>> {
+  const there = new Map<number, string[]>();
+  for (const { id, n } of await query<{ id: string; n: number }>(sql.RUNS_BY_WISH))
+    there.set(n, [...(there.get(n) ?? []), id]);
+  return there;
+}
+
+async function readFinal(query: Query): Promise<FinalState> {
+  const ids = async (text: string) => (await query<{ id: string }>(text)).map(row => row.id);
+  return {
+    live: await ids(sql.LIVE_IDS),
+    finished: await ids(sql.FINISHED_IDS),
+    onceEffects: await query(sql.ONCE_EFFECTS),
+    transactionEffects: await query(sql.TRANSACTION_EFFECTS),
+  };
+}
+
+const isClaim = ({ place, old, new: row }: HistoryEvent) =>
+  place === 'live' && row?.status === 'running' && old?.status !== 'running';
+const isReaping = ({ place, move, old, new: row }: HistoryEvent) =>
+  row?.errors?.at(-1)?.code === 'TOCK_LEASE_LOST' &&
+  ((place === 'live' && move === 'update' && old?.status === 'running' && row.status !== 'running') ||
+    (place === 'finished' && move === 'insert' && row.status === 'dead'));

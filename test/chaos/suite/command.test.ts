@@ -1,0 +1,123 @@
+// Chaos: the reliability suite as a command. It finds broken versions of the code out, and leaves nothing behind.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { until } from '../../support/until.js';
+import { buildMutant, type Change } from '../mutant-build.js';
+
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+const SCRIPT = path.join(ROOT, 'scripts', 'chaos.mjs');
+
+/** Starts the command with a folder of its own for temporary files. */
+async function start(args: readonly string[]) {
+  const temporary = await mkdtemp(path.join(tmpdir(), 'tock-suite-'));
+  const child = spawn(process.execPath, [SCRIPT, ...args], {
+    cwd: '/',
+    env: { ...process.env, TMPDIR: temporary },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const collect = (chunk: Buffer) => {
+    output += String(chunk);
+  };
+  child.stdout.on('data', collect);
+  child.stderr.on('data', collect);
+  const ended = new Promise<number | null>(resolve => child.once('close', resolve));
+  return { child, ended, temporary, output: () => output };
+}
+
+/** Processes whose command line or environment names the folder. */
+async function processesOf(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const pid of (await readdir('/proc')).filter(name => /^\d+$/.test(name))) {
+    const texts = await Promise.all(
+      ['cmdline', 'environ'].map(name => readFile(`/proc/${pid}/${name}`, 'latin1').catch(() => '')),
+    );
+    if (texts.some(text => text.includes(folder))) found.push(`${pid}: ${texts[0]?.replaceAll('\0', ' ')}`);
+  }
+  return found;
+}
+
+interface Mutant {
+  readonly name: string;
+  readonly changes: readonly Change[];
+  readonly args: readonly string[];
+  readonly named: RegExp;
+}
+
+const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a holder that writes by id alone, without its fence',
+    changes: [
+      {
+        file: 'store/transition.ts',
+        from: '($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence`',
+        to: '$2::integer[] is not null and $3::uuid is not null`',
+      },
+      { file: 'store/transition.ts', from: 'and r.locked_by = $3 and r.status', to: 'and r.status' },
+    ],
+    args: ['--runs', '400', '--kills', '0', '--stops', '6', '--restarts', '0', '--cuts', '0', '--seed', '3'],
+    named: /^I[134] .* BROKEN/m,
+  },
+  {
+    name: 'a reaper that does not wait for the end of the lease',
+    changes: [
+      {
+        file: 'store/reap-runs.ts',
+        from: 'r.locked_until < tock.now()',
+        to: `r.locked_until < tock.now() + interval '1 hour'`,
+      },
+    ],
+    args: ['--runs', '100', '--kills', '2', '--stops', '0', '--restarts', '0', '--cuts', '0', '--seed', '1'],
+    named: /^I2 .* BROKEN/m,
+  },
+];
+
+describe('npm run chaos', () => {
+  it.concurrent.each(MUTANTS)(
+    'exits with 1 and names what is wrong with $name',
+    async ({ changes, args, named }) => {
+      const { cli } = await buildMutant(changes);
+      const { ended, output, temporary } = await start([...args, '--dist', path.dirname(cli)]);
+      expect(await ended, output()).toBe(1);
+      expect(output()).toMatch(named);
+      expect(await readdir(temporary)).toEqual([]);
+      await rm(temporary, { recursive: true });
+    },
+    240_000,
+  );
+
+  it('leaves no process and no folder behind when it is stopped in the midst', async () => {
+    const { child, ended, output, temporary } = await start([
+      '--runs',
+      '5000',
+      '--seed',
+      '1',
+      '--dist',
+      path.join(ROOT, 'dist'),
+    ]);
+    await until(async () => /faults: [1-9]/.test(output()), 'runs to be done', 60_000);
+    expect((await processesOf(temporary)).length).toBeGreaterThan(3);
+    child.kill('SIGINT');
+    expect(await ended).toBe(130);
+    expect(await processesOf(temporary)).toEqual([]);
+    expect(await readdir(temporary)).toEqual([]);
+    await rm(temporary, { recursive: true });
+  }, 120_000);
+
+  it('exits with 2 for bad usage, and with 0 for a plan, without a server', async () => {
+    const bad = await start(['--kills', 'many']);
+    expect(await bad.ended).toBe(2);
+    expect(bad.output()).toContain('--kills is "many"; it must be a whole number from 0 to 10000');
+    const plan = await start(['--seed', '5', '--plan']);
+    expect(await plan.ended).toBe(0);
+    expect(plan.output()).toMatch(/seed 5, plan [0-9a-f]{12}: 31 faults/);
+    for (const { temporary } of [bad, plan]) {
+      expect(existsSync(temporary) && (await readdir(temporary))).toEqual([]);
+      await rm(temporary, { recursive: true });
+    }
+  });
+});

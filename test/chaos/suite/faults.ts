@@ -1,0 +1,99 @@
+// Room: the reliability suite. Carries out a plan of faults.
+// In: the plan; the workers, the server and the proxies that it is done to. Out: how many of each kind were carried out.
+import { random } from '../../model/schedule/random.js';
+import type { OwnServer } from '../servers.js';
+import type { TcpProxy } from '../tcp-proxy.js';
+import type { Pace } from './pace.js';
+import { countKinds, type Fault, type FaultKind, type Plan, type Side } from './plan.js';
+import { sleep } from './sleep.js';
+import { REPLY_TO } from './statements.js';
+import type { Crew } from './workers.js';
+
+export interface Victims {
+  readonly crew: Crew;
+  readonly server: OwnServer;
+  readonly proxies: Readonly<Record<Side, TcpProxy>>;
+}
+
+export interface Faults {
+  readonly carriedOut: Readonly<Record<FaultKind, number>>;
+  /** Resolves when the last one is over. */
+  readonly done: Promise<void>;
+}
+
+/** A reply to a statement that nobody sends for so long: then the next reply of any kind is lost. */
+const REPLY_WITHIN_MS = 2000;
+
+/** Begins to carry out the plan. */
+export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: AbortSignal): Faults {
+  const carriedOut = countKinds([]);
+  const underWay: Promise<void>[] = [];
+  /** One restart after the other, one lost reply of a side after the other. */
+  const queues = new Map<string, Promise<void>>();
+  const oneByOne = async (name: string, work: () => Promise<void>) => {
+    const turn = (queues.get(name) ?? Promise.resolve()).then(work);
+    queues.set(
+      name,
+      turn.catch(() => undefined),
+    );
+    await turn;
+  };
+  const carryOut = async (fault: Fault): Promise<void> => {
+    await oneByOne(queueOf(fault), () => bringAbout(fault, victims, signal));
+    carriedOut[fault.kind]++;
+  };
+  const live = async () => {
+    for (const fault of plan.faults) {
+      await pace.fault(fault.atMs, signal);
+      if (signal.aborted) break;
+      underWay.push(carryOut(fault));
+    }
+    await Promise.all(underWay);
+  };
+  return { carriedOut, done: live() };
+}
+
+const queueOf = (fault: Fault) => {
+  if (fault.kind === 'restart') return 'restart';
+  return fault.kind === 'lost reply' ? fault.side : `${fault.kind} at ${fault.atMs}`;
+};
+
+async function bringAbout(fault: Fault, victims: Victims, signal: AbortSignal): Promise<void> {
+  const { crew, server, proxies } = victims;
+  switch (fault.kind) {
+    case 'kill':
+      crew.kill(await crew.find(fault.target, signal));
+      return;
+    case 'stop': {
+      const member = await crew.find(fault.target, signal);
+      crew.freeze(member);
+      await sleep(fault.forMs, signal);
+      crew.thaw(member);
+      return;
+    }
+    case 'restart':
+      await server.kill();
+      await sleep(fault.downMs, signal);
+      await server.start();
+      return;
+    case 'lost reply': {
+      const proxy = proxies[fault.side];
+      const isLost = proxy.loseNextReply(REPLY_TO[fault.reply]).then(() => true);
+      if (await Promise.race([isLost, sleep(REPLY_WITHIN_MS, signal)])) return;
+      await Promise.race([proxy.loseNextReply(null), aborted(signal)]);
+      return;
+    }
+    case 'cut': {
+      const lots = random(fault.salt);
+      // Somebody has a connection open again, sooner or later.
+      while (proxies[fault.side].cut(() => lots.chance(fault.share)) === 0 && !signal.aborted)
+        await sleep(20, signal);
+    }
+  }
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>(resolve => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });

@@ -1,0 +1,122 @@
+// Room: the reliability suite. What people read in the end.
+// In: the plan and the result. Out: lines of text; and the same as data.
+import type { Result } from './experiment.js';
+import type { SuiteOptions } from './options.js';
+import { countKinds, faultLine, type Plan } from './plan.js';
+
+const INVARIANTS: Readonly<Record<string, string>> = {
+  I1: 'the fences of a run only rise',
+  I2: 'a run is claimed again only after its attempt ended, or its lease',
+  I3: 'nobody writes under an older fence than the last',
+  I4: 'a run ends once',
+  I5: 'attempts stay within the most that are allowed',
+  I6: 'an occurrence is materialized once',
+  I7: 'the occurrences are those of the schedules',
+  I8: 'the cursor of a schedule never falls',
+  I9: 'an effect is committed once, and with its run',
+  I10: 'what was confirmed is there, what was refused is not',
+  I11: 'no run starts before its time',
+  I12: 'limits hold',
+  I13: 'once the faults stop, all becomes quiet',
+  I14: 'no run vanishes',
+  chain: 'what follows from a run is made once',
+};
+const SHOWN = 5;
+
+const number = (value: number) => value.toLocaleString('en-US');
+const row = (name: string, value: string, remark = '') =>
+  `${name.padEnd(44)}${value.padStart(12)}${remark === '' ? '' : `   ${remark}`}`;
+
+/** The figures as a table, then each invariant, then what is wrong. */
+export function drawReport(plan: Plan, result: Result, elapsedMs: number): string {
+  const { figures, carriedOut, wrong } = result;
+  const planned = countKinds(plan.faults);
+  const fault = (name: string, kind: keyof typeof planned) =>
+    row(name, number(carriedOut[kind]), carriedOut[kind] === planned[kind] ? '' : `of ${planned[kind]}`);
+  const statuses = Object.entries(figures.statuses).map(([status, count]) =>
+    row(`  ${status}`, number(count)),
+  );
+  const lines = [
+    row('runs asked for', number(figures.asked)),
+    row('  confirmed', number(figures.confirmed)),
+    row('  refused or rolled back', number(figures.refused)),
+    row('  unknown to the client', number(figures.unknown), `${figures.unknownButThere} of them are there`),
+    row('occurrences expected', number(figures.occurrencesExpected)),
+    row('occurrences found', number(figures.occurrencesFound)),
+    row('runs in the end', number(Object.values(figures.statuses).reduce((sum, each) => sum + each, 0))),
+    ...statuses,
+    row('attempts', number(figures.attempts)),
+    row('  taken back from dead or frozen workers', number(figures.reaped)),
+    row('effects', number(figures.effects)),
+    '',
+    fault('kill -9 of a worker', 'kill'),
+    fault('SIGSTOP past the lease, then SIGCONT', 'stop'),
+    fault('pg_ctl -m immediate, then start', 'restart'),
+    fault('replies lost', 'lost reply'),
+    fault('connections cut', 'cut'),
+    row('workers started', number(result.workers)),
+    row('outcomes refused: written under an old fence', number(result.refusedWrites)),
+    row('leases found lost by their holder', number(result.leasesLost)),
+    row('batches of outcomes sent again', number(result.outcomesSentAgain)),
+    '',
+    row(`most at once under a limit of 3`, number(figures.highestUnderKey)),
+    row(`most at once in a queue of 4`, number(figures.highestInQueue)),
+    row('lost', number(figures.lost)),
+    row('doubled outcomes', number(figures.doubledOutcomes)),
+    row('doubled effects', number(figures.doubledEffects)),
+    row('quiet after', result.quietMs === null ? 'never' : `${(result.quietMs / 1000).toFixed(1)} s`),
+    row('events checked', number(figures.events), `in all ${Math.round(elapsedMs / 1000)} s`),
+    '',
+    ...Object.entries(INVARIANTS).map(([name, meaning]) => {
+      const count = ofInvariant(wrong, name).length;
+      return `${name.padEnd(6)}${meaning.padEnd(68)}${count === 0 ? 'holds' : `BROKEN ${number(count)} times`}`;
+    }),
+  ];
+  return [...lines, ...drawWrong(wrong)].join('\n');
+}
+
+const ofInvariant = (wrong: readonly string[], name: string) =>
+  wrong.filter(line => new RegExp(`^${name}[ :]`).test(line));
+
+/** The first few of each kind. */
+function drawWrong(wrong: readonly string[]): string[] {
+  if (wrong.length === 0) return ['', 'All holds.'];
+  const kinds = new Map<string, string[]>();
+  for (const line of wrong) {
+    const name = Object.keys(INVARIANTS).find(name => ofInvariant([line], name).length > 0) ?? 'other';
+    kinds.set(name, [...(kinds.get(name) ?? []), line]);
+  }
+  const shown = [...kinds.values()].flatMap(lines => [
+    ...lines.slice(0, SHOWN),
+    ...(lines.length > SHOWN ? [`… and ${lines.length - SHOWN} more like it`] : []),
+  ]);
+  return ['', `WRONG: ${number(wrong.length)} findings`, ...shown];
+}
+
+/** The plan, for people. */
+export function drawPlan(options: SuiteOptions, plan: Plan): string {
+  return [...plan.faults.map(faultLine), planLine(options, plan)].join('\n');
+}
+
+/** The seed and the hash of the plan, and the command that repeats it. */
+export function planLine(options: SuiteOptions, plan: Plan): string {
+  const { runs, kills, stops, restarts, cuts, seed } = options;
+  return (
+    `seed ${seed}, plan ${plan.hash}: ${plan.faults.length} faults in ${Math.round(plan.durationMs / 1000)} s; repeat with\n` +
+    `  npm run chaos -- --runs ${runs} --kills ${kills} --stops ${stops} --restarts ${restarts} --cuts ${cuts} --seed ${seed}`
+  );
+}
+
+/** The same as data. */
+export function asData(options: SuiteOptions, plan: Plan, result: Result, elapsedMs: number) {
+  const { runs, kills, stops, restarts, cuts, seed } = options;
+  return {
+    options: { runs, kills, stops, restarts, cuts, seed },
+    plan: { hash: plan.hash, faults: countKinds(plan.faults), durationMs: plan.durationMs },
+    elapsedMs: Math.round(elapsedMs),
+    ...result,
+    invariants: Object.fromEntries(
+      Object.keys(INVARIANTS).map(name => [name, ofInvariant(result.wrong, name).length === 0]),
+    ),
+  };
+}

@@ -1,0 +1,65 @@
+// Room: the reliability suite. All SQL of it, and the words by which the proxy knows a statement of Tock's.
+// In: the schema as the migrations make it. Out: statements. Who changes the schema looks here, and in ../history.ts.
+import type { Reply } from './plan.js';
+
+/** By what the text of a statement is known, whose reply is to be lost; null: any. */
+export const REPLY_TO: Readonly<Record<Reply, string | null>> = {
+  commit: 'commit',
+  finalize: 'insert into tock.job_runs_finished',
+  claim: 'attempts = r.attempts + 1',
+  heartbeat: 'set locked_until',
+  effect: 'tock.job_effects',
+  enqueue: 'enqueue',
+  any: null,
+};
+
+/** The handlers' own tables, without keys: what is there twice is to be seen. */
+export const TABLES = [
+  'create table public.once_effects (key text)',
+  'create table public.transaction_effects (run_id bigint)',
+  'create table public.step_values (run_id bigint, value integer)',
+];
+
+export const ENQUEUE = `select tock.enqueue($1, $2, $3, queue => $4)::text as id`;
+
+/** Whether every schedule has been considered up to an instant ($1). */
+export const ALL_PLANNED = `select count(*) filter (where cursor >= $1) = count(*) as yes, count(*)::int as schedules
+  from tock.job_definitions where cron is not null or every_ms is not null`;
+export const NOW = 'select tock.now()::text as now';
+/** How much has ended, and what is left of anything. */
+export const FINISHED_COUNT = 'select count(*)::int as count from tock.job_runs_finished';
+export const REMAINS = `select (select count(*) from tock.job_runs_live)::int as live,
+  (select count(*) from tock.job_slots)::int as places, (select count(*) from tock.job_outbox)::int as outbox`;
+export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || status || coalesce(', blocked on ' || blocked_on, '')
+    || coalesce(', and holds ' || (select string_agg(s.concurrency_key, ' and ') from tock.job_slots s where s.run_id = r.id), '') as text
+  from tock.job_runs_live r order by exists (select from tock.job_slots s where s.run_id = r.id) desc, id limit 10`;
+
+export const RUNS_BY_WISH = `select id::text, (payload ->> 'n')::int as n from tock.job_runs where payload ? 'n' order by id`;
+export const LIVE_IDS = 'select id::text from tock.job_runs_live';
+export const FINISHED_IDS = 'select id::text from tock.job_runs_finished';
+export const STATUSES =
+  'select status, count(*)::int as count from tock.job_runs group by status order by status';
+
+export const ONCE_EFFECTS = 'select key, count(*)::int as count from public.once_effects group by key';
+export const TRANSACTION_EFFECTS = `select run_id::text as "runId", count(*)::int as count
+  from public.transaction_effects group by run_id`;
+
+/** What must have no row, in the end; each row says what is wrong. */
+export const CONTRADICTIONS: readonly string[] = [
+  `select 'I9 run ' || r.id || ' of ' || r.job || ' has succeeded, and its effect is not there' as text
+     from tock.job_runs_finished r where r.job in ('once', 'isolated') and r.status = 'succeeded'
+     and not exists (select from public.once_effects e where e.key = 'effect:' || r.id)`,
+  `select 'I9 the step of run ' || run_id || ' gave ' || count(distinct value) || ' values' as text
+     from public.step_values group by run_id having count(distinct value) > 1`,
+  `select 'I9 the step of run ' || r.id || ' is kept as ' || coalesce(e.result::text, 'nothing') || ', and it succeeded with ' || r.output as text
+     from tock.job_runs_finished r left join tock.job_effects e on e.key = 'step:' || r.id || ':number'
+     where r.job = 'step' and r.status = 'succeeded' and e.result is distinct from r.output`,
+  `select 'chain: run ' || r.id || ' of ' || r.job || ' at ' || r.scheduled_for || ' has ' || count(f.id) || ' followers' as text
+     from tock.job_runs_finished r left join tock.job_runs f on f.job = 'follower' and f.scheduled_for = r.scheduled_for and f.status <> 'skipped'
+     where r.job = 'fourths' group by r.id, r.job, r.scheduled_for, r.status
+     having count(f.id) <> case when r.status = 'succeeded' then 1 else 0 end`,
+  `select 'chain: run ' || r.id || ' of ' || r.job || ' is ' || r.status || ' and has ' || count(m.id) || ' mourners' as text
+     from tock.job_runs_finished r left join tock.job_runs m on m.job = 'mourner' and m.payload ->> 'run' = r.id::text
+     where r.job = 'doomed' group by r.id, r.job, r.status
+     having count(m.id) <> case when r.status = 'dead' then 1 else 0 end`,
+];

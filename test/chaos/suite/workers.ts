@@ -1,0 +1,137 @@
+// Room: the reliability suite. The workers: three daemons, and ticks as cron starts them.
+// In: a build, a database URL, a job module. Out: processes to kill and to freeze; those that end are replaced.
+import path from 'node:path';
+import { type Running, startProcess } from '../../support/processes.js';
+import { LEASE_MS, type Target } from './plan.js';
+
+const DAEMONS = ['daemon 1', 'daemon 2', 'daemon 3'] as const;
+const TICK_EVERY_MS = 4000;
+const RESTART_AFTER_MS = 100;
+/** What no fault may bring about. */
+const ALARMS = /"event":"(?:finalize\.refused|definition\.broken|hook\.failed)"/;
+
+interface Member {
+  readonly target: Target;
+  readonly running: Running;
+  isFrozen: boolean;
+  /** It was killed, or asked to stop. */
+  isDoomed: boolean;
+}
+
+export interface Crew {
+  /** Resolves to a worker that lives and is not frozen: the one that is meant, or another. */
+  readonly find: (target: Target, signal: AbortSignal) => Promise<Member>;
+  readonly kill: (member: Member) => void;
+  readonly freeze: (member: Member) => void;
+  readonly thaw: (member: Member) => void;
+  /** Asks all to stop, and resolves when they have. */
+  readonly stop: () => Promise<void>;
+  /** Ends all at once. */
+  readonly destroy: () => Promise<void>;
+  /** Processes that ended as nobody had asked them to. */
+  readonly wrong: readonly string[];
+  readonly started: number;
+  /** How often the workers have logged an event. */
+  readonly count: (event: string) => number;
+  /** The lines of events that no fault explains. */
+  readonly alarms: readonly string[];
+}
+
+/** Starts the workers. */
+export function startCrew(options: {
+  readonly dist: string;
+  readonly url: string;
+  readonly jobs: string;
+  readonly temporary: string;
+}): Crew {
+  const members = new Set<Member>();
+  const endings: Promise<unknown>[] = [];
+  const events = new Map<string, number>();
+  const wrong: string[] = [];
+  const alarms: string[] = [];
+  let started = 0;
+  let isStopping = false;
+
+  const start = (target: Target) => {
+    const isTick = target === 'tick';
+    const url = new URL(options.url);
+    url.searchParams.set('application_name', `${target.replace(' ', '-')}-${++started}`);
+    const env = {
+      DATABASE_URL: url.href,
+      TOCK_JOBS: options.jobs,
+      TMPDIR: options.temporary,
+      TOCK_LEASE: `${LEASE_MS}ms`,
+      TOCK_HEARTBEAT: '600ms',
+      TOCK_GRACE: '300ms',
+      TOCK_DRAIN: '5s',
+      TOCK_CONNECTIONS: '8',
+      TOCK_STATEMENT_TIMEOUT: '5s',
+      TOCK_LOG_LEVEL: 'warn',
+    };
+    const script = path.join(options.dist, isTick ? 'tick.js' : 'cli.js');
+    const running = startProcess(script, env, isTick ? ['--budget', '3s'] : ['start', '--json']);
+    const member: Member = { target, running, isFrozen: false, isDoomed: false };
+    members.add(member);
+    const ending = running.ended.then(({ code, signal, stdout, stderr }) => {
+      members.delete(member);
+      for (const [, event = ''] of `${stdout}${stderr}`.matchAll(/"event":"([a-z._]+)"/g))
+        events.set(event, (events.get(event) ?? 0) + 1);
+      for (const line of `${stdout}${stderr}`.split('\n')) if (ALARMS.test(line)) alarms.push(line);
+      // Who meets no database at the start says so with 3. A daemon that has begun goes on without.
+      const isAway = code === 3 && (isTick || !stdout.includes('"worker"'));
+      const isExpected = member.isDoomed || isAway || (isTick && code === 0);
+      if (!isExpected)
+        wrong.push(
+          `a ${target} ended by itself: ${signal ?? `exit code ${code}`}: ${stderr.trim().slice(-500)}`,
+        );
+      if (!isStopping && !isTick) setTimeout(() => isStopping || start(target), RESTART_AFTER_MS);
+    });
+    endings.push(ending);
+  };
+  for (const target of DAEMONS) start(target);
+  const beat = setInterval(() => start('tick'), TICK_EVERY_MS);
+
+  const isFit = (each: Member) => !each.isFrozen && !each.isDoomed;
+  const thaw = (member: Member) => {
+    member.isFrozen = false;
+    member.running.child.kill('SIGCONT');
+  };
+  const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
+    isStopping = true;
+    clearInterval(beat);
+    for (const member of members) {
+      member.isDoomed ||= signal === 'SIGKILL' || member.target !== 'tick';
+      member.running.child.kill(signal);
+      if (member.isFrozen) thaw(member);
+    }
+    await Promise.all(endings);
+  };
+  return {
+    async find(target, signal) {
+      for (;;) {
+        const fit = [...members].filter(isFit);
+        const found = fit.find(each => each.target === target) ?? fit[0];
+        if (found) return found;
+        signal.throwIfAborted();
+        await new Promise(resolve => setTimeout(resolve, 20));
+      }
+    },
+    kill(member) {
+      member.isDoomed = true;
+      member.running.child.kill('SIGKILL');
+    },
+    freeze(member) {
+      member.isFrozen = true;
+      member.running.child.kill('SIGSTOP');
+    },
+    thaw,
+    stop: () => end('SIGTERM'),
+    destroy: () => end('SIGKILL'),
+    wrong,
+    get started() {
+      return started;
+    },
+    count: event => events.get(event) ?? 0,
+    alarms,
+  };
+}

@@ -1,0 +1,63 @@
+// Embedded: the folder in /var/tmp, where anybody may have made a folder of that name before.
+import { chmod, chown, lstat, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { settleProgramsCopy } from '../../src/embedded/embedded-home.js';
+
+const isRoot = process.getuid?.() === 0;
+const REFUSED =
+  /^\/var\/tmp\/tock-\w+ is there already and is not a folder that this user alone may change: remove it$/;
+
+let folder: string;
+let elsewhere: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'tock-home-'));
+  elsewhere = await settleProgramsCopy(folder);
+});
+afterEach(async () => {
+  await rm(elsewhere, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
+});
+
+const modeOf = async (name: string) => (await lstat(name)).mode & 0o777;
+/** What somebody else has put in its place. */
+const plant = async (make: () => Promise<unknown>) => {
+  await rm(elsewhere, { recursive: true });
+  await make();
+};
+
+describe('the folder in /var/tmp', () => {
+  it('is for this user alone to change, and is the same one the next time', async () => {
+    expect(elsewhere).toMatch(/^\/var\/tmp\/tock-\w+$/);
+    expect(await modeOf(elsewhere)).toBe(isRoot ? 0o711 : 0o700);
+    expect(await settleProgramsCopy(folder)).toBe(elsewhere);
+  });
+
+  it.each([
+    ['that the group may change', 0o770],
+    ['that anybody may change', 0o707],
+  ])('is refused where it is one %s', async (_what, mode) => {
+    await plant(async () => {
+      await mkdir(elsewhere);
+      await chmod(elsewhere, mode);
+    });
+    await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
+    expect(await modeOf(elsewhere)).toBe(mode);
+  });
+
+  it('is refused where it is a link, to a folder of ours too, or a file', async () => {
+    await plant(() => symlink(folder, elsewhere));
+    await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
+    await plant(() => writeFile(elsewhere, ''));
+    await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
+  });
+
+  it.runIf(isRoot)('is refused where it is another user’s', async () => {
+    await plant(async () => {
+      await mkdir(elsewhere, { mode: 0o700 });
+      await chown(elsewhere, 65_534, 65_534);
+    });
+    await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
+  });
+});

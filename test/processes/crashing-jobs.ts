@@ -1,0 +1,93 @@
+// The job module of the tests in which a handler ends its process. Bundled by esbuild, and named in TOCK_JOBS.
+// FIXTURE_SIGNAL: it listens for SIGTERM itself, as many modules do, and calls process.exit(0).
+import { EventEmitter } from 'node:events';
+import { existsSync } from 'node:fs';
+import { defineJob } from '../../src/index.js';
+
+/** Node's own, from before anything could take its place. */
+const keptExit = process.exit.bind(process);
+const isChild = process.send !== undefined;
+const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
+const never = () => new Promise<null>(() => undefined);
+
+if (process.env['FIXTURE_SIGNAL'] && !isChild) process.on('SIGTERM', () => process.exit(0));
+
+interface Payload {
+  readonly how: keyof typeof WAYS;
+  /** How many others must be at work first, unless it is alone in a child. */
+  readonly beside?: number;
+  /** It records that it began, and waits for this file. */
+  readonly until?: string;
+}
+
+const WAYS = {
+  'floating rejection': () => {
+    void Promise.reject(new TypeError('nobody awaited this'));
+  },
+  timer: () => {
+    setTimeout(() => {
+      throw new TypeError('thrown in a timer');
+    }, 1);
+  },
+  emitter: () => {
+    const error = new TypeError('nobody listens for this', { cause: new Error('the socket is closed') });
+    setTimeout(() => new EventEmitter().emit('error', error), 1);
+  },
+  'exit in a timer': () => {
+    setTimeout(() => process.exit(0), 1);
+  },
+  exit: () => process.exit(0),
+  'kept exit': () => keptExit(0),
+  SIGKILL: () => void process.kill(process.pid, 'SIGKILL'),
+};
+
+type Context = Parameters<ReturnType<typeof defineJob>['run']>[0];
+const begins = async (ctx: Context) => {
+  const row = { run_id: ctx.runId, attempt: ctx.attempt, pid: process.pid };
+  await ctx.db.insertInto('executions').values(row).execute();
+};
+
+/** Ends its process, at each attempt. */
+const crashing = defineJob({
+  name: 'crashing',
+  retry: { maxAttempts: 3, base: 0, jitter: 0 },
+  async run(ctx, payload) {
+    const { how, beside = 0, until } = payload as Payload;
+    for (;;) {
+      const rows = await ctx.db.selectFrom('executions').select('pid').execute();
+      if (isChild || rows.length >= beside) break;
+      await pause(10);
+    }
+    if (until !== undefined) {
+      await begins(ctx);
+      while (!existsSync(until)) await pause(10);
+    }
+    WAYS[how]();
+    return await never();
+  },
+});
+
+const innocent = {
+  retry: { maxAttempts: 3, base: 0, jitter: 0 },
+  async run(ctx: Context) {
+    await begins(ctx);
+    // Also where the process is asked to stop.
+    while ((await ctx.db.selectFrom('releases').selectAll().execute()).length === 0) await pause(10);
+    return { isChild };
+  },
+};
+/** Records that it began, then waits until the table `releases` has a row. */
+const steady = defineJob({ name: 'steady', ...innocent });
+const steadyIsolated = defineJob({ name: 'steady-isolated', isolate: true, ...innocent });
+
+/** Returns at once, and leaves behind what throws later. */
+const leaky = defineJob({
+  name: 'leaky',
+  run: () => {
+    setTimeout(() => {
+      throw new TypeError('left behind');
+    }, 300);
+  },
+});
+
+export const jobs = [crashing, steady, steadyIsolated, leaky];

@@ -1,0 +1,212 @@
+// What somebody may hand over by mistake or on purpose, and the doors through which: code, SQL, the command line.
+// In: nothing. Out: a list that bad-inputs.test.ts goes through; docs/bad-inputs.md has the answer of each.
+import { createTock, defineJob, type Tock } from '../../src/index.js';
+
+/** At the doors that are left out it cannot be said: a Map in SQL, a NUL in an argument. */
+export interface BadInput {
+  readonly input: string;
+  readonly code?: (tock: Tock) => unknown;
+  /** A statement and its parameters. */
+  readonly sql?: readonly [text: string, ...values: unknown[]];
+  readonly cli?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const run = () => null;
+const ENQUEUE = 'select tock.enqueue($1)';
+const WITH_PAYLOAD = `select tock.enqueue('plain', $1::jsonb)`;
+const WITH_KEY = `select tock.enqueue('plain', idempotency_key => $1)`;
+const AT = 'select tock.enqueue($2, run_at => $1::timestamptz)';
+const WITH_ATTEMPTS = `select tock.enqueue('plain', max_attempts => $1::integer)`;
+const IN_QUEUE = `select tock.enqueue('plain', queue => $1)`;
+
+const nested = (depth: number): unknown => {
+  let value: unknown = 1;
+  for (let level = 0; level < depth; level++) value = [value];
+  return value;
+};
+const ring: Record<string, unknown> = {};
+ring['self'] = ring;
+
+const schemaName = (input: string, name: unknown, env?: string): BadInput => ({
+  input: `schema name: ${input}`,
+  code: () => createTock({ connectionString: 'postgres:///x', schema: name as string }),
+  ...(env === undefined ? {} : { cli: ['status'], env: { TOCK_SCHEMA: env } }),
+});
+const jobName = (input: string, name: string): BadInput => ({
+  input: `job name: ${input}`,
+  code: () => defineJob({ name, run }),
+  sql: [ENQUEUE, name],
+  cli: ['run', name],
+});
+const payload = (input: string, value: unknown, json?: string): BadInput => ({
+  input: `payload: ${input}`,
+  code: tock => tock.enqueue('plain', value),
+  ...(json === undefined ? {} : { sql: [WITH_PAYLOAD, json], cli: ['run', 'plain', '--payload', json] }),
+});
+const key = (input: string, value: unknown, doors: 'all' | 'sql' | 'code'): BadInput => ({
+  input: `key: ${input}`,
+  code: tock => tock.enqueue('plain', {}, { key: value as string }),
+  ...(doors === 'code' ? {} : { sql: [WITH_KEY, value] }),
+  ...(doors === 'all' ? { cli: ['run', 'plain', '--key', String(value)] } : {}),
+});
+const time = (input: string, value: unknown, text?: string): BadInput => ({
+  input: `time of a run: ${input}`,
+  code: tock => tock.enqueue('plain', {}, { runAt: value as Date }),
+  ...(text === undefined ? {} : { sql: [AT, text, 'plain'], cli: ['run', 'plain', '--at', text] }),
+});
+const delay = (input: string, value: unknown): BadInput => ({
+  input: `delay: ${input}`,
+  code: tock => tock.enqueue('plain', {}, { delay: value as string }),
+  cli: ['run', 'plain', `--delay=${String(value)}`],
+});
+const attempts = (input: string, value: number): BadInput => ({
+  input: `maximum of attempts: ${input}`,
+  code: tock => tock.enqueue('plain', {}, { maxAttempts: value }),
+  sql: [WITH_ATTEMPTS, String(value)],
+  cli: ['run', 'plain', `--max-attempts=${value}`],
+});
+const queue = (input: string, name: string): BadInput => ({
+  input: `queue name: ${input}`,
+  code: tock => tock.enqueue('plain', {}, { queue: name }),
+  sql: [IN_QUEUE, name],
+  cli: ['run', 'plain', '--queue', name],
+});
+const zone = (name: string): BadInput => ({
+  input: `time zone: \`${name}\``,
+  code: () => defineJob({ name: 'a', schedule: { cron: '0 0 * * *', timezone: name }, run }),
+  cli: ['next', '--cron', '0 0 * * *', '--timezone', name],
+});
+const cron = (input: string, text: unknown): BadInput => ({
+  input: `cron: ${input}`,
+  code: () => defineJob({ name: 'a', schedule: { cron: text as string }, run }),
+  ...(typeof text === 'string' ? { cli: ['next', '--cron', text] } : {}),
+});
+
+/** Each is refused at each of its doors, and nothing is written. */
+export const REFUSED: readonly BadInput[] = [
+  schemaName('`a"; drop schema public;--`', 'a"; drop schema public;--', 'a"; drop schema public;--'),
+  schemaName('`pg_catalog`', 'pg_catalog', 'pg_catalog'),
+  schemaName('`public`', 'public', 'public'),
+  schemaName('upper case', 'Tock', 'Tock'),
+  schemaName('64 bytes', 'a'.repeat(64), 'a'.repeat(64)),
+  schemaName('empty', ''),
+  schemaName('with NUL', 'a\0b'),
+  schemaName('null', null),
+
+  jobName('`../../etc/passwd`', '../../etc/passwd'),
+  jobName('`__proto__`', '__proto__'),
+  jobName('`constructor`', 'constructor'),
+  jobName('`file:///x.mjs`', 'file:///x.mjs'),
+  jobName('empty', ''),
+  jobName('of 201 bytes', 'a'.repeat(201)),
+  jobName('with a space', 'two words'),
+  jobName('with a new line', 'plain\n'),
+
+  payload('NUL in text', { text: 'a\0b' }, '{"text":"a\\u0000b"}'),
+  payload('a lone surrogate', { text: '\ud800' }, '{"text":"\\ud800"}'),
+  payload('BigInt', { n: 1n }),
+  payload('an object that holds itself', ring),
+  payload('NaN', { n: Number.NaN }, '{"n":NaN}'),
+  payload('Infinity', { n: Number.POSITIVE_INFINITY }, '{"n":Infinity}'),
+  payload('a Map', new Map([[1, 2]])),
+  payload('a function', { call: run }),
+  payload('an invalid Date', { at: new Date(Number.NaN) }),
+  payload('20,000 levels deep', nested(20_000), '['.repeat(20_000) + ']'.repeat(20_000)),
+  payload('a whole number over 2^53', { n: 2 ** 53 + 2 }, '{"n":9007199254740994}'),
+  {
+    ...payload('over 1 MiB', 'x'.repeat(1024 * 1024)),
+    sql: [WITH_PAYLOAD, JSON.stringify('x'.repeat(1024 * 1024))],
+  },
+  { input: 'payload: no JSON', sql: [WITH_PAYLOAD, '{a:1}'], cli: ['run', 'plain', '--payload', '{a:1}'] },
+  {
+    input: 'payload: not what the job’s schema takes',
+    code: tock => tock.enqueue('typed', { n: 'seven' }),
+    cli: ['run', 'typed', '--payload', '{"n":"seven"}'],
+  },
+
+  key('empty', '', 'all'),
+  key('of 513 bytes', 'k'.repeat(513), 'all'),
+  key('with NUL', 'a\0b', 'sql'),
+  key('with a lone surrogate', '\ud800', 'code'),
+  key('a number', 7, 'code'),
+
+  time('an invalid Date', new Date(Number.NaN)),
+  time('the year 275760', new Date(8.64e15), '275760-09-13T00:00:00Z'),
+  time('`infinity`', 'infinity', 'infinity'),
+  time('`tomorrow at noon`', 'tomorrow at noon', 'tomorrow at noon'),
+  {
+    input: 'time of a run: and a delay',
+    code: tock => tock.enqueue('plain', {}, { runAt: new Date(0), delay: '5m' }),
+    cli: ['run', 'plain', '--at', '2026-01-01T00:00:00Z', '--delay', '5m'],
+  },
+  delay('negative', '-5m'),
+  delay('NaN', Number.NaN),
+  delay('10^12 days', '1000000000000d'),
+  delay('`soon`', 'soon'),
+
+  attempts('0', 0),
+  attempts('-1', -1),
+  attempts('1.5', 1.5),
+  attempts('2^31', 2 ** 31),
+
+  queue('empty', ''),
+  queue('of 9 kB', 'q'.repeat(9000)),
+  queue('with control characters', 'a\u0007\u001b[31m'),
+  {
+    input: 'priority: 1.5',
+    code: tock => tock.enqueue('plain', {}, { priority: 1.5 }),
+    sql: [`select tock.enqueue('plain', priority => $1::integer)`, '1.5'],
+    cli: ['run', 'plain', '--priority=1.5'],
+  },
+
+  {
+    input: 'lease: under two heartbeats',
+    code: () => createTock({ connectionString: 'postgres:///x', lease: '20s', heartbeat: '15s' }),
+    cli: ['tick'],
+    env: { TOCK_LEASE: '20s' },
+  },
+  {
+    input: 'lease: `long`',
+    code: () => createTock({ connectionString: 'postgres:///x', lease: 'long' }),
+    cli: ['tick'],
+    env: { TOCK_LEASE: 'long' },
+  },
+  {
+    input: 'concurrency: 0',
+    code: tock => tock.tick({ concurrency: 0 }),
+    cli: ['tick', '--concurrency', '0'],
+  },
+  { input: 'budget: `ever`', code: tock => tock.tick({ budget: 'ever' }), cli: ['tick', '--budget', 'ever'] },
+  {
+    input: 'client: null',
+    code: tock => tock.enqueue('plain', {}, { client: null as never }),
+  },
+  {
+    input: 'trigger: `magic`',
+    code: tock => tock.enqueue('plain', {}, { trigger: 'magic' as never }),
+  },
+  {
+    input: 'database URL: of MySQL',
+    code: () => createTock({ connectionString: 'mysql://root:hunter2@127.0.0.1/app' }),
+    cli: ['status'],
+    env: { DATABASE_URL: 'mysql://root:hunter2@127.0.0.1/app' },
+  },
+
+  zone('Mars/Phobos'),
+  zone('UTC+3'),
+  zone('local'),
+
+  cron('empty', ''),
+  cron('null', null),
+  cron('four fields', '* * * *'),
+  cron('seven fields', '* * * * * * *'),
+  cron('`@reboot`', '@reboot'),
+  cron('minute 60', '60 * * * *'),
+  cron('`*/0`', '*/0 * * * *'),
+  cron('`1#1.5`', '0 0 * * 1#1.5'),
+  cron('a sign', '+5 * * * *'),
+  cron('a fraction', '1.5 * * * *'),
+  cron('a date that never comes', '0 0 30 2 *'),
+  cron('1025 characters', `${'0,'.repeat(508)}0 * * * *`),
+];

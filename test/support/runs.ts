@@ -1,0 +1,77 @@
+// Room: test support. Live runs as rows, for tests of the statements that move them.
+// In: columns that matter. Out: ids; and a lock on rows, as another process would hold it.
+import pg from 'pg';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import type { TestTock } from './test-tock.js';
+
+/** Columns of `tock.job_runs_live`; the others are those of a run that is due, of the job `noop`. */
+export type RunRow = Readonly<Record<string, unknown>>;
+
+/** Inserts runs in this order, and returns their ids. */
+export async function addRuns(test: TestTock, ...rows: readonly RunRow[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const row of rows) {
+    const columns = { job: 'noop', payload: '{}', status: 'queued', ...row };
+    const names = Object.keys(columns);
+    const values = names.map((_, index) => `$${index + 1}`);
+    const [made] = await test.sql<{ id: string }>(
+      `insert into tock.job_runs (${names.join()}) values (${values.join()}) returning id`,
+      Object.values(columns),
+    );
+    ids.push(made?.id ?? '');
+  }
+  return ids;
+}
+
+/** Empties the tables of runs, queues and what goes with them, and begins with id 1 again: quicker than a new database. */
+export async function emptyTables(test: TestTock): Promise<void> {
+  await test.sql(`truncate tock.job_runs, tock.job_keys, tock.job_slots, tock.job_queues, tock.job_outbox, tock.job_effects,
+    tock.workers, tock.job_definitions restart identity cascade`);
+  await test.sql('alter sequence tock.job_runs_id_seq restart');
+}
+
+/**
+ * Does something over connections that may use no index: what comes in an order that nobody asked for then comes in
+ * another one.
+ */
+export async function withoutIndexes<T>(
+  test: TestTock,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const url = new URL(test.url);
+  const off = ['indexscan', 'indexonlyscan', 'bitmapscan'].map(kind => `-c enable_${kind}=off`);
+  url.searchParams.set('options', [url.searchParams.get('options') ?? '', ...off].join(' ').trim());
+  const database = openDatabase({ connectionString: url.href });
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Does something while another session holds a lock on live runs. */
+export async function whileLocked<T>(
+  test: TestTock,
+  ids: readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
+  return await whileHeld(test, 'select from tock.job_runs_live where id = any($1) for update', [ids], work);
+}
+
+/** Does something while another session holds the locks of a statement. */
+export async function whileHeld<T>(
+  test: TestTock,
+  text: string,
+  values: readonly unknown[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: test.url });
+  await client.connect();
+  try {
+    await client.query('begin');
+    await client.query(text, [...values]);
+    return await work();
+  } finally {
+    await client.end();
+  }
+}
