@@ -179,6 +179,8 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     async stop() {
       if (isStopping) return await living;
       isStopping = true;
+      // A pass that is under way must not take up anything new.
+      worker.close();
       stopping.abort();
       beat.stop();
       listener?.stop();

@@ -32,7 +32,7 @@ export interface Worker {
   claim(told?: LaneName): Promise<number>;
   /** Whether there was more at the last claim: it goes on claiming by itself. */
   readonly isFlowing: boolean;
-  /** Claims nothing more by itself while runs are executed. */
+  /** Claims nothing more; what is claimed already is executed. */
   close(): void;
   /** Claims one named run, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;

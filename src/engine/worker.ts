@@ -77,7 +77,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const pace = createPace();
 
   const want = () => {
-    if (isStopping) return 0;
+    if (isStopping || isClosed) return 0;
     // What cannot be written now could be lost with this process. One more than the capacity: it shows what can be.
     if (finalizer.isHeldUp) return Math.max(0, capacity + 1 - active.size);
     const inHand = capacity + pace.ahead(performance.now());

@@ -18,7 +18,7 @@ with target as materialized (
 ), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.cancel.to}'`)}
 select ${AFTERMATH}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
   -- A daemon that listens hears it at once; all others at their next heartbeat.
-  (select tock.notify('cancel:' || id) from asked) as told`;
+  (select tock.notify('cancel:' || id)::text from asked) as notified`;
 
 /** What became of a cancel: null where the run is not live. */
 export interface Cancelled extends Aftermath {

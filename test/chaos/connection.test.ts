@@ -330,7 +330,7 @@ describe('4: COMMIT is sent and its reply is lost', () => {
       const statement = {
         succeeds: `'succeeded' from gone`,
         'succeeds with an output': 'o(id, status, output',
-        fails: 'o(id, error, delay_ms)',
+        fails: 'o(id, error, delay_ms, is_suspect)',
       };
       const lost = proxy.loseReplyTo(statement[how]);
       const summary = await tock.tick();

@@ -137,7 +137,7 @@ describe('the server goes down in the middle of', () => {
     await standStillAtRow('tock.job_runs_live', 1700);
     await killIn(tock.schedules.backfill('minutely', window));
     const made = `select count(*)::int as runs, count(distinct scheduled_for)::int as occurrences,
-      (select count(*)::int from tock.job_keys) as keys from tock.job_runs where trigger = 'backfill'`;
+      (select count(*)::int from tock.job_occurrences) as keys from tock.job_runs where trigger = 'backfill'`;
     expect(await one(made)).toEqual({ runs: 1000, occurrences: 1000, keys: 1000 });
     expect(await tock.schedules.backfill('minutely', window)).toEqual({
       occurrences: 2520,
@@ -164,7 +164,8 @@ describe('the server goes down in the middle of', () => {
     const between = await one<{ queued: number }>(states);
     expect(between).toMatchObject({ runs: MANY, ids: MANY, sound: MANY });
     expect(between?.queued).toBeGreaterThan(50);
-    expect(between?.queued).toBeLessThan(100);
+    // Eight at once: the others of the batch go on.
+    expect(between?.queued).toBeLessThan(110);
     expect((await retry()).code).toBe(0);
     expect(await one(states)).toEqual({ runs: MANY, ids: MANY, queued: MANY, sound: MANY });
   });

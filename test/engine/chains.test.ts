@@ -54,6 +54,15 @@ describe('after', () => {
     expect(await test.sql('select * from tock.job_outbox')).toEqual([]);
   });
 
+  it('follows a run that an operator cancels, at once', async () => {
+    const tock = await open(parent('load'), child('sweep', { all: ['load'], on: 'completion' }));
+    await tock.tick({ queues: ['another'] });
+    const [waits] = await tock.runs.list({ definition: 'load', status: ['queued'] });
+    await tock.runs.cancel(waits?.id ?? '');
+    // Regression: two columns of the statement had one name, and what follows waited for the next tick.
+    expect(await states('sweep')).toEqual([{ at: '12:00', status: 'queued' }]);
+  });
+
   it('leaves a skipped row where the outcome is not the one asked for; a retry that succeeds mends it', async () => {
     failing.add('load');
     const tock = await open(
