@@ -16,7 +16,7 @@ import {
   takeOutbox,
 } from '../store/outbox.js';
 import { isDataError } from '../store/set-aside.js';
-import { inSavepoint, markBroken } from './broken-definition.js';
+import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
 import type { Engine } from './engine.js';
 import { insertRows, iso, type NewRow, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
 import { readNow } from './stored-definition.js';
@@ -67,16 +67,16 @@ async function followBatch(session: Session, engine: Engine, isEachByItself: boo
 /** A dead run that cannot be redirected stays as it is, dead. */
 async function redirectSingly(session: Session, engine: Engine, dead: readonly OutboxRow[]): Promise<number> {
   let total = 0;
-  for (const end of dead) {
-    const reason = await inSavepoint(session, async () => {
-      total += await redirectDead(session, [end]);
-    });
-    if (reason !== null)
-      engine.logger.error(
-        { event: 'redirect.failed', run_id: end.run_id, reason },
-        `what onDead asks for dead run ${end.run_id} cannot be enqueued: ${reason}`,
-      );
-  }
+  const failed = await inSavepoints(session, dead, async end => {
+    total += await redirectDead(session, [end]);
+  });
+  // With all of them: something else may be the cause. They stay in the outbox.
+  if (failed.length > 0 && failed.length === dead.length) throw failed[0]?.error;
+  for (const { each, error } of failed)
+    engine.logger.error(
+      { event: 'redirect.failed', run_id: each.run_id, reason: reasonOf(error) },
+      `what onDead asks for dead run ${each.run_id} cannot be enqueued: ${reasonOf(error)}`,
+    );
   return total;
 }
 
@@ -104,21 +104,20 @@ async function followChains(
   const parents = await readParentRuns(session, names, occurrences);
   const now = await readNow(session);
   let made = 0;
-  for (const follower of followers) {
+  const follow = async (follower: Follower) => {
     const mine = new Set(
       parents.filter(run => follower.after.definitions.includes(run.name)).map(run => run.scheduled_for),
     );
     const asked = occurrences.filter(at => mine.has(at));
-    const follow = async () => {
-      made += await followOne(session, engine, follower, asked, parents, now);
-    };
-    if (!isEachByItself) {
-      await follow();
-      continue;
-    }
-    const reason = await inSavepoint(session, follow);
-    if (reason !== null) await markBroken(session, engine, { id: follower.id, name: follower.name, reason });
+    made += await followOne(session, engine, follower, asked, parents, now);
+  };
+  if (!isEachByItself) {
+    for (const follower of followers) await follow(follower);
+    return made;
   }
+  const failed = await inSavepoints(session, followers, follow);
+  for (const broken of await brokenOf(session, failed, followers.length))
+    await markBroken(session, engine, broken);
   return made;
 }
 

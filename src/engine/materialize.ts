@@ -12,7 +12,7 @@ import { STORED_COLUMNS } from '../store/definition-columns.js';
 import { displaceRuns } from '../store/displace-runs.js';
 import { readTaken } from '../store/occurrences.js';
 import { isDataError } from '../store/set-aside.js';
-import { type Broken, inSavepoint, markBroken } from './broken-definition.js';
+import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
 import type { Engine } from './engine.js';
 import { followUp } from './follow-up.js';
 import {
@@ -182,16 +182,14 @@ async function writeSingly(
   broken: Broken[],
 ): Promise<InsertedRows> {
   const total = { runs: 0, skips: 0, told: false };
-  for (const each of plans) {
-    const { id, name } = each.definition;
-    const reason = await inSavepoint(session, async () => {
-      const made = await write(session, [each]);
-      total.runs += made.runs;
-      total.skips += made.skips;
-      total.told ||= made.told;
-    });
-    if (reason !== null) broken.push({ id, name, reason });
-  }
+  const failed = await inSavepoints(session, plans, async each => {
+    const made = await write(session, [each]);
+    total.runs += made.runs;
+    total.skips += made.skips;
+    total.told ||= made.told;
+  });
+  const definitions = failed.map(({ each, error }) => ({ each: each.definition, error }));
+  broken.push(...(await brokenOf(session, definitions, plans.length)));
   return total;
 }
 

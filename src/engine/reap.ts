@@ -55,7 +55,10 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
   return total;
 }
 
-/** A batch; where it fails because of a row's data, of runs that are reaped one by one. */
+/**
+ * A batch; where it fails because of a row's data, of runs that are reaped one by one. What cannot be reaped even so is
+ * left, and logged: whoever reaps has other things to do besides.
+ */
 async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBatch> {
   const { database } = engine;
   const reapOnly = (more: Partial<ReapOptions> = {}) =>
@@ -69,8 +72,17 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
       'a reaping failed because of what some row holds; runs are reaped one by one',
     );
   }
-  const ids = await readExpired(database, options.limit);
-  const batches = await eachByItself(engine, ids, id => reapOnly({ ids: [id] }));
+  const { done: batches, failure } = await eachByItself(
+    engine,
+    await readExpired(database, options.limit),
+    id => reapOnly({ ids: [id] }),
+    ({ failed, dead, cancelled }) => failed + dead + cancelled > 0,
+  );
+  if (failure !== null)
+    engine.logger.error(
+      { event: 'reap.refused', error: String(failure.error) },
+      `runs whose lease has expired cannot be taken back: ${String(failure.error)}; they stay as they are`,
+    );
   const sum = (of: 'failed' | 'dead' | 'cancelled') => batches.reduce((total, batch) => total + batch[of], 0);
   return {
     failed: sum('failed'),

@@ -1,12 +1,21 @@
 // Room: engine. What is done when a statement over many runs fails because of the data of one: each is tried by itself, and
 // the one with which it fails is set aside, so that the others go on.
 // In: the error, and what to try. Out: what it gave for the others.
-
+//
+// A constraint or a trigger of somebody's own makes it fail with all of them. That is no reason to end them: unless it
+// succeeds with some, only those are set aside whose rows are out of bounds.
 import type { Admitted } from '../store/admit-runs.js';
 import { type Claim, type ClaimOptions, claimFreeRun } from '../store/claim-runs.js';
 import { sqlState } from '../store/database-errors.js';
 import { pauseQueue } from '../store/queues.js';
-import { isDataError, probeQueue, readDue, readQueueNames, setRunAside } from '../store/set-aside.js';
+import {
+  type Blame,
+  isDataError,
+  probeQueue,
+  readDue,
+  readQueueNames,
+  setRunAside,
+} from '../store/set-aside.js';
 import { settle } from './aftermath.js';
 import { reasonOf } from './broken-definition.js';
 import type { Engine } from './engine.js';
@@ -15,18 +24,9 @@ import { tellReapedDead } from './hooks.js';
 /** Few, since each is claimed by itself while the leases of those before run; the next claim is for all again. */
 const MOST_CLAIMED_SINGLY = 100;
 
-/**
- * Ends a run dead whose row makes statements fail. Whether it was there to be ended.
- *
- * @param holder who has claimed it just now; null: nobody holds it
- */
-export async function setAside(
-  engine: Engine,
-  id: string,
-  why: string,
-  holder: { readonly workerId: string; readonly fence: number } | null = null,
-): Promise<boolean> {
-  const { reason, freed, told } = await setRunAside(engine.database, id, why, holder);
+/** Ends a run dead whose row makes statements fail. Whether it was there to be ended, and is to blame. */
+export async function setAside(engine: Engine, id: string, blame: Blame): Promise<boolean> {
+  const { reason, freed, told } = await setRunAside(engine.database, id, blame);
   if (reason === null) return false;
   engine.logger.error({ event: 'run.set_aside', run_id: id, reason }, `run ${id} is dead: ${reason}`);
   await settle(engine, { freed, told, dead: [id] });
@@ -34,31 +34,48 @@ export async function setAside(
   return true;
 }
 
+/** What was done, and what it failed with where that explains nothing: none was set aside, and nothing moved. */
+export interface DoneSingly<T> {
+  readonly done: readonly T[];
+  readonly failure: { readonly error: unknown } | null;
+}
+
 /**
- * Does `work` for each run by itself, and sets aside those whose data make it fail. One that cannot even be set aside, as
- * where a constraint of the user's refuses it, stays as it is.
+ * Does `work` for each run by itself, and sets aside those whose data make it fail. One that cannot even be set aside stays
+ * as it is.
+ *
+ * @param hasMoved whether it did something with the run
  */
 export async function eachByItself<T>(
   engine: Engine,
   ids: readonly string[],
   work: (id: string) => Promise<T>,
-): Promise<T[]> {
+  hasMoved: (done: T) => boolean,
+): Promise<DoneSingly<T>> {
   const done: T[] = [];
+  const failed: { readonly id: string; readonly error: unknown }[] = [];
   for (const id of ids) {
     try {
       done.push(await work(id));
     } catch (error) {
       if (!isDataError(error)) throw error;
-      await setAside(engine, id, reasonOf(error)).catch((refusal: unknown) => {
-        if (!isDataError(refusal)) throw refusal;
-        engine.logger.error(
-          { event: 'run.refused', run_id: id, error: String(refusal), code: sqlState(refusal) },
-          `PostgreSQL refuses what would become of run ${id}; it stays as it is`,
-        );
-      });
+      failed.push({ id, error });
     }
   }
-  return done;
+  const isToBlame = done.some(hasMoved);
+  let isExplained = isToBlame || failed.length === 0;
+  for (const { id, error } of failed) {
+    try {
+      if (await setAside(engine, id, { reason: reasonOf(error), isToBlame })) isExplained = true;
+    } catch (refusal) {
+      if (!isDataError(refusal)) throw refusal;
+      engine.logger.error(
+        { event: 'run.refused', run_id: id, error: String(refusal), code: sqlState(refusal) },
+        `PostgreSQL refuses what would become of run ${id}; it stays as it is`,
+      );
+    }
+  }
+  return { done, failure: isExplained ? null : { error: failed[0]?.error } };
 }
 
 /** As `claim`; where it fails because of a row's data, the runs that are due are claimed one by one. */
@@ -67,19 +84,28 @@ export async function claimDespite(
   options: ClaimOptions,
   claim: () => Promise<Claim>,
 ): Promise<Claim> {
+  const { database } = engine;
+  let cause: unknown;
   try {
     return await claim();
   } catch (error) {
     if (!isDataError(error)) throw error;
+    cause = error;
     engine.logger.warn(
       { event: 'claim.singly', error: String(error) },
       'a claim failed because of what some row holds; runs are claimed one by one',
     );
   }
-  await pauseBadQueues(engine);
-  const { database } = engine;
+  const paused = await pauseBadQueues(engine);
   const ids = await readDue(database, Math.min(options.limit, MOST_CLAIMED_SINGLY), options.queues);
-  const claims = await eachByItself(engine, ids, id => claimFreeRun(database, id, options));
+  if (ids.length === 0 && paused === 0) throw cause;
+  const { done: claims, failure } = await eachByItself(
+    engine,
+    ids,
+    id => claimFreeRun(database, id, options),
+    ({ runs }) => runs.length > 0,
+  );
+  if (failure !== null) throw failure.error;
   return {
     runs: claims.flatMap(each => each.runs),
     limited: claims.flatMap(each => each.limited),
@@ -100,16 +126,23 @@ export async function admitDespite(
   } catch (error) {
     if (!isDataError(error)) throw error;
   }
-  const singly = await eachByItself(engine, ids, id => admit([id]));
+  await pauseBadQueues(engine);
+  const { done, failure } = await eachByItself(
+    engine,
+    ids,
+    id => admit([id]),
+    ({ admitted }) => admitted.length > 0,
+  );
   return {
-    admitted: singly.flatMap(each => each.admitted),
-    failure: singly.find(each => each.failure !== null)?.failure ?? null,
+    admitted: done.flatMap(each => each.admitted),
+    failure: failure ?? done.find(each => each.failure !== null)?.failure ?? null,
   };
 }
 
-/** Pauses the queues of which nobody can say whether they are open: each claim would fail. */
-async function pauseBadQueues(engine: Engine): Promise<void> {
+/** Pauses the queues of which nobody can say whether they are open: each claim would fail. Returns how many. */
+async function pauseBadQueues(engine: Engine): Promise<number> {
   const { database, logger } = engine;
+  let count = 0;
   for (const name of await readQueueNames(database)) {
     try {
       await probeQueue(database, name);
@@ -117,7 +150,9 @@ async function pauseBadQueues(engine: Engine): Promise<void> {
       if (!isDataError(error)) throw error;
       const note = `its limits cannot be read: ${reasonOf(error)}; set them anew, then resume it`;
       await pauseQueue(database, name, note.slice(0, 500));
+      count++;
       logger.error({ event: 'queue.paused', queue: name, note }, `queue ${name} is paused: ${note}`);
     }
   }
+  return count;
 }

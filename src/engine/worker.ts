@@ -110,8 +110,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   };
 
   const setDefectiveAside = async (runs: readonly ClaimedRun[]) => {
-    for (const run of runs)
-      if (run.defect !== null) await setAside(engine, run.id, run.defect, { workerId: id, fence: run.fence });
+    for (const { id: runId, fence, defect } of runs)
+      if (defect !== null)
+        await setAside(engine, runId, { reason: defect, isToBlame: true, holder: { workerId: id, fence } });
   };
 
   /** Takes in what was claimed, and what is admitted of the rest. Returns how many. */
@@ -211,7 +212,14 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       if (isStopping) return false;
       const claimedAt = performance.now();
       const wanted = { workerId: id, leaseMs: settings.leaseMs };
-      const [claimed] = await eachByItself(engine, [runId], each => claimFreeRun(database, each, wanted));
+      const { done, failure } = await eachByItself(
+        engine,
+        [runId],
+        each => claimFreeRun(database, each, wanted),
+        ({ runs }) => runs.length > 0,
+      );
+      if (failure !== null) throw failure.error;
+      const [claimed] = done;
       return claimed !== undefined && (await takeIn(claimed, claimedAt)) > 0;
     },
     change,

@@ -52,7 +52,7 @@ const TAKEN = `
 select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots where concurrency_key = any($1::text[])`;
 
 // One token each period / count, and no more saved up than one second's worth.
-const TOKENS = `
+export const TOKENS = `
 with rated as (
   select q.name, q.rate_period_ms::float8 / q.rate_count as step,
     greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) as burst,

@@ -1,10 +1,11 @@
-// Room: store. Runs and queues whose rows make statements fail that concern others too: which errors tell of one, the move
-// that ends such a run, the pause of such a queue.
-// In: an error; a run's id and why; a queue. Out: whether it was set aside.
+// Room: store. Runs whose rows make statements fail that concern others too: which errors tell of one, and the move that
+// ends it. And which definitions and queues are out of bounds.
+// In: an error; a run's id and why. Out: whether it was set aside.
 //
-// The constraints of job_runs_live keep such rows out. They may be there all the same: from before the constraints, or
-// from a superuser's hand. Where a statement over many runs fails for its data, it is sent again for each by itself.
+// The constraints keep such rows out. They may be there all the same: from before the constraints, or from a superuser's
+// hand. Where a statement over many runs fails for its data, it is sent again for each by itself.
 import { TRANSITIONS } from '../model/states.js';
+import { TOKENS } from './admit-runs.js';
 import { LANES, OPEN_LANES, QUEUE_IS_OPEN } from './claim-runs.js';
 import type { Session } from './database.js';
 import { isUniqueViolation, isUnstorable } from './database-errors.js';
@@ -65,6 +66,7 @@ const ODD = `concat_ws(', ', ${[
   `case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end`,
   `case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end`,
   `case when not ${SOUND_SLOTS} then 'slot_keys and slot_limits that do not belong together' end`,
+  `case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end`,
 ].join(', ')})`;
 
 const ENTRY = `jsonb_build_object(
@@ -77,12 +79,13 @@ const kept = KEPT.split(',')
   .map(column => `${SOUND[column] ?? `r.${column}`} as ${column}`)
   .join(', ');
 
-// A run that is held is left to its holder: worker $3, under fence $4.
+// A run that is held is left to its holder: worker $3, under fence $4. $5: also one whose row is within bounds.
 const SET_ASIDE = `
 with gone as (
   delete from tock.job_runs_live r
   where r.id = $1 and (r.status in (${statuses('setAside')})
     or r.status in (${statuses('setAsideExpired')}) and (r.locked_by = $3::uuid and r.fence = $4::integer or r.locked_until < tock.now() or r.locked_until is null))
+    and ($5::boolean or ${ODD} <> '')
   returning r.*
 ), ended as (
   insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors)
@@ -93,7 +96,14 @@ with gone as (
 ), ${FREED('gone', 'true')}, ${TOLD('ended', `'${TRANSITIONS.setAside.to}'`)}
 select (select errors -> -1 ->> 'message' from ended) as reason, ${AFTERMATH}`;
 
-/** `reason`: null where it was not set aside, since it has moved on. */
+/** Why a run is set aside; `holder`: who has claimed it just now, where somebody has. */
+export interface Blame {
+  readonly reason: string;
+  readonly isToBlame: boolean;
+  readonly holder?: { readonly workerId: string; readonly fence: number };
+}
+
+/** `reason`: null where it was not set aside: it has moved on, or is not to blame. */
 export interface SetAside extends Aftermath {
   readonly reason: string | null;
 }
@@ -102,15 +112,14 @@ export interface SetAside extends Aftermath {
  * Ends a run `dead` whose row makes statements fail, with the reason among its errors and what is out of bounds set right,
  * so that an operator can retry it.
  *
- * @param holder who has claimed it just now; null: nobody holds it
+ * @param isToBlame it is known that the row is the cause; else it is set aside only where something is out of bounds
  */
 export async function setRunAside(
   session: Session,
   id: string,
-  reason: string,
-  holder: { readonly workerId: string; readonly fence: number } | null,
+  { reason, isToBlame, holder = null }: Blame,
 ): Promise<SetAside> {
-  const values = [id, reason, holder?.workerId ?? null, holder?.fence ?? null];
+  const values = [id, reason, holder?.workerId ?? null, holder?.fence ?? null, isToBlame];
   const [row] = await session.run<SetAside>(SET_ASIDE, values);
   return row ?? { reason: null, freed: null, told: false };
 }
@@ -140,7 +149,23 @@ export async function readQueueNames(session: Session): Promise<string[]> {
   return rows.map(row => row.name);
 }
 
-/** Asks whether a queue is open, as a claim does, and nothing else. */
+/** Asks of one queue what claims ask of all: whether it is open, how many may start, and when the next one may. */
 export async function probeQueue(session: Session, name: string): Promise<void> {
-  await session.run(`select ${QUEUE_IS_OPEN} as is_open from tock.job_queues q where q.name = $1`, [name]);
+  await session.run(
+    `select ${QUEUE_IS_OPEN} as is_open, tock.now() + q.rate_period_ms / q.rate_count * interval '1 millisecond' as next_at
+     from tock.job_queues q where q.name = $1`,
+    [name],
+  );
+  await session.run(TOKENS, [[name]]);
+}
+
+const ODD_DEFINITIONS = `
+select d.id::text as id from tock.job_definitions d
+where d.id = any($1::bigint[]) and (not ${SOUND_NAME('d.queue')} or d.max_attempts not between 1 and 1000000
+  or not ${WITHIN('d.cursor')} or d.jitter_ms not between 0 and 1e12 or d.start_deadline_ms not between 0 and 1e12)`;
+
+/** Which of these definitions hold what none may. */
+export async function readOddDefinitions(session: Session, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await session.run<{ id: string }>(ODD_DEFINITIONS, [ids]);
+  return new Set(rows.map(row => row.id));
 }

@@ -45,7 +45,7 @@ beforeAll(async () => {
       insert into tock.workers (id, kind, host, pid, capacity, started_at, seen_at) values (gen_random_uuid(), 'daemon', 'here', 1, 1, 'infinity', 'infinity');
       update tock.job_definitions set paused_at = 'infinity' where name = 'nightly';
       update tock.job_definitions set cursor = '-infinity', next_at = 'infinity' where name = 'broken';
-      insert into tock.job_queues (name, paused_at) values ('odd', '-infinity')`);
+      insert into tock.job_queues (name, paused_at, active_window, timezone) values ('odd', '-infinity', null, 'UTC'), ('adrift', null, 'all day', 'Mars/Phobos')`);
     const { rows } = await client.query<{ id: string }>(`select tock.enqueue('greet')::text as id`);
     good = rows[0]?.id ?? '';
   } finally {

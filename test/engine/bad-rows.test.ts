@@ -238,3 +238,69 @@ describe('queues', () => {
     expect(await statusesOf([mail])).toEqual(new Set(['succeeded']));
   });
 });
+
+describe('a constraint of somebody’s own, with which a statement fails for all', () => {
+  const constrain = async (condition: string) =>
+    await test.sql(`alter table tock.job_runs_live add constraint mine check (${condition}) not valid`);
+  const relent = async () => await test.sql('alter table tock.job_runs_live drop constraint mine');
+
+  it('ends no run that cannot be claimed; without it they are executed', async () => {
+    const ids = [...(await innocents(3)), await tock.enqueue(limited)];
+    await constrain('fence = 0');
+    await expect(tock.tick()).rejects.toMatchObject({ code: '23514' });
+    expect(await statusesOf(ids)).toEqual(new Set(['queued']));
+    await relent();
+    await tock.tick();
+    expect(await statusesOf(ids)).toEqual(new Set(['succeeded']));
+  });
+
+  it('ends no run that cannot be reaped, but for one whose row is out of bounds', async () => {
+    await dropChecks('tock.job_runs_live');
+    const expired = {
+      status: 'running',
+      attempts: 1,
+      fence: 1,
+      locked_until: '2026-03-01T11:00:00Z',
+      run_at: '2026-03-01T00:00:00Z',
+    };
+    const good = await insertLive(expired);
+    const bad = await insertLive({ ...expired, errors: '5' });
+    await constrain(`status <> 'failed'`);
+    await tock.tick();
+    expect([await statusesOf([good]), await statusesOf([bad])]).toEqual([
+      new Set(['running']),
+      new Set(['dead']),
+    ]);
+    // The tick goes on all the same.
+    const other = await tock.enqueue(quick);
+    expect((await tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
+    expect([await statusesOf([good]), await statusesOf([other])]).toEqual([
+      new Set(['running']),
+      new Set(['succeeded']),
+    ]);
+    expect(lines.map(line => line.event)).toContain('reap.refused');
+    await relent();
+    expect((await tock.tick()).reaped).toMatchObject({ failed: 1 });
+  });
+
+  it('breaks no definition that cannot be materialized, and loses no occurrence', async () => {
+    await test.advance('1m');
+    await constrain('definition_id is null');
+    await expect(tock.tick()).rejects.toMatchObject({ code: '23514' });
+    expect((await tock.status()).definitions).toMatchObject({ broken: 0 });
+    await relent();
+    expect((await tock.tick()).materialized).toMatchObject({ runs: 2, broken: [] });
+  });
+
+  it('loses nothing of what follows from a run', async () => {
+    await constrain(`trigger <> 'chain'`);
+    await test.advance('1m');
+    await tock.tick();
+    expect(await tock.runs.list({ definition: 'hourly' })).toMatchObject([{ status: 'succeeded' }]);
+    expect(await tock.runs.list({ definition: 'follower' })).toEqual([]);
+    await relent();
+    await tock.tick();
+    expect(await tock.runs.list({ definition: 'follower' })).toMatchObject([{ status: 'succeeded' }]);
+    expect((await tock.status()).definitions).toMatchObject({ broken: 0 });
+  });
+});
