@@ -5,9 +5,8 @@ import { checkFinal, countOccurrences } from '../history-check.js';
 import { checkLimits } from '../history-limits.js';
 import type { Note } from './clients.js';
 import { EXPECTED, LIMITS } from './load.js';
+import type { Query } from './stage.js';
 import * as sql from './statements.js';
-
-export type Query = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
 
 export interface Findings {
   readonly wrong: readonly string[];
@@ -47,11 +46,10 @@ export async function checkAll(query: Query, notes: readonly Note[]): Promise<Fi
   const calls = notes.flatMap(({ wanted: { key }, told, runId }): ClientCall[] =>
     key === null ? [] : [{ key, told, runId }],
   );
-  const lostWishes = checkWishes(notes, there);
   const wrong = [
     ...checkFinal(events, calls, final, EXPECTED),
     ...limits.wrong,
-    ...lostWishes,
+    ...checkWishes(notes, there),
     ...contradictions,
   ];
   const occurrences = countOccurrences(events, EXPECTED);
@@ -73,7 +71,7 @@ export async function checkAll(query: Query, notes: readonly Note[]): Promise<Fi
       events: events.length,
       attempts: events.filter(isClaim).length,
       reaped: events.filter(isReaping).length,
-      lost: new Set([...lostWishes, ...wrong].filter(line => /is lost|is gone|never ended/.test(line))).size,
+      lost: countLost(wrong, final),
       doubledOutcomes: wrong.filter(line => line.startsWith('I4')).length,
       doubledEffects: effectCounts.filter(count => count > 1).length,
       effects: effectCounts.length,
@@ -83,6 +81,12 @@ export async function checkAll(query: Query, notes: readonly Note[]): Promise<Fi
       highestInQueue: highest('queue:'),
     },
   };
+}
+
+/** Runs that were confirmed and are not there, that are gone, or that never ended; each once. */
+function countLost(wrong: readonly string[], final: FinalState): number {
+  const ids = wrong.flatMap(line => /run (\d+)(?:, and is lost| is gone)$/.exec(line)?.[1] ?? []);
+  return new Set([...ids, ...final.live]).size;
 }
 
 /** A wish that was asked for several times counts as the best that was said. */

@@ -28,6 +28,7 @@ const REPLY_WITHIN_MS = 2000;
 export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: AbortSignal): Faults {
   const carriedOut = countKinds([]);
   const underWay: Promise<void>[] = [];
+  let failure: { readonly error: unknown } | null = null;
   /** One restart after the other, one lost reply of a side after the other. */
   const queues = new Map<string, Promise<void>>();
   const oneByOne = async (name: string, work: () => Promise<void>) => {
@@ -38,17 +39,23 @@ export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: Ab
     );
     await turn;
   };
+  /** Never rejects: nobody awaits it before the last one has begun. */
   const carryOut = async (fault: Fault): Promise<void> => {
-    await oneByOne(queueOf(fault), () => bringAbout(fault, victims, signal));
-    carriedOut[fault.kind]++;
+    try {
+      await oneByOne(queueOf(fault), () => bringAbout(fault, victims, signal));
+      if (!signal.aborted) carriedOut[fault.kind]++;
+    } catch (error) {
+      failure ??= { error };
+    }
   };
   const live = async () => {
     for (const fault of plan.faults) {
       await pace.fault(fault.atMs, signal);
-      if (signal.aborted) break;
+      if (signal.aborted || failure !== null) break;
       underWay.push(carryOut(fault));
     }
     await Promise.all(underWay);
+    if (failure !== null) throw failure.error;
   };
   return { carriedOut, done: live() };
 }

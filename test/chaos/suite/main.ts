@@ -1,7 +1,6 @@
 // Room: the reliability suite. The command: `npm run chaos`, by scripts/chaos.mjs.
 // In: the arguments. Out: figures on standard output; an exit code: 0 all holds, 1 something is wrong, 2 usage, 130 after
 // Ctrl-C.
-import { setMaxListeners } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { experiment } from './experiment.js';
 import { HELP, readOptions, type SuiteOptions, UsageError } from './options.js';
@@ -44,8 +43,6 @@ export function needsBuild(argv: readonly string[]): boolean {
 
 async function carryOut(options: SuiteOptions, plan: ReturnType<typeof makePlan>): Promise<number> {
   const stop = new AbortController();
-  // Every fault that waits for its time listens.
-  setMaxListeners(0, stop.signal);
   const onSignal = () => {
     process.stderr.write('\nstopping: the processes are ended and the folder is removed\n');
     stop.abort(new Error('stopped'));

@@ -7,6 +7,8 @@ import { LEASE_MS, type Target } from './plan.js';
 const DAEMONS = ['daemon 1', 'daemon 2', 'daemon 3'] as const;
 const TICK_EVERY_MS = 4000;
 const RESTART_AFTER_MS = 100;
+/** A worker that was asked to stop may take so long. */
+const STOP_WITHIN_MS = 60_000;
 /** What no fault may bring about. */
 const ALARMS = /"event":"(?:finalize\.refused|definition\.broken|hook\.failed)"/;
 
@@ -14,8 +16,10 @@ interface Member {
   readonly target: Target;
   readonly running: Running;
   isFrozen: boolean;
-  /** It was killed, or asked to stop. */
+  /** It was killed. */
   isDoomed: boolean;
+  /** It was asked to stop. */
+  isStopping: boolean;
 }
 
 export interface Crew {
@@ -70,7 +74,7 @@ export function startCrew(options: {
     };
     const script = path.join(options.dist, isTick ? 'tick.js' : 'cli.js');
     const running = startProcess(script, env, isTick ? ['--budget', '3s'] : ['start', '--json']);
-    const member: Member = { target, running, isFrozen: false, isDoomed: false };
+    const member: Member = { target, running, isFrozen: false, isDoomed: false, isStopping: false };
     members.add(member);
     const ending = running.ended.then(({ code, signal, stdout, stderr }) => {
       members.delete(member);
@@ -78,10 +82,11 @@ export function startCrew(options: {
         events.set(event, (events.get(event) ?? 0) + 1);
       for (const line of `${stdout}${stderr}`.split('\n')) if (ALARMS.test(line)) alarms.push(line);
       // Who meets no database at the start says so with 3. A daemon that has begun goes on without.
-      const isAway = code === 3 && (isTick || !stdout.includes('"worker"'));
-      // A tick that is asked to stop while it still loads has nothing to give back yet: the signal ends it.
-      const isEndedEarly = isTick && isStopping && signal === 'SIGTERM';
-      const isExpected = member.isDoomed || isAway || isEndedEarly || (isTick && code === 0);
+      const hasBegun = !isTick && stdout.includes('"worker"');
+      const isAway = code === 3 && !hasBegun;
+      // Asked to stop before it listens to signals, it ends by the signal.
+      const hasStopped = member.isStopping && (code === 0 || (signal === 'SIGTERM' && !hasBegun));
+      const isExpected = member.isDoomed || isAway || hasStopped || (isTick && code === 0);
       if (!isExpected)
         wrong.push(
           `a ${target} ended by itself: ${signal ?? `exit code ${code}`}: ${stderr.trim().slice(-500)}`,
@@ -98,15 +103,31 @@ export function startCrew(options: {
     member.isFrozen = false;
     member.running.child.kill('SIGCONT');
   };
-  const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
+  const destroy = async () => {
     isStopping = true;
     clearInterval(beat);
     for (const member of members) {
-      member.isDoomed ||= signal === 'SIGKILL' || member.target !== 'tick';
-      member.running.child.kill(signal);
-      if (member.isFrozen) thaw(member);
+      member.isDoomed = true;
+      member.running.child.kill('SIGKILL');
     }
     await Promise.all(endings);
+  };
+  const stop = async () => {
+    isStopping = true;
+    clearInterval(beat);
+    for (const member of members) {
+      member.isStopping = true;
+      member.running.child.kill('SIGTERM');
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<true>(resolve => {
+      timer = setTimeout(resolve, STOP_WITHIN_MS, true);
+    });
+    const isLate = await Promise.race([late, Promise.all(endings)]);
+    clearTimeout(timer);
+    if (isLate !== true) return;
+    wrong.push(...[...members].map(each => `a ${each.target} did not stop within ${STOP_WITHIN_MS / 1000} s`));
+    await destroy();
   };
   return {
     async find(target, signal) {
@@ -127,8 +148,8 @@ export function startCrew(options: {
       member.running.child.kill('SIGSTOP');
     },
     thaw,
-    stop: () => end('SIGTERM'),
-    destroy: () => end('SIGKILL'),
+    stop,
+    destroy,
     wrong,
     get started() {
       return started;

@@ -1,0 +1,81 @@
+// Room: the reliability suite. What the experiment is made with: a server of its own, proxies before it, a Tock of the
+// build that is tested, a way to the tables.
+// In: the build. Out: all of that, with the history being recorded; and what undoes it, in order.
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import pg from 'pg';
+import type { AnyJob } from '../../../src/model/job.js';
+import type { createTock as CreateTock, Tock } from '../../../src/tock.js';
+import { bundleJobs } from '../../support/processes.js';
+import { recordHistory } from '../history.js';
+import { type OwnServer, openOwnServer } from '../servers.js';
+import { openProxy, type TcpProxy } from '../tcp-proxy.js';
+import { QUEUE_LIMIT } from './load.js';
+import type { Side } from './plan.js';
+import * as sql from './statements.js';
+
+// As PostgreSQL comes: what it has confirmed is on the disk.
+const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on', max_connections: '200' };
+
+export type Query = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
+/** What is to be undone in the end, the last first. */
+export type Cleanups = (() => Promise<unknown>)[];
+
+export interface Stage {
+  readonly server: OwnServer;
+  readonly proxies: Readonly<Record<Side, TcpProxy>>;
+  readonly jobsModule: string;
+  /** Not through a proxy. */
+  readonly query: Query;
+  readonly driver: Tock;
+  /** A Tock of a client's, through the clients' proxy. */
+  readonly client: Tock;
+}
+
+/** Sets the stage. */
+export async function setStage(dist: string, cleanups: Cleanups): Promise<Stage> {
+  const server = await openOwnServer(DURABLE);
+  cleanups.push(() => server.remove());
+  const proxies = { workers: await openProxy(server.url), clients: await openProxy(server.url) };
+  cleanups.push(() => Promise.all([proxies.workers.close(), proxies.clients.close()]));
+  const { createTock } = (await import(pathToFileURL(path.join(dist, 'index.js')).href)) as {
+    readonly createTock: typeof CreateTock;
+  };
+  const jobsModule = await bundleJobs('test/chaos/suite/jobs.ts');
+  const { jobs } = (await import(pathToFileURL(jobsModule).href)) as { readonly jobs: readonly AnyJob[] };
+  const open = (url: string, name: string) => {
+    const connectionString = named(url, name);
+    const tock = createTock({
+      connectionString,
+      connections: 4,
+      jobs,
+      jobsModule,
+      statementTimeout: '5s',
+      logger: false,
+    });
+    cleanups.push(() => tock.close());
+    return tock;
+  };
+  const driver = open(server.url, 'driver');
+  await driver.migrate();
+  await driver.queues.set('narrow', { concurrency: QUEUE_LIMIT });
+  const query = openQuery(named(server.url, 'driver'), cleanups);
+  for (const table of sql.TABLES) await query(table);
+  await recordHistory(query);
+  return { server, proxies, jobsModule, query, driver, client: open(proxies.clients.url, 'client') };
+}
+
+/** The URL with an application_name, by which the history knows who wrote. */
+export function named(databaseUrl: string, name: string): string {
+  const url = new URL(databaseUrl);
+  url.searchParams.set('application_name', name);
+  return url.href;
+}
+
+/** It does not mind that the server goes away. */
+function openQuery(url: string, cleanups: Cleanups): Query {
+  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 5000 });
+  pool.on('error', () => undefined);
+  cleanups.push(() => pool.end());
+  return async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];
+}
