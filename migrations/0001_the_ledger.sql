@@ -926,6 +926,10 @@ begin
   if is_valid is not null and (is_small or names = '{}' or bounds is null or (bounds ->> 'until')::timestamptz < tock.now() or exists (
     select from tock.finished_partitions() p
     where p.low < (bounds ->> 'high')::timestamptz and p.high > (bounds ->> 'low')::timestamptz
+  ) or exists (
+    -- Made for months: the days of one that gives way would not be attached.
+    select from tock.finished_partitions() p, unnest(names, lows) s(name, low)
+    where p.name = any(giving_way) and s.low >= p.low and s.low < p.high and not bounds -> 'clear' ? s.name
   )) then
     -- In a transaction of its own: who has locked a partition may not ask for its parent.
     perform tock.push_vacuum_aside();
@@ -935,6 +939,10 @@ begin
     null;
   elsif is_valid or is_small then
     made := tock.attach_partitions(names, lows, highs, giving_way, bounds);
+    -- The check may have been made for others.
+    if bounds ? 'clear' and made > 0 then
+      next_step := 'again';
+    end if;
   elsif is_valid is not null or tock.add_bounds(unit, names, lows, highs, giving_way) then
     next_step := 'validate';
   end if;

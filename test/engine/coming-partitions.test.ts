@@ -103,6 +103,19 @@ describe('where the default partition holds much', () => {
     expect(await kit.bounds()).toEqual([]);
   });
 
+  it('a check that a crash left, made for months, lets no month give way to days that are not made', async () => {
+    await kit.lapse(0);
+    await kit.tock.migrate();
+    await kit.sql(`select tock.make_partition('2025-01-01', 'month')`);
+    await kit.caught('2020-01-01', MUCH);
+    await kit.caught('2030-01-01', 1);
+    await kit.setClock('2031-07-25T12:00:00Z');
+    await stepsUpTo('attach');
+    expect(await kit.tock.prune({ keep: '9000d', partition: 'day' })).toMatchObject({ madePartitions: 31, left: [] });
+    expect((await names()).slice(-3)).toEqual(['2031_08_30', '2031_08_31', '2031_09']);
+    expect(await kit.bounds()).toEqual([]);
+  });
+
   it('a run that comes in beside the check is found, and the check is made anew', async () => {
     await kit.lapse(MUCH);
     await stepsUpTo('validate');
