@@ -117,7 +117,7 @@ export interface SetAside extends Aftermath {
 export async function setRunAside(
   session: Session,
   id: string,
-  { reason, isToBlame, holder = null }: Blame,
+  { reason, isToBlame, holder }: Blame,
 ): Promise<SetAside> {
   const values = [id, reason, holder?.workerId ?? null, holder?.fence ?? null, isToBlame];
   const [row] = await session.run<SetAside>(SET_ASIDE, values);

@@ -186,7 +186,7 @@ describe('checkFinal', () => {
       ['live', lost, second, 'b'],
     ];
     expect(check(twice).filter(line => line.startsWith('I5'))).toEqual([]);
-    const withoutCause = twice.map<Step>(([place, old, row, app]) => [
+    const withoutCause = twice.map<Step>(([place, old, row, app = 'a']) => [
       place,
       old,
       row && { ...row, slot_keys: null },

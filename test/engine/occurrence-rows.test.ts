@@ -11,6 +11,7 @@ import {
   slotsOf,
 } from '../../src/engine/occurrence-rows.js';
 import { type AnyJob, defineJob, type JobSchedule } from '../../src/index.js';
+import type { Occurrence } from '../../src/model/job.js';
 import type { Plan, PlannedRun } from '../../src/model/policies.js';
 import { createRegistry } from '../../src/model/registry.js';
 import { type Database, openDatabase, type Session } from '../../src/store/database.js';
@@ -27,7 +28,7 @@ const definition = {
   queue: 'mail',
   priority: 3,
   max_attempts: 4,
-} as DueDefinition;
+} as unknown as DueDefinition;
 const planned = (more: Partial<PlannedRun> = {}): PlannedRun => ({
   scheduledFor: AT,
   runAt: AT + 5000,
@@ -77,7 +78,7 @@ describe('payloadFor', () => {
     );
 
   it('is computed of the occurrence', () => {
-    const engine = computing(occurrence => occurrence);
+    const engine = computing((occurrence: Occurrence) => occurrence);
     const run = planned({ intervalStart: AT - 60_000, occurrenceCount: 2 });
     const occurrence = {
       scheduledFor: new Date(AT),

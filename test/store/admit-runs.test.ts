@@ -9,6 +9,7 @@ import {
   type RunRow,
   whileHeld,
   whileLocked,
+  whileWaitedFor,
   withoutIndexes,
 } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';

@@ -75,15 +75,12 @@ export async function whileWaitedFor<T>(
     await client.query(text);
     const working = work();
     working.catch(() => undefined);
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    const waiting =
+      'select from pg_stat_activity where datname = current_database() and $1 = any(pg_blocking_pids(pid))';
     await until(
-      async () =>
-        (
-          await test.sql(
-            'select from pg_stat_activity where datname = current_database() and $1 = any(pg_blocking_pids(pid))',
-            [client.processID],
-          )
-        ).length > 0,
-      'somebody to wait',
+      async () => (await test.sql(waiting, [rows[0]?.pid])).length > 0,
+      'a session to wait for this one',
     );
     await meanwhile(client);
     await client.query('commit');
