@@ -127,15 +127,16 @@ function isReaped(after: HistoryRow, before: HistoryRow | null): boolean {
   return after.status !== 'running' && hasNewError && after.errors?.at(-1)?.code === 'TOCK_LEASE_LOST';
 }
 
-/** Given back before its handler was called, to wait for a place that it did not ask for yet, or for its window. */
+/**
+ * Given back before its handler was called: it could not begin soon enough, or needs a place or the opening of its window.
+ * It leaves no error; what a handler ends with does.
+ */
 function isPutOff(after: HistoryRow, before: HistoryRow): boolean {
-  const waitsForMore = (after.slot_keys?.length ?? 0) > (before.slot_keys?.length ?? 0);
-  const waitsForLonger = ms(after.run_at) > ms(before.run_at);
   return (
     after.status !== 'running' &&
     after.attempts === (before.attempts ?? 0) - 1 &&
     after.releases === before.releases &&
-    (waitsForMore || waitsForLonger)
+    (after.errors?.length ?? 0) === (before.errors?.length ?? 0)
   );
 }
 
