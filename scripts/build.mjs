@@ -60,7 +60,7 @@ const late = {
 const together = {
   name: 'together',
   setup(esbuild) {
-    const core = ['src/shell/tick-command.ts', 'src/index.ts'].map(file => path.join(root, file));
+    const core = ['src/runtime/tick-command.ts', 'src/index.ts'].map(file => path.join(root, file));
     let reaching;
     esbuild.onStart(async () => {
       reaching = await filesImportedLate();
@@ -100,7 +100,7 @@ export async function bundleOptions() {
       index: 'src/index.ts',
       adapters: 'src/adapters.ts',
       testing: 'src/testing.ts',
-      'testing-warden': 'src/testing/warden.ts',
+      'testing-warden': 'src/testing/server-reaper.ts',
       tick: 'src/tick.ts',
       cli: 'src/cli/main.ts',
       // What the child process of an isolated job runs, and the thread in it that keeps watch.
@@ -142,7 +142,7 @@ async function main() {
     const file = path.join('dist', name);
     if (/\.js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
   }
-  // What ticks have kept of an earlier build (src/shell/compile-cache.ts).
+  // What ticks have kept of an earlier build (src/runtime/compile-cache.ts).
   await rm('node_modules/.cache/pg-tock', { recursive: true, force: true });
   await chmod('dist/cli.js', 0o755);
 

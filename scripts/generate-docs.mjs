@@ -1,4 +1,4 @@
-// Writes docs/state-machine.md from the table of transitions in src/model/states.ts.
+// Writes docs/state-machine.md from the table of transitions in src/model/run/states.ts.
 //   node scripts/generate-docs.mjs            writes it
 //   node scripts/generate-docs.mjs --check    fails when what is there says something else
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ async function loadStates() {
   try {
     const outfile = path.join(folder, 'states.mjs');
     await build({
-      entryPoints: [path.join(root, 'src/model/states.ts')],
+      entryPoints: [path.join(root, 'src/model/run/states.ts')],
       outfile,
       bundle: true,
       format: 'esm',
@@ -34,7 +34,7 @@ const list = names => names.map(name => `\`${name}\``).join(', ');
 function describe({ TRANSITIONS, STATUS_MEANINGS, SKIP_REASONS, LIVE_STATUSES, FINISHED_STATUSES }) {
   const moves = Object.values(TRANSITIONS);
   const arrows = moves.flatMap(({ name, from, to }) => from.map(state => `  ${state} --> ${to}: ${name}`));
-  return `<!-- Generated from src/model/states.ts by \`npm run docs\`. Do not edit. -->
+  return `<!-- Generated from src/model/run/states.ts by \`npm run docs\`. Do not edit. -->
 
 # The states of a run
 
@@ -81,6 +81,6 @@ if (!process.argv.includes('--check')) {
 } else if ((await readFile(target, 'utf8').catch(() => '')) === text) {
   console.log('docs/state-machine.md is up to date');
 } else {
-  console.error('docs/state-machine.md is not what src/model/states.ts says: run npm run docs');
+  console.error('docs/state-machine.md is not what src/model/run/states.ts says: run npm run docs');
   process.exitCode = 1;
 }

@@ -1,8 +1,8 @@
-// Shell: one tick, as the system crontab calls it: `node dist/tick.js`. See shell/tick-command.ts.
+// Shell: one tick, as the system crontab calls it: `node dist/tick.js`. See runtime/tick-command.ts.
 // In: the environment and a few flags. Out: an exit code.
-import { keepCompiled } from './shell/compile-cache.js';
+import { keepCompiled } from './runtime/compile-cache.js';
 
 keepCompiled();
 // Loaded after that, so that it comes from what was kept.
-const { tickMain } = await import('./shell/tick-command.js');
+const { tickMain } = await import('./runtime/tick-command.js');
 process.exitCode = await tickMain(process.argv.slice(2));

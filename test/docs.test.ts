@@ -4,13 +4,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { VARIABLES } from '../src/shell/config.js';
+import { VARIABLES } from '../src/runtime/configuration.js';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
 
 describe('docs/state-machine.md', () => {
-  it('is what src/model/states.ts says', async () => {
+  it('is what src/model/run/states.ts says', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['scripts/generate-docs.mjs', '--check']);
     expect(stdout).toMatch(/up to date/);
   });

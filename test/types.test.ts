@@ -19,7 +19,7 @@ import {
   TockError,
   type TockErrorCode,
 } from '../src/index.js';
-import type { Tock } from '../src/tock.js';
+import type { Tock } from '../src/tock/create-tock.js';
 
 /** A schema whose input and output differ in every way: coerced, defaulted, transformed. */
 const schema = z.object({

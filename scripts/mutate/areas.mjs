@@ -4,122 +4,54 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from './mutants.mjs';
 
-const model = names => names.map(name => `src/model/${name}.ts`);
-const store = names => names.map(name => `src/store/${name}.ts`);
-const engine = names => names.map(name => `src/engine/${name}.ts`);
-const tests = (folder, names) => names.map(name => `test/${folder}/${name}.test.ts`);
 
 /** The areas whose score is held. */
 export const AREAS = [
   {
     name: 'decide',
-    sources: model(['decide', 'states', 'retry', 'limits']),
-    tests: [...tests('model', ['decide', 'states', 'retry', 'limits']), ...tests('store', ['states'])],
+    sources: ['src/model/run/decide.ts', 'src/model/run/states.ts', 'src/model/run/retry.ts', 'src/model/run/limits.ts'],
+    tests: ['test/model/run/decide.test.ts', 'test/model/run/states.test.ts', 'test/model/run/retry.test.ts', 'test/model/run/limits.test.ts', 'test/store/runs/states.test.ts'],
   },
   {
     name: 'claim',
-    sources: [...engine(['claim', 'worker']), ...store(['claim-runs', 'claimed-run', 'admit-runs'])],
+    sources: ['src/engine/claim/claimer.ts', 'src/engine/worker/worker.ts', 'src/store/runs/claim.ts', 'src/store/runs/claimed-run.ts', 'src/store/runs/admit.ts'],
     tests: [
-      ...tests('store', ['claim-runs', 'claimed-run', 'admit-runs', 'plans']),
-      ...tests('engine', [
-        'claim',
-        'lease',
-        'told',
-        'windows',
-        'life',
-        'limits',
-        'overlap',
-        'pipeline',
-        'run-tick',
-        'effects',
-        'crash',
-        'held-up',
-        'bad-rows',
-        'notices',
-        'daemon',
-      ]),
-      ...tests('chaos', ['over-lock']),
+      'test/store/runs/claim.test.ts', 'test/store/runs/claimed-run.test.ts', 'test/store/runs/admit.test.ts', 'test/store/schema/plans.test.ts',
+      'test/engine/claim/claimer.test.ts', 'test/scenarios/leases.test.ts', 'test/engine/claim/enqueue-hint.test.ts', 'test/scenarios/windows.test.ts', 'test/scenarios/run-transitions.test.ts', 'test/scenarios/concurrency-limits.test.ts', 'test/scenarios/overlap.test.ts', 'test/engine/worker/run-pipeline.test.ts', 'test/engine/run-tick.test.ts', 'test/engine/execute/effects.test.ts', 'test/engine/execute/crash.test.ts', 'test/scenarios/server-refuses-writes.test.ts', 'test/scenarios/bad-rows.test.ts', 'test/scenarios/hostile-notices.test.ts', 'test/daemon/daemon.test.ts',
+      'test/chaos/over-lock.test.ts',
     ],
   },
   {
     name: 'finalize',
-    sources: [...engine(['finalize']), ...store(['finalize-runs', 'leases', 'transition'])],
+    sources: ['src/engine/finalize/outcome-batcher.ts', 'src/store/runs/finalize.ts', 'src/store/runs/leases.ts', 'src/store/runs/transition.ts'],
     tests: [
-      ...tests('store', ['finalize-runs', 'leases', 'transition', 'plans']),
-      ...tests('engine', [
-        'finalize',
-        'held-up',
-        'lease',
-        'windows',
-        'limits',
-        'pipeline',
-        'effects',
-        'chains',
-      ]),
-      ...tests('chaos', ['inputs', 'deadlock', 'connection']),
+      'test/store/runs/finalize.test.ts', 'test/store/runs/leases.test.ts', 'test/store/runs/transition.test.ts', 'test/store/schema/plans.test.ts',
+      'test/engine/finalize/outcome-batcher.test.ts', 'test/scenarios/server-refuses-writes.test.ts', 'test/scenarios/leases.test.ts', 'test/scenarios/windows.test.ts', 'test/scenarios/concurrency-limits.test.ts', 'test/engine/worker/run-pipeline.test.ts', 'test/engine/execute/effects.test.ts', 'test/engine/materialize/follow-chains.test.ts',
+      'test/chaos/inputs.test.ts', 'test/chaos/deadlock.test.ts', 'test/chaos/connection.test.ts',
     ],
   },
   {
     name: 'reap',
-    sources: [...engine(['reap']), ...store(['reap-runs'])],
+    sources: ['src/engine/reap.ts', 'src/store/runs/reap.ts'],
     tests: [
-      ...tests('store', ['reap-runs', 'plans']),
-      ...tests('engine', [
-        'reap',
-        'lease',
-        'limits',
-        'chains',
-        'crash',
-        'held-up',
-        'hooks',
-        'run-tick',
-        'idle-tick',
-      ]),
+      'test/store/runs/reap.test.ts', 'test/store/schema/plans.test.ts',
+      'test/engine/reap.test.ts', 'test/scenarios/leases.test.ts', 'test/scenarios/concurrency-limits.test.ts', 'test/engine/materialize/follow-chains.test.ts', 'test/engine/execute/crash.test.ts', 'test/scenarios/server-refuses-writes.test.ts', 'test/engine/finalize/hooks.test.ts', 'test/engine/run-tick.test.ts', 'test/engine/idle-tick.test.ts',
     ],
   },
   {
     name: 'materialize',
-    sources: [...engine(['materialize', 'occurrence-rows']), ...store(['enqueue-runs'])],
+    sources: ['src/engine/materialize/materialize.ts', 'src/engine/materialize/occurrence-rows.ts', 'src/store/runs/enqueue.ts'],
     tests: [
-      ...tests('store', ['enqueue-runs', 'plans']),
-      ...tests('engine', [
-        'occurrence-rows',
-        'materialize',
-        'overlap',
-        'register',
-        'schedules',
-        'schedules-pause',
-        'schedule-edges',
-        'windows',
-        'chains',
-        'enqueue',
-        'enqueue-many',
-        'unique',
-        'bad-rows',
-        'clock-set-back',
-        'key-spaces',
-      ]),
+      'test/store/schema/plans.test.ts',
+      'test/engine/materialize/occurrence-rows.test.ts', 'test/engine/materialize/materialize.test.ts', 'test/scenarios/overlap.test.ts', 'test/engine/definitions/register.test.ts', 'test/engine/definitions/schedules.test.ts', 'test/engine/definitions/pause.test.ts', 'test/scenarios/schedule-edges.test.ts', 'test/scenarios/windows.test.ts', 'test/engine/materialize/follow-chains.test.ts', 'test/engine/enqueue.test.ts', 'test/engine/enqueue-many.test.ts', 'test/scenarios/unique-keys.test.ts', 'test/scenarios/bad-rows.test.ts', 'test/scenarios/clock-set-back.test.ts', 'test/scenarios/key-spaces.test.ts',
     ],
   },
   {
     name: 'effects',
-    sources: engine(['effects', 'heartbeat', 'execute']),
+    sources: ['src/engine/execute/effects.ts', 'src/engine/worker/heartbeat.ts', 'src/engine/execute/execute.ts'],
     tests: [
-      ...tests('engine', [
-        'execute',
-        'effects',
-        'heartbeat',
-        'lease',
-        'life',
-        'limits',
-        'windows',
-        'pipeline',
-        'held-up',
-        'crash',
-        'notices',
-        'daemon',
-      ]),
-      ...tests('chaos', ['connection']),
+      'test/engine/execute/execute.test.ts', 'test/engine/execute/effects.test.ts', 'test/engine/worker/heartbeat.test.ts', 'test/scenarios/leases.test.ts', 'test/scenarios/run-transitions.test.ts', 'test/scenarios/concurrency-limits.test.ts', 'test/scenarios/windows.test.ts', 'test/engine/worker/run-pipeline.test.ts', 'test/scenarios/server-refuses-writes.test.ts', 'test/engine/execute/crash.test.ts', 'test/scenarios/hostile-notices.test.ts', 'test/daemon/daemon.test.ts',
+      'test/chaos/connection.test.ts',
     ],
   },
 ];

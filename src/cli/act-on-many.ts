@@ -2,12 +2,12 @@
 // In: a filter, and what to do with one run. Out: how many there are, a question, and what became of them.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
-import type { RunStatus } from '../model/states.js';
-import { judgeError } from '../shell/exit-codes.js';
-import type { RunRecord } from '../store/reads.js';
-import type { Tock } from '../tock.js';
+import type { RunStatus } from '../model/run/states.js';
+import { judgeError } from '../runtime/exit-codes.js';
+import type { RunRecord } from '../store/reads/runs.js';
+import type { Tock } from '../tock/create-tock.js';
 import { isConfirmed } from './confirm.js';
-import { createProgressView } from './progress-view.js';
+import { createProgressView } from './views/progress-view.js';
 import { type CommonOptions, type Shell, withTock } from './shell.js';
 import { cleanLine } from './terminal.js';
 

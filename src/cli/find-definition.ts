@@ -1,14 +1,14 @@
 // Shell: cli. Finds what a name stands for: a job in code, or a definition in the database.
 // In: a name. Out: its schedule, and what should be said of it.
-import type { Chain } from '../model/chain.js';
+import type { Chain } from '../model/planning/chain.js';
 import { formatDuration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { AnyJob } from '../model/job.js';
+import type { AnyJob } from '../model/job/job.js';
 import { quote } from '../model/names.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
-import type { DefinitionRecord } from '../store/reads.js';
-import { didYouMean } from './nearest.js';
-import { chainOfJob, scheduleOfRecord } from './schedule-words.js';
+import type { DefinitionRecord } from '../store/reads/runs.js';
+import { didYouMean } from './flags/nearest.js';
+import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 import { type Shell, withTock } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
 
@@ -41,7 +41,7 @@ export async function findDefinition(shell: Shell, name: string): Promise<Found>
 
 /** None where there is no job module: the database may know the name. */
 async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
-  const { loadJobs } = await import('../shell/job-module.js');
+  const { loadJobs } = await import('../runtime/job-module.js');
   const { existsSync } = await import('node:fs');
   return existsSync(config.jobsModule) ? await loadJobs(config.jobsModule) : [];
 }

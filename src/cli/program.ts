@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { packageFolder } from '../environment/paths.js';
-import { VARIABLES } from '../shell/config.js';
+import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
 import { addBackfill } from './commands/backfill.js';

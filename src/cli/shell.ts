@@ -1,9 +1,9 @@
 // Shell: cli. What every command is given, and what becomes of its errors.
 // In: a command's own function. Out: an action for commander, which prints and sets the exit code.
 import type { Command } from 'commander';
-import { type Config, readConfig } from '../shell/config.js';
-import { judgeError, type Verdict } from '../shell/exit-codes.js';
-import type { OpenOptions, OpenTock } from '../shell/open.js';
+import { type Config, readConfig } from '../runtime/configuration.js';
+import { judgeError, type Verdict } from '../runtime/exit-codes.js';
+import type { OpenOptions, OpenTock } from '../runtime/open.js';
 import { cleanBlock, cleanLine, jsonText } from './terminal.js';
 
 export interface Shell {
@@ -101,7 +101,7 @@ export async function withTock<T>(
   work: (open: OpenTock) => Promise<T>,
 ): Promise<T> {
   // Loaded only here: help, and what is computed without a database, need none of it.
-  const { openTock } = await import('../shell/open.js');
+  const { openTock } = await import('../runtime/open.js');
   const steps = slowSteps(shell);
   const open = await openTock({
     config: shell.config,

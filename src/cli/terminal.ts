@@ -1,7 +1,7 @@
 // Shell: cli. What reaches the terminal: colours where they are wanted, text that cannot command it, pipes that may close.
 // In: text from anywhere. Out: text that is safe to print, cut to a width.
 import { stripVTControlCharacters } from 'node:util';
-import type { RunStatus } from '../model/states.js';
+import type { RunStatus } from '../model/run/states.js';
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35, cyan: 36, grey: 90 } as const;
 export type Colour = keyof typeof CODES;

@@ -3,15 +3,15 @@
 
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { Hooks } from '../model/hooks.js';
-import type { RetryPolicy } from '../model/job.js';
+import type { Hooks } from '../model/job/hooks.js';
+import type { RetryPolicy } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
 import { checkName } from '../model/names.js';
-import type { Registry } from '../model/registry.js';
-import { checkRetryPolicy } from '../model/retry.js';
-import type { Database } from '../store/database.js';
-import type { Isolation } from './isolation.js';
-import type { Worker } from './worker-interface.js';
+import type { Registry } from '../model/job/registry.js';
+import { checkRetryPolicy } from '../model/run/retry.js';
+import type { Database } from '../store/connection/database.js';
+import type { Isolation } from './execute/isolate/isolation.js';
+import type { Worker } from './worker/worker-interface.js';
 
 export interface Engine {
   readonly database: Database;

@@ -1,20 +1,20 @@
 // Room: engine. Puts one-off runs into the queue.
 // In: jobs and payloads, by object or by name; perhaps the caller's own transaction. Out: the runs' ids, in order.
 
-import { checkPriority } from '../model/define-job.js';
+import { checkPriority } from '../model/job/define-job.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { isWithinYears } from '../model/instant-bounds.js';
-import type { AnyJob, EnqueueOptions, QueryClient } from '../model/job.js';
-import { jobLimit, type Limit, slotOf } from '../model/limits.js';
+import type { AnyJob, EnqueueOptions, QueryClient } from '../model/job/job.js';
+import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
 import { checkKey, checkName, quote } from '../model/names.js';
-import { payloadText } from '../model/payload.js';
-import { findJob, parsePayloadFor } from '../model/registry.js';
-import { checkMaxAttempts } from '../model/retry.js';
-import { TRIGGERS } from '../model/states.js';
-import type { Session } from '../store/database.js';
-import { enqueueRuns } from '../store/enqueue-runs.js';
-import type { EnqueuedRow, RunShape } from '../store/run-shape.js';
+import { payloadText } from '../model/job/payload.js';
+import { findJob, parsePayloadFor } from '../model/job/registry.js';
+import { checkMaxAttempts } from '../model/run/retry.js';
+import { TRIGGERS } from '../model/run/states.js';
+import type { Session } from '../store/connection/database.js';
+import { enqueueRuns } from '../store/runs/enqueue.js';
+import type { EnqueuedRow, RunShape } from '../store/runs/enqueued-run.js';
 import type { Engine } from './engine.js';
 
 export interface NewRun extends Omit<EnqueueOptions, 'client'> {

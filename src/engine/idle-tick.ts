@@ -1,14 +1,14 @@
 // Room: engine. A tick that finds nothing to do, in one statement; of the engine it needs next to nothing.
 // In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick, or null: a whole one is due.
 import type pg from 'pg';
-import type { Registry } from '../model/registry.js';
-import { isConnectionFailure } from '../store/database-errors.js';
-import { queryWithin } from '../store/deadline.js';
-import { migrationNames } from '../store/migrate.js';
-import { askWhetherIdle } from '../store/next-due.js';
-import { inSchema } from '../store/sql.js';
+import type { Registry } from '../model/job/registry.js';
+import { isConnectionFailure } from '../store/connection/errors.js';
+import { queryWithin } from '../store/connection/deadline.js';
+import { migrationNames } from '../store/connection/migrate.js';
+import { askWhetherIdle } from '../store/reads/next-due.js';
+import { inSchema } from '../store/connection/schema-name.js';
 import type { TickSummary } from './run-tick.js';
-import { emptyTally } from './tally.js';
+import { emptyTally } from './worker/outcome-counts.js';
 
 export interface IdleTickOptions {
   readonly pool: pg.Pool;

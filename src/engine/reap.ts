@@ -2,8 +2,8 @@
 // so recovery needs no schedule of its own.
 // In: nothing. Out: how many are to be tried again, and how many are dead.
 import { parseDuration } from '../model/duration.js';
-import { DEFAULT_BASE, DEFAULT_MAX } from '../model/retry.js';
-import { mendLimits } from '../store/admit-runs.js';
+import { DEFAULT_BASE, DEFAULT_MAX } from '../model/run/retry.js';
+import { mendLimits } from '../store/runs/admit.js';
 import {
   type ReapedBatch,
   type ReapedRuns,
@@ -11,11 +11,11 @@ import {
   readExpired,
   reapRuns,
   type StoredBackoff,
-} from '../store/reap-runs.js';
-import { isDataError } from '../store/set-aside.js';
-import { settle } from './aftermath.js';
+} from '../store/runs/reap.js';
+import { isDataError } from '../store/runs/set-aside.js';
+import { settle } from './finalize/after-commit.js';
 import { type Engine, retryPolicyOf } from './engine.js';
-import { tellReapedDead } from './hooks.js';
+import { tellReapedDead } from './finalize/hooks.js';
 import { eachByItself } from './set-aside.js';
 
 const BATCH = 500;

@@ -1,15 +1,15 @@
 // Room: engine. One tick: register → reap → materialize → claim → execute → finalize, one call per room.
 // In: an engine, and how long it may claim. Out: a summary of what it did.
 import { performance } from 'node:perf_hooks';
-import type { ReapedRuns } from '../store/reap-runs.js';
+import type { ReapedRuns } from '../store/runs/reap.js';
 import type { Engine } from './engine.js';
-import { type MaterializeResult, materialize } from './materialize.js';
+import { type MaterializeResult, materialize } from './materialize/materialize.js';
 import { reap } from './reap.js';
-import { type RegisterResult, register } from './register.js';
-import type { Tally } from './tally.js';
-import { beginUpkeep } from './upkeep.js';
-import { openWorker } from './worker.js';
-import type { Worker } from './worker-interface.js';
+import { type RegisterResult, register } from './definitions/register.js';
+import type { Tally } from './worker/outcome-counts.js';
+import { beginUpkeep } from './retention/coming-partitions.js';
+import { openWorker } from './worker/worker.js';
+import type { Worker } from './worker/worker-interface.js';
 
 export interface TickOptions {
   /** For how long new runs are claimed, in milliseconds. What runs then is waited for. */

@@ -2,7 +2,7 @@
 // In: level and form. Out: a pino logger. pino is used here and nowhere else.
 import { pino } from 'pino';
 import type { Logger } from '../model/logger.js';
-import { redact } from '../model/sanitize.js';
+import { redact } from '../model/run/sanitize.js';
 import { checkLogLevel } from './log-level.js';
 
 export type LogFormat = 'json' | 'pretty';

@@ -1,11 +1,11 @@
-// Shell: isolated. The child process of one attempt of an isolated job; started by engine/fork-child.ts, never by hand.
+// Shell: isolated. The child process of one attempt of an isolated job; started by engine/execute/isolate/fork-child.ts, never by hand.
 // In, over IPC: the order, and perhaps that the attempt must stop. Out, over IPC: logs, progress, one answer; then
 // the process ends, whatever the handler may have left behind.
 import { Worker } from 'node:worker_threads';
-import { type IsolatedAttempt, openIsolatedAttempt } from '../engine/isolated-attempt.js';
-import type { Answer, FromChild, Order, ToChild } from '../engine/isolated-protocol.js';
-import { packError } from '../model/error-data.js';
-import { loadJobs } from '../shell/job-module.js';
+import { type IsolatedAttempt, openIsolatedAttempt } from '../engine/execute/isolate/child.js';
+import type { Answer, FromChild, Order, ToChild } from '../engine/execute/isolate/protocol.js';
+import { packError } from '../model/run/error-data.js';
+import { loadJobs } from '../runtime/job-module.js';
 import { endGroup } from './end-group.js';
 
 let attempt: IsolatedAttempt | null = null;

@@ -3,7 +3,7 @@
 // at the end of the lifeline, which the kernel closes when the worker dies, or when no new line came in time.
 import { Socket } from 'node:net';
 import { parentPort } from 'node:worker_threads';
-import { LIFELINE_FD } from '../engine/isolated-protocol.js';
+import { LIFELINE_FD } from '../engine/execute/isolate/protocol.js';
 import { endGroup } from './end-group.js';
 
 /** setTimeout counts in 32 bits. */

@@ -3,8 +3,8 @@
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { readInstant } from '../model/schedule/instant-text.js';
-import { readNextDue } from '../store/next-due.js';
-import type { RunRecord } from '../store/reads.js';
+import { readNextDue } from '../store/reads/next-due.js';
+import type { RunRecord } from '../store/reads/runs.js';
 import { type Drained, type DrainOptions, drain } from './drain.js';
 import type { TestClock } from './test-clock.js';
 

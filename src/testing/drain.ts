@@ -1,9 +1,9 @@
 // Room: testing. Executes what is due, until nothing is.
 // In: a Tock, and the lines it logs. Out: the runs that ended meanwhile.
 import { TockError } from '../model/errors.js';
-import type { Database } from '../store/database.js';
-import type { RunRecord } from '../store/reads.js';
-import type { Tock } from '../tock.js';
+import type { Database } from '../store/connection/database.js';
+import type { RunRecord } from '../store/reads/runs.js';
+import type { Tock } from '../tock/create-tock.js';
 import type { LogLine } from './captured-logs.js';
 
 export interface DrainOptions {

@@ -1,6 +1,6 @@
 // Room: testing. The jobs under test, with a place before each handler where a test may step in.
 // In: jobs. Out: the same jobs, as the engine executes them; and the ways to step in.
-import type { AnyJob, JobContext } from '../model/job.js';
+import type { AnyJob, JobContext } from '../model/job/job.js';
 
 /** Makes other members of the context that the engine has made: `ctx => ({ db: other })`. */
 export type ChangeContext = (ctx: JobContext) => Partial<JobContext>;

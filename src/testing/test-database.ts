@@ -2,7 +2,7 @@
 // In: a server's URL. Out: an empty database of its own; where this role may create none, a schema of its own.
 import { randomBytes } from 'node:crypto';
 import { TockError } from '../model/errors.js';
-import { openDatabase } from '../store/database.js';
+import { openDatabase } from '../store/connection/database.js';
 import { DATABASE_MARK, SCHEMA_MARK } from './test-clock.js';
 
 export interface TestPlace {

@@ -1,29 +1,29 @@
 // Room: tock. A Tock whose engine is loaded.
 // In: the options of createTock, read and checked. Out: the methods of a Tock.
-import type { Daemon } from '../daemon.js';
-import { backfill } from '../engine/backfill.js';
-import { cancel, executeOrWait, retry } from '../engine/commands.js';
+import type { Daemon } from '../daemon/daemon.js';
+import { backfill } from '../engine/materialize/backfill.js';
+import { cancel, executeOrWait, retry } from '../engine/operate/runs.js';
 import { checkConcurrency, checkQueues, type Engine, type Settings } from '../engine/engine.js';
 import { enqueue, enqueueAll } from '../engine/enqueue.js';
-import type { Isolation } from '../engine/isolation.js';
-import { pauseDefinition, resumeDefinition } from '../engine/pause.js';
-import * as queues from '../engine/queues.js';
-import { register } from '../engine/register.js';
-import { resetCursors } from '../engine/reset-cursors.js';
+import type { Isolation } from '../engine/execute/isolate/isolation.js';
+import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
+import * as queues from '../engine/operate/queues.js';
+import { register } from '../engine/definitions/register.js';
+import { resetCursors } from '../engine/definitions/reset-cursors.js';
 import { runTick } from '../engine/run-tick.js';
-import { createSchedulerView } from '../engine/scheduler-view.js';
-import { removeSchedule, upsertSchedule } from '../engine/schedules.js';
-import { why } from '../engine/why.js';
+import { createSchedulerView } from '../engine/operate/scheduler-view.js';
+import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
+import { why } from '../engine/why/why.js';
 import { migrationsFolder } from '../environment/paths.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { Logger } from '../model/logger.js';
-import type { Registry } from '../model/registry.js';
-import { openDatabase } from '../store/database.js';
-import { adoptDatabase } from '../store/database-identity.js';
-import { demandMigrated, migrate } from '../store/migrate.js';
-import { getRun, listDefinitions, listRuns } from '../store/reads.js';
-import type { OpenedTock, TockOptions } from '../tock.js';
+import type { Registry } from '../model/job/registry.js';
+import { openDatabase } from '../store/connection/database.js';
+import { adoptDatabase } from '../store/connection/database-identity.js';
+import { demandMigrated, migrate } from '../store/connection/migrate.js';
+import { getRun, listDefinitions, listRuns } from '../store/reads/runs.js';
+import type { OpenedTock, TockOptions } from './create-tock.js';
 
 /** What createTock has read and checked. */
 export interface ReadOptions {
@@ -66,7 +66,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       checkConcurrency(startOptions?.concurrency);
       checkQueues(startOptions?.queues);
       // Loaded only here: a tick has no use for node-cron.
-      const { startDaemon } = await import('../daemon.js');
+      const { startDaemon } = await import('../daemon/daemon.js');
       const daemon = await startDaemon(open(), startOptions);
       daemons.add(daemon);
       return daemon;

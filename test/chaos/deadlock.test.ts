@@ -2,8 +2,8 @@
 // of the ids; by the heap it is the order in which they were written, here the reverse.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/database.js';
-import { renewLeases } from '../../src/store/leases.js';
+import { openDatabase } from '../../src/store/connection/database.js';
+import { renewLeases } from '../../src/store/runs/leases.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';

@@ -1,5 +1,5 @@
 // Chaos: the checker is checked. Tock with a fault built in must be found out by the history of an experiment.
-// Found out elsewhere: a batch that is not sorted, and the claim's CTE, in test/engine/lease.test.ts and over-lock.test.ts.
+// Found out elsewhere: a batch that is not sorted, and the claim's CTE, in test/scenarios/leases.test.ts and over-lock.test.ts.
 import { describe, expect, it } from 'vitest';
 import { type Hands, runExperiment } from './history-experiment.js';
 import { buildMutant, type Change, HEALTHY } from './mutant-build.js';
@@ -56,12 +56,12 @@ const MUTANTS: readonly Mutant[] = [
     story: 'wakesUp',
     changes: [
       {
-        file: 'store/transition.ts',
+        file: 'store/runs/transition.ts',
         from: '($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence`',
         to: '$2::integer[] is not null and $3::uuid is not null`',
       },
       {
-        file: 'store/transition.ts',
+        file: 'store/runs/transition.ts',
         from: 'and r.locked_by = $3 and r.status',
         to: 'and r.status',
       },
@@ -73,12 +73,12 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/claim-runs.ts',
+        file: 'store/runs/claim.ts',
         from: 'attempts = r.attempts + 1, fence',
         to: 'attempts = r.attempts, fence',
       },
       {
-        file: 'store/finalize-runs.ts',
+        file: 'store/runs/finalize.ts',
         from: `set status = '\${TRANSITIONS.fail.to}',`,
         to: `set status = '\${TRANSITIONS.fail.to}', attempts = r.attempts + 1,`,
       },
@@ -90,7 +90,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/claim-runs.ts',
+        file: 'store/runs/claim.ts',
         from: 'r.run_at <= tock.now()',
         to: 'r.run_at <= clock_timestamp()',
       },
@@ -102,7 +102,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'model/policies.ts',
+        file: 'model/planning/plan-occurrences.ts',
         from: 'const first = schedule.next(definition.cursor);',
         to: 'const first = schedule.next(Math.max(definition.cursor, now - 30_000));',
       },
@@ -114,12 +114,12 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'engine/occurrence-rows.ts',
+        file: 'engine/materialize/occurrence-rows.ts',
         from: 'from planned join chosen on chosen.run_id = planned.id where',
         to: 'from planned where',
       },
       {
-        file: 'engine/materialize.ts',
+        file: 'engine/materialize/materialize.ts',
         from: 'set cursor = greatest(d.cursor, u.cursor)',
         to: `set cursor = d.cursor + (u.cursor - d.cursor) / 2`,
       },
@@ -131,7 +131,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/reap-runs.ts',
+        file: 'store/runs/reap.ts',
         from: 'r.locked_until < tock.now()',
         to: `r.locked_until < tock.now() + interval '1 hour'`,
       },
@@ -143,7 +143,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'engine/effects.ts',
+        file: 'engine/execute/effects.ts',
         from: 'resultText(await work(trx), effect)',
         to: 'resultText(await work(database.kysely as never), effect)',
       },
@@ -155,7 +155,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'kills',
     changes: [
       {
-        file: 'store/reap-runs.ts',
+        file: 'store/runs/reap.ts',
         from: "tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r\n",
         to: "tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r where false\n",
       },

@@ -6,10 +6,10 @@
 // optimizer/plan/subselect.c), so that the word MATERIALIZED in the claim is for the reader; the CTE is what counts.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { claimFreeRuns } from '../../src/store/claim-runs.js';
-import type { Session } from '../../src/store/database.js';
-import { openDatabase } from '../../src/store/database.js';
-import { reapRuns } from '../../src/store/reap-runs.js';
+import { claimFreeRuns } from '../../src/store/runs/claim.js';
+import type { Session } from '../../src/store/connection/database.js';
+import { openDatabase } from '../../src/store/connection/database.js';
+import { reapRuns } from '../../src/store/runs/reap.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';

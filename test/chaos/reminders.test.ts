@@ -1,8 +1,8 @@
 // Chaos: the project's reminder job, killed fifty times somewhere between a mail, its ledger row and the outcome.
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/store/database.js';
-import { reapRuns } from '../../src/store/reap-runs.js';
+import { openDatabase } from '../../src/store/connection/database.js';
+import { reapRuns } from '../../src/store/runs/reap.js';
 import { type Inbox, openInbox } from '../jobs/inbox.js';
 import { bundleJobs, type Running, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';

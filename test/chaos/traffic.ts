@@ -1,6 +1,6 @@
 // Room: test support of the faults. Runs that end all the while.
 // In: a Tock. Out: traffic, and what was lost or doubled of it, or complained of.
-import type { Daemon } from '../../src/daemon.js';
+import type { Daemon } from '../../src/daemon/daemon.js';
 import { defineJob, type Tock } from '../../src/index.js';
 import { type TestTock, until } from '../support/test-tock.js';
 

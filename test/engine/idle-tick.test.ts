@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { askIdleTick } from '../../src/engine/idle-tick.js';
 import { migrationsFolder } from '../../src/environment/paths.js';
 import { defineJob } from '../../src/index.js';
-import { createRegistry } from '../../src/model/registry.js';
+import { createRegistry } from '../../src/model/job/registry.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });

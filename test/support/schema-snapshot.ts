@@ -1,6 +1,6 @@
 // Room: test support. Describes the schema as text, the same on every supported version of PostgreSQL.
 // In: a migrated database. Out: tables, columns, constraints, indexes, functions and comments; no month partitions.
-import type { Database } from '../../src/store/database.js';
+import type { Database } from '../../src/store/connection/database.js';
 
 const QUERIES: Readonly<Record<string, string>> = {
   columns: `

@@ -2,8 +2,8 @@
 // In: jobs and options. Out: the Tock, plain SQL beside it, and the hands of the clock.
 import pg from 'pg';
 import { parseDuration } from '../../src/model/duration.js';
-import type { AnyJob } from '../../src/model/job.js';
-import { createTock, type Tock, type TockOptions } from '../../src/tock.js';
+import type { AnyJob } from '../../src/model/job/job.js';
+import { createTock, type Tock, type TockOptions } from '../../src/tock/create-tock.js';
 import { clockStatements } from './clock.js';
 import { createTestDatabase } from './embedded-database.js';
 

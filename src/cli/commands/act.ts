@@ -1,12 +1,12 @@
 // Shell: cli. `tock retry` and `tock cancel`: what an operator does to runs.
 // In: ids, or a filter. Out: a line per run that says what happened, or how many; exit code 1 if it failed for any.
 import type { Command } from 'commander';
-import { LIVE_STATUSES, TRANSITIONS } from '../../model/states.js';
-import { judgeError } from '../../shell/exit-codes.js';
-import type { RunRecord } from '../../store/reads.js';
-import type { Tock } from '../../tock.js';
+import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
+import { judgeError } from '../../runtime/exit-codes.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import type { Tock } from '../../tock/create-tock.js';
 import { actOnMany, isByFilter, type ManyFlags } from '../act-on-many.js';
-import { checkRunId, count, examples, statuses, withJson } from '../flags.js';
+import { checkRunId, count, examples, statuses, withJson } from '../flags/flags.js';
 import { action, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint, paintStatus } from '../terminal.js';
 

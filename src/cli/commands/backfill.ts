@@ -1,13 +1,13 @@
 // Shell: cli. `tock backfill`: runs for occurrences of the past.
 // In: a definition's name and a window. Out: how many occurrences, and how many runs were made; how far it is meanwhile.
 import type { Command } from 'commander';
-import type { BackfillProgress, BackfillResult } from '../../engine/backfill.js';
-import { nextText } from '../definition-text.js';
-import { examples, instant, withJson } from '../flags.js';
-import { createProgressView } from '../progress-view.js';
+import type { BackfillProgress, BackfillResult } from '../../engine/materialize/backfill.js';
+import { nextText } from '../views/definition-text.js';
+import { examples, instant, withJson } from '../flags/flags.js';
+import { createProgressView } from '../views/progress-view.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { utcText } from '../time-text.js';
+import { utcText } from '../views/time-text.js';
 
 interface BackfillFlags extends CommonOptions {
   readonly from: Date;

@@ -1,16 +1,16 @@
 // Shell: cli. `tock jobs`: the jobs in code and the definitions in the database, side by side.
 // In: both. Out: a table, or {"jobs":[…]}.
 import type { Command } from 'commander';
-import type { AnyJob } from '../../model/job.js';
-import type { DefinitionRecord } from '../../store/reads.js';
-import type { Tock } from '../../tock.js';
-import { count, examples, withJson } from '../flags.js';
-import { flagsOf, type Listed } from '../listed.js';
-import { chainOfJob, definitionWords, jobWords, scheduleOfRecord } from '../schedule-words.js';
+import type { AnyJob } from '../../model/job/job.js';
+import type { DefinitionRecord } from '../../store/reads/runs.js';
+import type { Tock } from '../../tock/create-tock.js';
+import { count, examples, withJson } from '../flags/flags.js';
+import { flagsOf, type Listed } from '../views/listed.js';
+import { chainOfJob, definitionWords, jobWords, scheduleOfRecord } from '../views/schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
-import { type Cell, drawTable } from '../table.js';
+import { type Cell, drawTable } from '../views/table.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';
-import { localTime, relative } from '../time-text.js';
+import { localTime, relative } from '../views/time-text.js';
 
 interface JobsFlags extends CommonOptions {
   readonly limit: number;

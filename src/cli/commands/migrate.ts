@@ -1,7 +1,7 @@
 // Shell: cli. `tock migrate`: brings the schema to the version of this code.
 // In: the environment. Out: what was applied.
 import type { Command } from 'commander';
-import { examples, withJson } from '../flags.js';
+import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine } from '../terminal.js';
 

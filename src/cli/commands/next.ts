@@ -1,17 +1,17 @@
 // Shell: cli. `tock next`: when a schedule fires.
 // In: a definition's name, or a schedule. Out: its occurrences in local time and UTC, or {"occurrences":[…]}.
 import type { Command } from 'commander';
-import { type Chain, chainWords } from '../../model/chain.js';
+import { type Chain, chainWords } from '../../model/planning/chain.js';
 import { TockError } from '../../model/errors.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
-import { count, duration, examples, instant, withJson } from '../flags.js';
-import { clockChange, listOccurrences, type Window } from '../occurrence-list.js';
-import { scheduleWords } from '../schedule-words.js';
+import { count, duration, examples, instant, withJson } from '../flags/flags.js';
+import { clockChange, listOccurrences, type Window } from '../views/occurrence-list.js';
+import { scheduleWords } from '../views/schedule-words.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
-import { drawTable } from '../table.js';
+import { drawTable } from '../views/table.js';
 import { cleanLine, paint } from '../terminal.js';
-import { localTime, relative, utcText } from '../time-text.js';
+import { localTime, relative, utcText } from '../views/time-text.js';
 
 interface NextFlags extends CommonOptions {
   readonly cron?: string;

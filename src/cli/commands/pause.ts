@@ -1,12 +1,12 @@
 // Shell: cli. `tock pause` and `tock resume`: no new runs of a definition, and again.
 // In: a definition's name. Out: what was done, and when it comes next.
 import type { Command } from 'commander';
-import type { ResumedDefinition } from '../../engine/pause.js';
-import { nextText } from '../definition-text.js';
-import { examples, withJson } from '../flags.js';
+import type { ResumedDefinition } from '../../engine/definitions/pause.js';
+import { nextText } from '../views/definition-text.js';
+import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { utcText } from '../time-text.js';
+import { utcText } from '../views/time-text.js';
 
 interface PauseFlags extends CommonOptions {
   readonly note?: string;

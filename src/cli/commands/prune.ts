@@ -2,8 +2,8 @@
 // In: how long to keep what. Out: what is gone and what is kept; how far it is meanwhile.
 import { type Command, Option } from 'commander';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
-import { duration, examples, withJson } from '../flags.js';
-import { createProgressView } from '../progress-view.js';
+import { duration, examples, withJson } from '../flags/flags.js';
+import { createProgressView } from '../views/progress-view.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { paint } from '../terminal.js';
 

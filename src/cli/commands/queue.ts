@@ -1,13 +1,13 @@
 // Shell: cli. `tock queue list`, `set`, `pause`, `resume` and `remove`: limits of queues over all hosts, and their pauses.
 // In: a queue's name and flags. Out: the queue as it is then; or all queues.
 import { type Command, InvalidArgumentError } from 'commander';
-import type { QueueLimits } from '../../engine/queues.js';
+import type { QueueLimits } from '../../engine/operate/queues.js';
 import { TockError } from '../../model/errors.js';
 import { checkName, quote } from '../../model/names.js';
-import type { QueueRecord } from '../../store/queues.js';
-import { count, duration, examples, NONE, orNone, withJson } from '../flags.js';
-import { didYouMean } from '../nearest.js';
-import { contentWords, drawQueues, limitWords, pauseWords } from '../queue-text.js';
+import type { QueueRecord } from '../../store/reads/queues.js';
+import { count, duration, examples, NONE, orNone, withJson } from '../flags/flags.js';
+import { didYouMean } from '../flags/nearest.js';
+import { contentWords, drawQueues, limitWords, pauseWords } from '../views/queue-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 

@@ -1,15 +1,15 @@
 // Shell: cli. `tock reset-cursor`: schedules go on after the database's clock was wrong and is right again.
 // In: names of definitions, or --all. Out: which cursors were ahead, where they are now, and what comes next.
 import type { Command } from 'commander';
-import type { CursorReset } from '../../engine/reset-cursors.js';
+import type { CursorReset } from '../../engine/definitions/reset-cursors.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import type { Tock } from '../../tock.js';
-import { examples, withJson } from '../flags.js';
-import { didYouMean } from '../nearest.js';
+import type { Tock } from '../../tock/create-tock.js';
+import { examples, withJson } from '../flags/flags.js';
+import { didYouMean } from '../flags/nearest.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { span, utcText } from '../time-text.js';
+import { span, utcText } from '../views/time-text.js';
 
 interface ResetFlags extends CommonOptions {
   readonly all?: true;

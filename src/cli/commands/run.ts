@@ -4,17 +4,17 @@ import type { Command } from 'commander';
 import type { Enqueued } from '../../engine/enqueue.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import { isFinished } from '../../model/states.js';
-import { stopSignal } from '../../shell/stop-signal.js';
-import type { RunRecord } from '../../store/reads.js';
-import type { ShellTock, Tock } from '../../tock.js';
-import { count, duration, examples, instant, withJson } from '../flags.js';
-import { didYouMean } from '../nearest.js';
-import { readPayload } from '../payload-source.js';
-import { errorLine, nameOf, nextStep, tookText } from '../run-text.js';
+import { isFinished } from '../../model/run/states.js';
+import { stopSignal } from '../../runtime/stop-signal.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import type { ShellTock, Tock } from '../../tock/create-tock.js';
+import { count, duration, examples, instant, withJson } from '../flags/flags.js';
+import { didYouMean } from '../flags/nearest.js';
+import { readPayload } from '../flags/payload-source.js';
+import { errorLine, nameOf, nextStep, tookText } from '../views/run-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
-import { createWaitView, type WaitView } from '../wait-view.js';
+import { createWaitView, type WaitView } from '../views/wait-view.js';
 
 interface RunFlags extends CommonOptions {
   readonly payload?: string;
@@ -68,7 +68,7 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
   checkFlags(flags);
   const payload = await readPayload(flags.payload);
   // Before anything is opened: a wrong name needs no database to be told.
-  const { loadJobs } = await import('../../shell/job-module.js');
+  const { loadJobs } = await import('../../runtime/job-module.js');
   const jobs = await loadJobs(shell.config.jobsModule);
   const names = jobs.map(job => job.name);
   if (!names.includes(name)) {
@@ -156,7 +156,7 @@ async function seeThrough(
   const { id } = made;
   if (!made.isNew && !shell.json) shell.note(enqueuedText(made, flags, '', await tock.runs.get(id)));
   const view = createWaitView(shell);
-  const { underCrashGuard } = await import('../../shell/crash-guard.js');
+  const { underCrashGuard } = await import('../../runtime/crash-guard.js');
   const run = await underCrashGuard({ name: 'tock run', tock, stop: signal }, () =>
     outcome(tock, id, view, signal).finally(view.end),
   );

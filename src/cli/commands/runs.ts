@@ -1,14 +1,14 @@
 // Shell: cli. `tock runs`: the runs there are, the newest first.
 // In: filters. Out: a table, or {"runs":[…]}.
 import type { Command } from 'commander';
-import type { RunStatus } from '../../model/states.js';
-import type { RunRecord } from '../../store/reads.js';
-import { count, examples, runId, statuses, withJson } from '../flags.js';
-import { errorLine, nameOf, tookText } from '../run-text.js';
+import type { RunStatus } from '../../model/run/states.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import { count, examples, runId, statuses, withJson } from '../flags/flags.js';
+import { errorLine, nameOf, tookText } from '../views/run-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
-import { type Cell, type Column, drawTable } from '../table.js';
+import { type Cell, type Column, drawTable } from '../views/table.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';
-import { hostZone, localStamp } from '../time-text.js';
+import { hostZone, localStamp } from '../views/time-text.js';
 
 interface RunsFlags extends CommonOptions {
   readonly status?: RunStatus[];

@@ -3,19 +3,19 @@
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import type { DefinitionRecord } from '../../store/reads.js';
-import { nextText } from '../definition-text.js';
-import { count, examples, withJson } from '../flags.js';
-import { didYouMean } from '../nearest.js';
-import { readPayload } from '../payload-source.js';
+import type { DefinitionRecord } from '../../store/reads/runs.js';
+import { nextText } from '../views/definition-text.js';
+import { count, examples, withJson } from '../flags/flags.js';
+import { didYouMean } from '../flags/nearest.js';
+import { readPayload } from '../flags/payload-source.js';
 import {
   changedInput,
   checkTiming,
   type ScheduleFlags,
   statedInput,
   withScheduleFlags,
-} from '../schedule-flags.js';
-import { definitionWords } from '../schedule-words.js';
+} from '../flags/schedule-flags.js';
+import { definitionWords } from '../views/schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 

@@ -2,16 +2,16 @@
 // In: its id. Out: a page, or {"run":{…}}.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
-import { SUSPECTS } from '../../model/limits.js';
-import { isFinished, STATUS_MEANINGS } from '../../model/states.js';
-import { stopSignal } from '../../shell/stop-signal.js';
-import type { RunRecord } from '../../store/reads.js';
-import { checkRunId, examples, withJson } from '../flags.js';
-import { followRun } from '../follow-run.js';
-import { nameOf, nextStep, placesText, progressBar, skipText, tookText } from '../run-text.js';
+import { SUSPECTS } from '../../model/run/limits.js';
+import { isFinished, STATUS_MEANINGS } from '../../model/run/states.js';
+import { stopSignal } from '../../runtime/stop-signal.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import { checkRunId, examples, withJson } from '../flags/flags.js';
+import { followRun } from '../views/follow-run.js';
+import { nameOf, nextStep, placesText, progressBar, skipText, tookText } from '../views/run-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanBlock, cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
-import { localTime, relative, utcText } from '../time-text.js';
+import { localTime, relative, utcText } from '../views/time-text.js';
 
 interface ShowFlags extends CommonOptions {
   readonly stack?: true;

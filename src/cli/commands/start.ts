@@ -1,18 +1,18 @@
 // Shell: cli. `tock start`: the scheduler as a process that stays, until a signal.
 // In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a drain.
 import type { Command } from 'commander';
-import type { AnyJob } from '../../model/job.js';
-import { underCrashGuard } from '../../shell/crash-guard.js';
-import { stopSignal } from '../../shell/stop-signal.js';
-import { boundYoungGeneration } from '../../shell/young-generation.js';
-import type { DefinitionRecord } from '../../store/reads.js';
-import type { Tock } from '../../tock.js';
-import { count, examples, queues, withJson } from '../flags.js';
-import { definitionWords } from '../schedule-words.js';
+import type { AnyJob } from '../../model/job/job.js';
+import { underCrashGuard } from '../../runtime/crash-guard.js';
+import { stopSignal } from '../../runtime/stop-signal.js';
+import { boundYoungGeneration } from '../../runtime/young-generation.js';
+import type { DefinitionRecord } from '../../store/reads/runs.js';
+import type { Tock } from '../../tock/create-tock.js';
+import { count, examples, queues, withJson } from '../flags/flags.js';
+import { definitionWords } from '../views/schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
-import { type Cell, drawTable } from '../table.js';
+import { type Cell, drawTable } from '../views/table.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
-import { localTime, relative } from '../time-text.js';
+import { localTime, relative } from '../views/time-text.js';
 
 interface StartFlags extends CommonOptions {
   readonly concurrency?: number;

@@ -1,8 +1,8 @@
 // Shell: cli. `tock tick`: one tick by hand, the same as dist/tick.js.
 // In: budget, concurrency. Out: one summary line.
 import type { Command } from 'commander';
-import { stopSignal } from '../../shell/stop-signal.js';
-import { count, duration, examples, withJson } from '../flags.js';
+import { stopSignal } from '../../runtime/stop-signal.js';
+import { count, duration, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 
 interface TickFlags extends CommonOptions {
@@ -39,7 +39,7 @@ async function tick(shell: Shell, flags: TickFlags): Promise<number> {
   const stop = stopSignal();
   return await withTock(shell, { migrate: flags.migrate === true }, async ({ tock, jobs }) => {
     const concurrency = flags.concurrency ?? config.concurrency;
-    const { underCrashGuard } = await import('../../shell/crash-guard.js');
+    const { underCrashGuard } = await import('../../runtime/crash-guard.js');
     const summary = await underCrashGuard({ name: 'tock tick', tock, stop }, () =>
       tock.tick({
         budget: flags.budget ?? config.budget ?? '50s',
@@ -48,7 +48,7 @@ async function tick(shell: Shell, flags: TickFlags): Promise<number> {
         signal: stop,
       }),
     );
-    const { summaryLine } = await import('../../shell/summary-line.js');
+    const { summaryLine } = await import('../../runtime/summary-line.js');
     shell.say(summaryLine(summary, jobs.length));
     shell.document(summary);
     return 0;

@@ -1,14 +1,14 @@
 // Shell: cli. `tock why`: why a definition did, or did not, run at a time.
 // In: its name and a time. Out: the answer in plain words, or the value of tock.why as JSON.
 import type { Command } from 'commander';
-import type { Why, WhyVerdict } from '../../engine/why.js';
+import type { Why, WhyVerdict } from '../../engine/why/why.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import { RUN_STATUSES } from '../../model/states.js';
-import type { Tock } from '../../tock.js';
-import { examples, withJson } from '../flags.js';
-import { didYouMean } from '../nearest.js';
-import { definitionWords } from '../schedule-words.js';
+import { RUN_STATUSES } from '../../model/run/states.js';
+import type { Tock } from '../../tock/create-tock.js';
+import { examples, withJson } from '../flags/flags.js';
+import { didYouMean } from '../flags/nearest.js';
+import { definitionWords } from '../views/schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
 

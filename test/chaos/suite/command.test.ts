@@ -53,11 +53,11 @@ const MUTANTS: readonly Mutant[] = [
     name: 'a holder that writes by id alone, without its fence',
     changes: [
       {
-        file: 'store/transition.ts',
+        file: 'store/runs/transition.ts',
         from: '($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence`',
         to: '$2::integer[] is not null and $3::uuid is not null`',
       },
-      { file: 'store/transition.ts', from: 'and r.locked_by = $3 and r.status', to: 'and r.status' },
+      { file: 'store/runs/transition.ts', from: 'and r.locked_by = $3 and r.status', to: 'and r.status' },
     ],
     args: ['--runs', '400', '--kills', '0', '--stops', '6', '--restarts', '0', '--cuts', '0', '--seed', '3'],
     named: /^I[134] .* BROKEN/m,
@@ -66,7 +66,7 @@ const MUTANTS: readonly Mutant[] = [
     name: 'a reaper that does not wait for the end of the lease',
     changes: [
       {
-        file: 'store/reap-runs.ts',
+        file: 'store/runs/reap.ts',
         from: 'r.locked_until < tock.now()',
         to: `r.locked_until < tock.now() + interval '1 hour'`,
       },

@@ -4,8 +4,8 @@
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import type { AnyJob } from '../../../src/model/job.js';
-import type { createTock as CreateTock, Tock } from '../../../src/tock.js';
+import type { AnyJob } from '../../../src/model/job/job.js';
+import type { createTock as CreateTock, Tock } from '../../../src/tock/create-tock.js';
 import { bundleJobs } from '../../support/processes.js';
 import { recordHistory } from '../history.js';
 import { type OwnServer, openOwnServer } from '../servers.js';

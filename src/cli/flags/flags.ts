@@ -1,0 +1,116 @@
+// Shell: cli. Reads the values of flags and arguments.
+// In: text from the command line. Out: values; or an error that is usage, before anything is opened.
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDuration } from '../../model/duration.js';
+import { TockError } from '../../model/errors.js';
+import { checkName, quote } from '../../model/names.js';
+import { readInstant } from '../../model/schedule/instant-text.js';
+import { RUN_STATUSES, type RunStatus } from '../../model/run/states.js';
+import { didYouMean } from './nearest.js';
+
+/** A parser for a whole number within bounds. */
+export function count(least: number, most: number): (text: string) => number {
+  return text => {
+    const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`it must be a whole number from ${least} to ${most}`);
+  };
+}
+
+/** Checks a duration; the text is handed on. */
+export function duration(text: string): string {
+  try {
+    parseDuration(text);
+    return text;
+  } catch {
+    throw new InvalidArgumentError('write a duration such as 30s, 5m, 1h30m or PT5M');
+  }
+}
+
+/** Takes back what was there. Not null, which commander hands on as empty text; nor the word, which is a policy. */
+export const NONE: unique symbol = Symbol('none');
+
+/** A parser that also takes the word `none`. */
+export function orNone<T>(parse: (text: string) => T): (text: string) => T | typeof NONE {
+  return text => {
+    if (text.trim().toLowerCase() === 'none') return NONE;
+    try {
+      return parse(text);
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      throw new InvalidArgumentError(`${error.message}, or none`);
+    }
+  };
+}
+
+/** Names of definitions, separated by commas or by repeating the flag. */
+export function names(text: string, before: readonly string[] = []): string[] {
+  try {
+    const words = text.split(',').map(each => each.trim());
+    return [...before, ...words.map(each => checkName(each, 'definition', 'TOCK_BAD_OPTION'))];
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Names of queues, separated by commas. */
+export function queues(text: string): string[] {
+  const names = text.split(',').map(each => each.trim());
+  try {
+    return names.map(each => checkName(each, 'queue', 'TOCK_BAD_OPTION'));
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** States, separated by commas or by repeating the flag. */
+export function statuses(text: string, before: RunStatus[] = []): RunStatus[] {
+  const words = text.split(',').map(each => each.trim());
+  const found = words.map(word => RUN_STATUSES.find(status => status === word.toLowerCase()));
+  const unknown = words.find((_, index) => found[index] === undefined);
+  if (unknown === undefined) return [...before, ...found.filter(status => status !== undefined)];
+  throw new InvalidArgumentError(
+    `${quote(unknown)} is none of ${RUN_STATUSES.join(', ')}${didYouMean(unknown, RUN_STATUSES)}`,
+  );
+}
+
+/** Checks a run's id: digits. Whether there is such a run is another matter. */
+export function checkRunId(text: string): string {
+  const id = text.trim();
+  if (/^\d{1,18}$/.test(id)) return id;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `${quote(text)} is not the id of a run: ids are whole numbers (tock runs lists them)`,
+  );
+}
+
+/** A run's id as the value of a flag. */
+export function runId(text: string): string {
+  try {
+    return checkRunId(text);
+  } catch {
+    throw new InvalidArgumentError('it must be the id of a run, a whole number');
+  }
+}
+
+/** Reads an instant, such as 2026-03-08T07:30:00Z. */
+export function instant(text: string): Date {
+  try {
+    return new Date(readInstant(text.trim(), 'it'));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const mended = why.replace('write a Date, or text such as', 'write it as').replace(/^it "[^"]*" /, '');
+    throw new InvalidArgumentError(`it ${mended}`);
+  }
+}
+
+/** The flag that every command has. */
+export function withJson(command: Command): Command {
+  return command.option('--json', 'print one JSON document');
+}
+
+/** Shows how a command is used. */
+export function examples(...lines: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...lines.map(([line]) => line.length));
+  return `\nExamples:\n${lines.map(([line, why]) => `  ${line.padEnd(width)}  ${why}`).join('\n')}`;
+}

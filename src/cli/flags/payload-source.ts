@@ -1,0 +1,29 @@
+// Shell: cli. Where a payload comes from: the flag itself, a file, standard input.
+// In: the flag's text. Out: the JSON value; or an error that is usage and says where.
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import { readJson } from './json-place.js';
+
+/** Reads a payload: JSON, `@file`, or `-` for standard input. Undefined when the flag was not given. */
+export async function readPayload(flag: string | undefined): Promise<unknown> {
+  if (flag === undefined) return undefined;
+  if (flag === '-') return readJson(withoutMark(await readAll(process.stdin)), 'standard input');
+  if (!flag.startsWith('@')) return readJson(flag, 'the payload');
+  const file = flag.slice(1);
+  try {
+    return readJson(withoutMark(await readFile(file, 'utf8')), file);
+  } catch (error) {
+    if (error instanceof TockError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TockError('TOCK_BAD_PAYLOAD', `the payload file ${quote(file)} cannot be read: ${why}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Editors on Windows begin a file with a byte order mark. */
+function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, '');
+}

@@ -1,0 +1,23 @@
+// Shell: cli. A definition in words: when it comes next, or why it does not.
+// In: a DefinitionRecord. Out: text on one line, cleaned where it comes from the database.
+import { chainWords } from '../../model/planning/chain.js';
+import type { DefinitionRecord } from '../../store/reads/runs.js';
+import { cleanLine } from '../terminal.js';
+import { localTime, relative, utcText } from './time-text.js';
+
+/** When the next occurrence is, in the definition's own zone and in UTC; or why there is none. */
+export function nextText(record: DefinitionRecord, now = Date.now()): string {
+  const { nextAt, after, timezone, pausedAt, pauseReason, brokenReason, vanishedAt } = record;
+  if (vanishedAt) return 'no next occurrence: it is gone';
+  if (pausedAt) {
+    const why = pauseReason === null ? '' : ` (${cleanLine(pauseReason)})`;
+    return `paused${why}: no runs are made until it is resumed`;
+  }
+  if (brokenReason !== null) return `broken, no runs are made: ${cleanLine(brokenReason)}`;
+  if (after) return `it runs ${chainWords(after)}, for each occurrence of theirs`;
+  if (nextAt === null) return 'no next occurrence';
+  if (nextAt.getTime() <= now)
+    return `the occurrence of ${utcText(nextAt)} is due: the next tick makes its run`;
+  const local = timezone === 'UTC' ? '' : `${localTime(nextAt, timezone)}, `;
+  return `next occurrence: ${local}${utcText(nextAt)} (${relative(nextAt, now)})`;
+}

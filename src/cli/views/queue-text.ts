@@ -1,0 +1,52 @@
+// Shell: cli. A queue in words: its limits, its pause, what is in it.
+// In: a QueueRecord. Out: text on one line each, cleaned where it comes from the database.
+import { formatDuration } from '../../model/duration.js';
+import type { QueueRecord } from '../../store/reads/queues.js';
+import { type Cell, type Column, drawTable } from './table.js';
+import { cleanLine, cut } from '../terminal.js';
+import { localTime } from './time-text.js';
+
+/** The limits in words: `3 at once, 100 per 1m, only 23:00-06:00 Europe/Berlin`; empty where there are none. */
+export function limitWords({ concurrency, rate, window, timezone }: QueueRecord): string {
+  return [
+    concurrency === null ? null : `${concurrency} at once`,
+    rate === null ? null : `${rate.count} per ${formatDuration(rate.perMs)}`,
+    window === null ? null : `only ${window} ${timezone}`,
+  ]
+    .filter(part => part !== null)
+    .join(', ');
+}
+
+/** `paused: the printer is on fire (since Mon 2026-03-09 10:00 CET)`; empty where it is not. */
+export function pauseWords({ pausedAt, pauseReason }: QueueRecord): string {
+  if (pausedAt === null) return '';
+  return `paused${pauseReason === null ? '' : `: ${cleanLine(pauseReason)}`} (since ${localTime(pausedAt)})`;
+}
+
+/** What is in it: `2 waiting, 1 running`. */
+export function contentWords({ waiting, running }: QueueRecord): string {
+  return `${waiting} waiting, ${running} running`;
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'queue', flexible: true },
+  { title: 'waiting', align: 'right' },
+  { title: 'running', align: 'right' },
+  { title: 'limits', flexible: true },
+  { title: 'pause', flexible: true },
+];
+
+/** A name as a column of a table has it: no queue should have a longer one. */
+export const nameColumn = (name: string) => cut(cleanLine(name), 200);
+
+/** A table of queues. */
+export async function drawQueues(queues: readonly QueueRecord[]): Promise<string> {
+  const rows = queues.map((queue): Cell[] => [
+    nameColumn(queue.name),
+    `${queue.waiting}`,
+    `${queue.running}`,
+    limitWords(queue) || { text: 'none', colour: 'dim' },
+    { text: pauseWords(queue), colour: 'yellow' },
+  ]);
+  return await drawTable(COLUMNS, rows);
+}

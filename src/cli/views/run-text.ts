@@ -1,0 +1,98 @@
+// Shell: cli. A run in words: its name, how long it took, what went wrong, what comes next.
+// In: a RunRecord. Out: text, on one line each; cleaned where it comes from the database.
+import { placeWords } from '../../model/explain/place.js';
+import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import { cleanLine, cut, paint } from '../terminal.js';
+import { relative, span } from './time-text.js';
+
+/** The job's name, and the definition's where that is another. */
+export function nameOf({ job, definition }: Pick<RunRecord, 'job' | 'definition'>): string {
+  return cleanLine(definition === null || definition === job ? job : `${definition} (${job})`);
+}
+
+/** How long the last attempt took, or has taken so far; empty before the first. */
+export function tookText({ startedAt, finishedAt, status }: RunRecord, now = Date.now()): string {
+  if (startedAt === null) return '';
+  if (finishedAt !== null) return span(Math.max(finishedAt.getTime() - startedAt.getTime(), 0));
+  return status === 'running' ? `${span(Math.max(now - startedAt.getTime(), 0))} …` : '';
+}
+
+/** Why it was skipped or cancelled, or its last error's first line; empty for a run that is well. */
+export function errorLine(run: RunRecord): string {
+  if (run.status === 'succeeded') return '';
+  if (run.skipReason !== null)
+    return cleanLine(run.status === 'skipped' ? skipText(run.skipReason) : run.skipReason);
+  const last = run.errors.at(-1);
+  return last === undefined ? '' : cleanLine(`${last.name}: ${last.message.split('\n')[0] ?? ''}`);
+}
+
+/** Why an occurrence gave no execution, in words. */
+export function skipText(reason: string): string {
+  const words: Readonly<Record<string, string>> = SKIP_REASONS;
+  return words[reason] ?? reason;
+}
+
+/** Due for less than this is nothing to worry about: a tick comes every minute. */
+const JUST_MS = 60_000;
+
+/** What will happen to the run next. */
+export function nextStep(run: RunRecord, now = Date.now()): string {
+  const due = run.runAt.getTime() - now;
+  const attempt = (number: number) => `attempt ${number} of ${run.maxAttempts}`;
+  switch (run.status) {
+    case 'queued':
+    case 'failed':
+      if (run.blockedOn !== null)
+        return `${attempt(run.attempts + 1)} is due and waits for ${cleanLine(placeWords(run.blockedOn, run))} (tock runs --status running)`;
+      if (due > 0) return `${attempt(run.attempts + 1)} is due in ${span(due)}`;
+      if (-due < JUST_MS) return `${attempt(run.attempts + 1)} is due now`;
+      return `${attempt(run.attempts + 1)} has been due for ${span(-due)} and waits for a worker (tock status)`;
+    case 'running':
+      return runningStep(run, now);
+    case 'dead':
+    case 'cancelled':
+      return `nothing, unless you put it back into the queue: tock retry ${run.id}`;
+    case 'skipped':
+      return `nothing: it was not executed, since ${cleanLine(skipText(run.skipReason ?? 'of a reason that is not on record'))}`;
+    case 'succeeded':
+      return 'nothing: it is done';
+  }
+}
+
+function runningStep(run: RunRecord, now: number): string {
+  const attempt = `attempt ${run.attempts} of ${run.maxAttempts}`;
+  const left = (run.lockedUntil?.getTime() ?? 0) - now;
+  if (left <= 0)
+    return `its lease has expired: its worker is gone, and the next tick takes the run back (tock tick)`;
+  if (run.cancelRequestedAt !== null)
+    return `its handler was asked to stop ${relative(run.cancelRequestedAt, now)}; when it does, the run is cancelled`;
+  return `${attempt} goes on; should its worker vanish, the lease ends in ${span(left)}`;
+}
+
+export interface Bar {
+  readonly fraction: number;
+  readonly stage: string | null;
+  /** How often there was news; left out where that says nothing. */
+  readonly events?: number;
+}
+
+/** `██████░░░░ 60% stage, 3 events`; plain characters in a pipe. */
+export function progressBar({ fraction, stage, events = 0 }: Bar, isTerminal: boolean): string {
+  const width = 20;
+  const full = Math.round(Math.min(Math.max(fraction, 0), 1) * width);
+  const bar = isTerminal
+    ? paint('cyan', '█'.repeat(full)) + paint('grey', '░'.repeat(width - full))
+    : `[${'#'.repeat(full)}${'-'.repeat(width - full)}]`;
+  const counted = events === 0 ? '' : `, ${events} ${events === 1 ? 'event' : 'events'}`;
+  return `${bar} ${Math.floor(fraction * 100)}%${stage === null ? '' : ` ${cut(cleanLine(stage), 40)}`}${counted}`;
+}
+
+/** The places that a run holds, or needs; and the one that it waits for. Empty where it needs none. */
+export function placesText(run: RunRecord): string {
+  const { concurrencyKeys, blockedOn, status } = run;
+  if (concurrencyKeys === null || isFinished(status)) return '';
+  const words = concurrencyKeys.map(key => placeWords(key, run)).join(' and ');
+  const waits = blockedOn === null ? '' : `; waits for ${placeWords(blockedOn, run)}`;
+  return cleanLine(`${status === 'running' ? 'holds' : 'needs'} ${words}${waits}`);
+}

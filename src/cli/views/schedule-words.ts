@@ -1,0 +1,72 @@
+// Shell: cli. A schedule in words.
+// In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `after load and clean`.
+import { type Chain, chainWords, readAfter } from '../../model/planning/chain.js';
+import { scheduleOfColumns } from '../../model/planning/definition.js';
+import { formatDuration, parseDuration } from '../../model/duration.js';
+import type { AnyJob } from '../../model/job/job.js';
+import type { ScheduleSpec } from '../../model/schedule/spec.js';
+import type { DefinitionRecord } from '../../store/reads/runs.js';
+import { utcText } from './time-text.js';
+
+/** A schedule in words; empty where there is none. */
+export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
+  if (!spec) return '';
+  const { cron, every, phase, at, timezone = 'UTC', dst = 'once' } = spec;
+  if (at !== undefined) return `once at ${utcText(new Date(at))}`;
+  if (every !== undefined) {
+    const offset = phase === undefined ? 0 : parseDuration(phase);
+    return `every ${formatDuration(parseDuration(every))}${offset > 0 ? `, ${formatDuration(offset)} past` : ''}`;
+  }
+  return `${cron ?? ''} ${timezone}${dst === 'once' ? '' : ` (dst ${dst})`}`;
+}
+
+/** What a stored definition says of when its runs start: schedule or chain, and window; empty where it has none. */
+export function definitionWords(record: DefinitionRecord): string {
+  const { after, cron, window, outsideWindow, timezone, pauseOnFailure } = record;
+  const when = after ? chainWords(after) : scheduleWords(scheduleOfRecord(record));
+  if (when === '') return '';
+  return withWindow(when, { window, outsideWindow, pauseOnFailure, zone: cron === null ? timezone : null });
+}
+
+/** The same of a job in code. */
+export function jobWords({ name, schedule }: AnyJob): string {
+  if (schedule === undefined) return '';
+  const { window = null, outsideWindow = 'defer', pauseOnFailure = null, timezone = 'UTC' } = schedule;
+  const chain = chainOfJob({ name, schedule });
+  const zone = schedule.cron === undefined ? timezone : null;
+  const when = chain ? chainWords(chain) : scheduleWords(schedule);
+  return withWindow(when, { window, outsideWindow, pauseOnFailure, zone });
+}
+
+/** What a job in code runs after; null: nothing. */
+export function chainOfJob({ name, schedule }: Pick<AnyJob, 'name' | 'schedule'>): Chain | null {
+  return schedule?.after === undefined ? null : readAfter(schedule.after, name);
+}
+
+interface Bounds {
+  readonly window: string | null;
+  readonly outsideWindow: string;
+  readonly pauseOnFailure: number | null;
+  /** Whose hours the window has, where the schedule's own words do not say so. */
+  readonly zone: string | null;
+}
+
+function withWindow(when: string, { window, outsideWindow, pauseOnFailure, zone }: Bounds): string {
+  const hours = `${window ?? ''}${zone === null ? '' : ` ${zone}`}${outsideWindow === 'skip' ? ' (else skipped)' : ''}`;
+  return [
+    when,
+    ...(window === null ? [] : [`only ${hours}`]),
+    ...(pauseOnFailure === null ? [] : [`pauses after ${pauseOnFailure} dead`]),
+  ].join(', ');
+}
+
+/** The schedule of a stored definition; null where it has none, or runs after others. */
+export function scheduleOfRecord(record: DefinitionRecord): ScheduleSpec | null {
+  return scheduleOfColumns({
+    ...record,
+    every_ms: record.everyMs,
+    phase_ms: record.phaseMs,
+    start_at: record.startAt,
+    end_at: record.endAt,
+  });
+}

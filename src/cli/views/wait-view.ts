@@ -1,0 +1,95 @@
+// Shell: cli. What is seen of a run while it is waited for: one line that moves in a terminal, a line per change in a pipe.
+// In: the run, each time it was looked at. Out: lines on standard error, so that the outcome alone is on standard output;
+// or on standard output, where the lines are what was asked for.
+import { placeWords } from '../../model/explain/place.js';
+import { isFinished } from '../../model/run/states.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import { errorLine, nameOf, progressBar } from './run-text.js';
+import type { Shell } from '../shell.js';
+import { cleanLine, cut, terminalWidth, widthOf } from '../terminal.js';
+import { span } from './time-text.js';
+
+export interface WaitView {
+  readonly show: (run: RunRecord) => void;
+  readonly end: () => void;
+}
+
+const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
+const CLEAR_LINE = '\u001B[2K';
+
+/** Shows a run on `stream` for as long as it is live; nothing under --json. */
+export function createWaitView(shell: Shell, stream: NodeJS.WriteStream = process.stderr): WaitView {
+  if (shell.json) return { show: () => undefined, end: () => undefined };
+  const view = stream.isTTY ? movingLine(stream) : plainLines(stream);
+  // The outcome is told by the command itself.
+  const show = (run: RunRecord) => (isFinished(run.status) ? undefined : view.show(run));
+  return { ...view, show };
+}
+
+function movingLine(stream: NodeJS.WriteStream): WaitView {
+  let frame = 0;
+  let isDrawn = false;
+  const draw = stream.write.bind(stream);
+  const erase = () => {
+    if (isDrawn) draw(CLEAR_LINE);
+    isDrawn = false;
+  };
+  // What else is printed meanwhile, a log line or a handler's own, must not run into the moving one.
+  const restore = [process.stdout, process.stderr].map(stream => before(stream, erase));
+  return {
+    show(run) {
+      frame++;
+      const text = `${FRAMES.charAt(frame % FRAMES.length)} run ${run.id} of ${nameOf(run)}: ${stateOf(run)}`;
+      const bar = run.status === 'running' && run.progress ? `  ${progressBar(run.progress, true)}` : '';
+      const room = (terminalWidth(stream) ?? 80) - 1;
+      draw(`${CLEAR_LINE}${cut(text, Math.max(room - widthOf(bar), 1))}${bar}\r`);
+      isDrawn = true;
+    },
+    end() {
+      erase();
+      for (const each of restore) each();
+    },
+  };
+}
+
+/** Calls `first` before each write to a stream; returns the way back. */
+function before(stream: NodeJS.WriteStream, first: () => void): () => void {
+  const write = stream.write.bind(stream);
+  stream.write = ((...args: Parameters<typeof write>) => {
+    first();
+    return write(...args);
+  }) as typeof write;
+  return () => {
+    stream.write = write;
+  };
+}
+
+function plainLines(stream: NodeJS.WriteStream): WaitView {
+  let said = '';
+  return {
+    show(run) {
+      const isMoving = run.status === 'running' && run.progress !== null;
+      const text = isMoving && run.progress ? progressBar(run.progress, false) : stateOf(run, false);
+      const line = `run ${run.id} of ${nameOf(run)}: ${text}`;
+      if (line !== said) stream.write(`${line}\n`);
+      said = line;
+    },
+    end: () => undefined,
+  };
+}
+
+function stateOf(run: RunRecord, isCounting = true): string {
+  const { status, attempts, maxAttempts, runAt, startedAt } = run;
+  const left = runAt.getTime() - Date.now();
+  const due = !isCounting || left <= 0 ? `due ${runAt.toISOString()}` : `due in ${span(left)}`;
+  if (status === 'running') {
+    const since =
+      isCounting && startedAt ? ` for ${span(Math.max(Date.now() - startedAt.getTime(), 0))}` : '';
+    return `running${since}, attempt ${attempts} of ${maxAttempts}`;
+  }
+  if (run.blockedOn !== null) return `queued, and waits for ${cleanLine(placeWords(run.blockedOn, run))}`;
+  if (status === 'queued') return left > 0 ? `queued, ${due}` : 'queued';
+  if (status === 'failed')
+    return `attempt ${attempts + 1} of ${maxAttempts} is ${due}; the last one failed: ${errorLine(run)}`;
+  return status;
+}

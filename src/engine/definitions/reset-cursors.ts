@@ -1,0 +1,103 @@
+// Room: engine. Sets cursors back that a wrong clock has moved ahead, by an operator or the app. Nothing else lets a cursor
+// fall.
+// In: names, or none for all. Out: what was set back, and what comes next. A batch of definitions in a transaction.
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import {
+  type AheadDefinition,
+  readAhead,
+  readPlaces,
+  readUnknown,
+  setCursorsBack,
+} from '../../store/definitions/cursors.js';
+import type { Session } from '../../store/connection/database.js';
+import type { Engine } from '../engine.js';
+import { workingSchedule } from './locked-definition.js';
+
+export interface ResetCursorsOptions {
+  /** Only these definitions; default: all. */
+  readonly names?: readonly string[];
+  /** Says what would be set back, and writes nothing. */
+  readonly dryRun?: boolean;
+}
+
+/** A cursor that was ahead of the database's clock, and where it is now. */
+export interface CursorReset {
+  readonly definition: string;
+  readonly from: Date;
+  readonly to: Date;
+  /** The next occurrence after `to`; before now: it is due. Null: none. */
+  readonly nextAt: Date | null;
+}
+
+const BATCH = 500;
+
+/**
+ * Sets cursors that are ahead of the database's clock back to the last occurrence that was considered while it was
+ * right. What came due since is caught up as the policies say; an occurrence that has had a run has its key, and
+ * does not come again. Cursors that are not ahead stay. Safe to repeat.
+ *
+ * @throws TockError TOCK_NOT_FOUND for a name that no definition has
+ */
+export async function resetCursors(
+  engine: Engine,
+  { names, dryRun = false }: ResetCursorsOptions = {},
+): Promise<CursorReset[]> {
+  const { database, logger } = engine;
+  const unknown = names === undefined ? [] : await readUnknown(database, names);
+  if (unknown.length > 0)
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `there is no definition ${unknown.map(quote).join(', ')} (tock jobs lists them); no cursor was reset`,
+    );
+  const resets: CursorReset[] = [];
+  for (let afterId = '0'; ; ) {
+    const batch = await database.transaction(async session => {
+      const rows = await readAhead(session, names ?? null, afterId, BATCH, !dryRun);
+      return { rows, resets: await resetBatch(session, rows, dryRun) };
+    });
+    resets.push(...batch.resets);
+    const last = batch.rows.at(-1);
+    if (last === undefined || batch.rows.length < BATCH) break;
+    afterId = last.id;
+  }
+  if (resets.length > 0 && !dryRun)
+    logger.info(
+      { event: 'cursors.reset', definitions: resets.length },
+      `${resets.length} cursors that were ahead of the clock are set back`,
+    );
+  return resets;
+}
+
+async function resetBatch(
+  session: Session,
+  rows: readonly AheadDefinition[],
+  dryRun: boolean,
+): Promise<CursorReset[]> {
+  if (rows.length === 0) return [];
+  // Read after the locks: a later moment than any that another holder wrote by.
+  const places = await readPlaces(
+    session,
+    rows.map(row => row.id),
+  );
+  const planned = rows.map(row => {
+    const place = places.get(row.id) ?? row.cursor_ms;
+    const next = row.remaining_count === 0 ? null : (workingSchedule(row)?.next(place) ?? null);
+    return { row, to: new Date(place), nextAt: next === null ? null : new Date(next) };
+  });
+  if (!dryRun)
+    await setCursorsBack(
+      session,
+      planned.map(({ row, to, nextAt }) => ({
+        id: row.id,
+        cursor: to.toISOString(),
+        next_at: nextAt?.toISOString() ?? null,
+      })),
+    );
+  return planned.map(({ row, to, nextAt }) => ({
+    definition: row.name,
+    from: new Date(row.cursor_ms),
+    to,
+    nextAt,
+  }));
+}

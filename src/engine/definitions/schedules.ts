@@ -1,0 +1,218 @@
+// Room: engine. Definitions at run time: made, edited and removed by an operator or the app.
+// In: a schedule as it is stated, or a name. Out: the definition as it is then. Each is one transaction under the
+// definition's row lock, so that a tick, an edit and a pause come one after the other.
+import { circleError } from '../../model/planning/chain.js';
+import { checkPriority } from '../../model/job/define-job.js';
+import { type DescribedDefinition, describeSchedule } from '../../model/planning/definition.js';
+import { TockError } from '../../model/errors.js';
+import type { AnyJob, JobSchedule, PayloadOf } from '../../model/job/job.js';
+import { checkName, quote } from '../../model/names.js';
+import { acceptPayload, findJob } from '../../model/job/registry.js';
+import { checkMaxAttempts } from '../../model/run/retry.js';
+import type { Session } from '../../store/connection/database.js';
+import { supersedeRuns } from '../../store/runs/operator-moves.js';
+import type { DefinitionRecord } from '../../store/reads/runs.js';
+import { linkChains, readCircle, readMissing } from './chain-links.js';
+import type { Engine } from '../engine.js';
+import { materializeBeforeEdit } from '../materialize/materialize.js';
+import { COLUMNS, registeredRow, upsertStatement } from './register.js';
+import {
+  demandDefinition,
+  lockDefinition,
+  readNow,
+  readRecord,
+  recordSpan,
+  type StoredDefinition,
+  storedFingerprint,
+} from './locked-definition.js';
+
+/** A schedule made at run time: when, by which policies, with which payload a job is to run. */
+export interface ScheduleInput<J extends string | AnyJob = string | AnyJob>
+  extends Omit<JobSchedule, 'payload'> {
+  /** Identity; letters, digits and `. _ : @ -`, at most 200 bytes. No definition in code may have it. */
+  readonly name: string;
+  /** Several schedules may share one job. */
+  readonly job: J;
+  /** JSON, checked by the job's schema. Default `{}`. */
+  readonly payload?: J extends AnyJob ? PayloadOf<J> : unknown;
+  /** Default: the job's. */
+  readonly queue?: string;
+  /** Lower goes first. Default: the job's. */
+  readonly priority?: number;
+  /** Default: the job's. */
+  readonly maxAttempts?: number;
+}
+
+export interface VersionGuard {
+  /** Refuse, with TOCK_VERSION_CONFLICT, unless the schedule has this version; 0: unless there is none. */
+  readonly ifVersion?: number;
+}
+
+/**
+ * Makes a schedule, or edits the one of that name. All is checked before anything is written.
+ *
+ * An edit keeps the id, begins at the database's now, withdraws queued runs that are not yet due, and never
+ * touches one that is running. Occurrences that were due and had no run yet are materialized first, as the schedule
+ * said until then. A pause is kept. Where nothing changed nothing is written, the version included. A name that was removed comes
+ * back with its old id, so that no occurrence can come twice.
+ *
+ * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code has; TOCK_UNKNOWN_JOB,
+ * TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION, TOCK_BAD_OPTION
+ */
+export async function upsertSchedule(
+  engine: Engine,
+  input: ScheduleInput,
+  { ifVersion }: VersionGuard = {},
+): Promise<DefinitionRecord> {
+  checkVersion(ifVersion);
+  const described = await describeInput(engine, input);
+  const { name } = described.columns;
+  const { change, record } = await engine.database.transaction(async session => {
+    await demandParents(session, described);
+    const made = await writeSchedule(session, engine, described, ifVersion);
+    if (made !== 'unchanged') await linkChains(session, [described]);
+    const circle = await readCircle(session, [described]);
+    if (circle) throw circleError(circle);
+    return { change: made, record: await readRecord(session, name) };
+  });
+  if (change !== 'unchanged') {
+    const { job, version } = record;
+    engine.logger.info(
+      { event: `schedule.${change}`, definition: name, job, version },
+      `schedule ${name} ${change}`,
+    );
+  }
+  return record;
+}
+
+async function demandParents(session: Session, { columns }: DescribedDefinition): Promise<void> {
+  const missing = columns.after === null ? [] : await readMissing(session, columns.after.definitions);
+  if (missing.length === 0) return;
+  throw new TockError(
+    'TOCK_NOT_FOUND',
+    `after names ${missing.map(quote).join(', ')}, which no definition is called (tock jobs lists them)`,
+  );
+}
+
+async function describeInput(engine: Engine, input: ScheduleInput): Promise<DescribedDefinition> {
+  const { name, job: stated, payload, queue, priority, maxAttempts, ...schedule } = input;
+  checkName(name, 'schedule', 'TOCK_BAD_OPTION');
+  if (engine.registry.jobs.has(name)) throw definedInCode(name);
+  const job = findJob(engine.registry, stated);
+  checkPriority(priority);
+  return describeSchedule({
+    name,
+    job: job.name,
+    payload: await acceptPayload(job, payload, engine.settings.maxPayloadBytes),
+    schedule,
+    queue: checkName(queue ?? job.queue ?? 'default', 'queue', 'TOCK_BAD_OPTION'),
+    priority: priority ?? job.priority ?? 0,
+    maxAttempts: checkMaxAttempts(
+      maxAttempts ?? job.retry?.maxAttempts ?? engine.settings.retry.maxAttempts ?? 10,
+    ),
+  });
+}
+
+const INSERT = `
+insert into tock.job_definitions (${COLUMNS}, origin)
+select ${COLUMNS}, 'runtime' from jsonb_populate_recordset(null::tock.job_definitions, $1::jsonb)
+on conflict (name) do nothing
+returning id`;
+
+type Change = 'made' | 'edited' | 'unchanged';
+
+async function writeSchedule(
+  session: Session,
+  engine: Engine,
+  described: DescribedDefinition,
+  ifVersion: number | undefined,
+): Promise<Change> {
+  const { name } = described.columns;
+  let row = await lockDefinition(session, name);
+  if (row === null && (ifVersion ?? 0) === 0) {
+    const rows = [registeredRow(described, await readNow(session))];
+    if ((await session.run(INSERT, [JSON.stringify(rows)])).length > 0) return 'made';
+    // Somebody else was making it: the insert waited for their commit.
+    row = await lockDefinition(session, name);
+  }
+  if (row?.origin === 'code' && !row.is_vanished) throw definedInCode(name);
+  demandVersion(name, row, ifVersion);
+  return row === null ? 'unchanged' : await editSchedule(session, engine, row, described);
+}
+
+async function editSchedule(
+  session: Session,
+  engine: Engine,
+  row: StoredDefinition,
+  described: DescribedDefinition,
+): Promise<Change> {
+  const isSame = [row.fingerprint, storedFingerprint(row)].includes(described.fingerprint);
+  if (isSame && !row.is_vanished && !row.is_broken) return 'unchanged';
+  await materializeBeforeEdit(session, engine, [row.id]);
+  const now = Math.max(await readNow(session), row.cursor_ms);
+  if (row.is_paused && !row.is_vanished) await recordSpan(session, row, now, 'paused');
+  await session.run(upsertStatement('runtime'), [JSON.stringify([registeredRow(described, now)])]);
+  await supersedeRuns(session, [row.id]);
+  if (!row.is_vanished) return 'edited';
+  // What is made again begins afresh; a pause of the one before is not its own.
+  await session.run(`update tock.job_definitions set paused_at = null, pause_reason = null where id = $1`, [
+    row.id,
+  ]);
+  return 'made';
+}
+
+/**
+ * Removes a schedule that was made at run time. Its queued runs that are not yet due are withdrawn (skipped,
+ * `edited`), others are executed. The row is kept, hidden: a schedule made under the name again has the same id.
+ *
+ * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
+ */
+export async function removeSchedule(
+  engine: Engine,
+  name: string,
+  { ifVersion }: VersionGuard = {},
+): Promise<DefinitionRecord> {
+  checkVersion(ifVersion);
+  const record = await engine.database.transaction(async session => {
+    const row = demandDefinition(await lockDefinition(session, name), name);
+    if (row.origin === 'code') throw definedInCode(name);
+    demandVersion(name, row, ifVersion);
+    const now = Math.max(await readNow(session), row.cursor_ms);
+    await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
+    await supersedeRuns(session, [row.id]);
+    await session.run(
+      `update tock.job_definitions set vanished_at = tock.now(), updated_at = tock.now(), version = version + 1,
+         cursor = greatest(cursor, $2::timestamptz), next_at = null where id = $1`,
+      [row.id, new Date(now).toISOString()],
+    );
+    return await readRecord(session, name);
+  });
+  engine.logger.info(
+    { event: 'schedule.removed', definition: name, job: record.job },
+    `schedule ${name} removed`,
+  );
+  return record;
+}
+
+function definedInCode(name: string): TockError {
+  return new TockError(
+    'TOCK_BAD_STATE',
+    `${quote(name)} is defined in code: edit it there, or take another name (it can be paused and resumed)`,
+  );
+}
+
+function checkVersion(version: number | undefined): void {
+  if (version === undefined || (Number.isInteger(version) && version >= 0)) return;
+  throw new TockError('TOCK_BAD_OPTION', `ifVersion ${quote(version)} is not a whole number of at least 0`);
+}
+
+/** A schedule that there is not, or no longer, has version 0. */
+function demandVersion(name: string, row: StoredDefinition | null, ifVersion: number | undefined): void {
+  const current = row === null || row.is_vanished ? 0 : row.version;
+  if (ifVersion === undefined || ifVersion === current) return;
+  const is = current === 0 ? 'there is no schedule' : `version ${current} is there`;
+  throw new TockError(
+    'TOCK_VERSION_CONFLICT',
+    `the schedule ${quote(name)} is not at version ${ifVersion}: ${is}; read it again, then decide`,
+  );
+}

@@ -1,0 +1,42 @@
+// Room: engine. Calls a job's handler in this process, be it the worker's or a child's.
+// In: a run whose lease is held. Out: what the handler returned; what it threw is thrown.
+import type { AnyJob, Occurrence } from '../../model/job/job.js';
+import { parsePayload } from '../../model/job/registry.js';
+import type { ActiveRun } from './active-run.js';
+import { createContext } from './context.js';
+import type { Engine } from '../engine.js';
+
+/** What the handler gets: the run's payload, as the job's schema makes it. @throws TockError TOCK_BAD_PAYLOAD */
+export function readPayload(job: AnyJob, active: ActiveRun): unknown {
+  const payload = payloadOf(job, active);
+  // Without a schema there is nothing to wait for.
+  return job.payload === undefined ? payload : parsePayload(job, payload);
+}
+
+/** Calls the handler. A handler that throws before its first await ends like any other. */
+export function callHandler(
+  engine: Engine,
+  active: ActiveRun,
+  workerId: string,
+  job: AnyJob,
+  payload: unknown,
+): Promise<unknown> {
+  try {
+    return Promise.resolve(job.run(createContext(engine, active, workerId), payload));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/** The stored payload; where code computes it and could not when the run was made, it is computed now. */
+function payloadOf(job: AnyJob, { run }: ActiveRun): unknown {
+  if (run.payload !== null) return run.payload;
+  const compute: unknown = job.schedule?.payload;
+  if (typeof compute !== 'function' || run.scheduled_for === null) return {};
+  const scheduledFor = new Date(run.scheduled_for);
+  return (compute as (occurrence: Occurrence) => unknown)({
+    scheduledFor,
+    dataInterval: { start: new Date(run.interval_start ?? run.scheduled_for), end: scheduledFor },
+    occurrenceCount: run.occurrence_count,
+  });
+}

@@ -1,0 +1,246 @@
+// Room: engine. Backfill: runs for occurrences that lie in the past, because an operator asks for them.
+// In: a definition's name and a window. Out: how many occurrences it has, how many had a run, how many were made.
+//
+// The occurrences are those of the scheduler: a second backfill, or a tick at the same moment, makes none of their runs
+// twice. One that belongs to a skipped row is taken over, since what was skipped was never executed.
+import { setImmediate } from 'node:timers/promises';
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import type { CompiledSchedule } from '../../model/schedule/compile.js';
+import { readInstant } from '../../model/schedule/instant-text.js';
+import { MOST_OCCURRENCES } from '../../model/schedule/occurrences.js';
+import type { Session } from '../../store/connection/database.js';
+import type { Engine } from '../engine.js';
+import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
+import {
+  demandDefinition,
+  readDefinition,
+  readNow,
+  type StoredDefinition,
+  scheduleOf,
+} from '../definitions/locked-definition.js';
+
+export interface BackfillOptions {
+  /** The first instant that counts: a Date, or ISO text with Z or an offset. */
+  readonly from: Date | string;
+  /** All before this, itself excluded; not after the second that follows the database's now. */
+  readonly to: Date | string;
+  /** Only count; write nothing. */
+  readonly dryRun?: boolean;
+  /** Called after each batch. */
+  readonly onProgress?: (progress: BackfillProgress) => void;
+}
+
+export interface BackfillResult {
+  /** In the window. */
+  readonly occurrences: number;
+  /** Of them, those that had a run already. */
+  readonly existing: number;
+  /** Runs that were made; 0 in a dry run. */
+  readonly made: number;
+}
+
+/** How far it is; `done` of the window's `occurrences` were looked at. */
+export interface BackfillProgress extends BackfillResult {
+  readonly done: number;
+}
+
+/** Occurrences per transaction, and the most in memory at once. */
+const BATCH = 1000;
+
+/**
+ * Makes a run for each occurrence in [from, to) that has none, due now, in batches of 1,000, each a transaction
+ * of its own. Safe to repeat, also after it was interrupted: what was made stays.
+ *
+ * The overlap and catch-up policies, jitter, the start deadline and `remaining` have no part in it. A paused
+ * definition may be backfilled. An edit meanwhile ends it, since what is left may be other occurrences.
+ *
+ * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE without a schedule; TOCK_BAD_TIME for a window that is no
+ * window, that is not over yet, or that has more than a million occurrences; TOCK_VERSION_CONFLICT
+ */
+export async function backfill(
+  engine: Engine,
+  name: string,
+  { from, to, dryRun = false, onProgress }: BackfillOptions,
+): Promise<BackfillResult> {
+  const { database } = engine;
+  const window = { from: readTime(from, 'from'), to: readTime(to, 'to') };
+  const row = demandDefinition(await readDefinition(database, name), name);
+  const schedule = demandSchedule(row);
+  checkWindow(window, await readNow(database));
+  const occurrences = await countIn(schedule, window);
+  let progress: BackfillProgress = { occurrences, done: 0, existing: 0, made: 0 };
+  for (const batch of batchesIn(schedule, window)) {
+    const missing = dryRun
+      ? batch.length - (await countExisting(database, row, batch))
+      : await database.transaction(session => makeRuns(session, engine, row, schedule, batch));
+    progress = {
+      occurrences,
+      done: progress.done + batch.length,
+      existing: progress.existing + batch.length - missing,
+      made: progress.made + (dryRun ? 0 : missing),
+    };
+    onProgress?.(progress);
+  }
+  const { done: _, ...result } = progress;
+  if (!dryRun)
+    engine.logger.info({ event: 'definition.backfilled', definition: name, ...result }, `${name} backfilled`);
+  return result;
+}
+
+interface Window {
+  readonly from: number;
+  readonly to: number;
+}
+
+function readTime(value: Date | string, what: string): number {
+  try {
+    return readInstant(value, what);
+  } catch (error) {
+    throw error instanceof TockError
+      ? new TockError('TOCK_BAD_TIME', error.message, { cause: error })
+      : error;
+  }
+}
+
+function demandSchedule(row: StoredDefinition): CompiledSchedule {
+  const schedule = row.is_vanished ? null : scheduleOf(row);
+  if (schedule) return schedule;
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    row.is_vanished
+      ? `${quote(row.name)} is no longer in code: nothing would execute its runs`
+      : `${quote(row.name)} has no schedule, and so no occurrences; enqueue its runs one by one`,
+  );
+}
+
+function checkWindow({ from, to }: Window, now: number): void {
+  const text = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
+  if (to <= from)
+    throw new TockError(
+      'TOCK_BAD_TIME',
+      `the window from ${text(from)} to ${text(to)} is empty: to must be later`,
+    );
+  // Occurrences are whole seconds: before this one lies none that is yet to come.
+  const latest = Math.floor(now / 1000) * 1000 + 1000;
+  if (to <= latest) return;
+  throw new TockError(
+    'TOCK_BAD_TIME',
+    `to ${text(to)} is in the future, where the scheduler makes the runs; write ${text(latest)} or earlier`,
+  );
+}
+
+/** The occurrences in [from, to), a batch at a time. */
+function* batchesIn(schedule: CompiledSchedule, { from, to }: Window): Generator<number[]> {
+  let batch: number[] = [];
+  for (let at = schedule.next(from - 1); at !== null && at < to; at = schedule.next(at)) {
+    batch.push(at);
+    if (batch.length < BATCH) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Before anything is written: a window with a slip of the pen in it must not fill the ledger. */
+async function countIn(schedule: CompiledSchedule, window: Window): Promise<number> {
+  let count = 0;
+  for (const batch of batchesIn(schedule, window)) {
+    count += batch.length;
+    if (count > MOST_OCCURRENCES)
+      throw new TockError(
+        'TOCK_BAD_TIME',
+        `the window has more than ${MOST_OCCURRENCES} occurrences; backfill a shorter one, then the next`,
+      );
+    // A million take seconds, in which this process has other things to do.
+    await setImmediate();
+  }
+  return count;
+}
+
+/** An occurrence whose run was skipped is as good as free. */
+const IS_SKIPPED = `exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped')`;
+const IN_BATCH = 'o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[])';
+
+const COUNT_EXISTING = `
+select count(*)::int as count from tock.job_occurrences o where ${IN_BATCH} and not ${IS_SKIPPED}`;
+
+async function countExisting(
+  session: Session,
+  row: StoredDefinition,
+  batch: readonly number[],
+): Promise<number> {
+  const [found] = await session.run<{ count: number }>(COUNT_EXISTING, [row.id, batch.map(iso)]);
+  return found?.count ?? 0;
+}
+
+const READ_VERSION = `
+select version, vanished_at is not null as is_vanished from tock.job_definitions where id = $1`;
+
+// The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then finds it with a
+// run that was not skipped. The lock is taken in a statement of its own, so that the next one sees what it waited for.
+const LOCK_SKIPPED = `
+select o.scheduled_for from tock.job_occurrences o
+where ${IN_BATCH} and ${IS_SKIPPED}
+order by o.scheduled_for for update`;
+
+const MAKE = `
+with planned as materialized (
+  select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($2::jsonb) as p(
+    key text, payload jsonb, scheduled_for timestamptz, interval_start timestamptz)
+  order by p.scheduled_for
+), taken as (
+  update tock.job_occurrences o set run_id = p.id from planned p
+  where o.definition_id = $1::bigint and o.scheduled_for = p.scheduled_for and o.scheduled_for = any($3::timestamptz[]) and ${IS_SKIPPED}
+  returning o.run_id
+), fresh as (
+  insert into tock.job_occurrences (definition_id, scheduled_for, run_id)
+  select $1::bigint, scheduled_for, id from planned order by scheduled_for
+  on conflict do nothing
+  returning run_id
+), made as (
+  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, idempotency_key,
+    scheduled_for, interval_start, run_at, trigger, status)
+  select p.id, d.id, d.job, d.queue, d.priority, d.max_attempts, p.payload, p.key,
+    p.scheduled_for, p.interval_start, tock.now(), 'backfill', 'queued'
+  from planned p join tock.job_definitions d on d.id = $1::bigint
+  where p.id in (select run_id from taken union all select run_id from fresh)
+  order by p.id
+  returning id
+), told as (
+  select tock.notify('queued') from (select from made limit 1) any_of_them
+)
+select (select count(*) from made)::int as made, (select count(*) from told) as told`;
+
+async function makeRuns(
+  session: Session,
+  engine: Engine,
+  row: StoredDefinition,
+  schedule: CompiledSchedule,
+  batch: readonly number[],
+): Promise<number> {
+  const [current] = await session.run<{ version: number; is_vanished: boolean }>(READ_VERSION, [row.id]);
+  if (current?.version !== row.version || current.is_vanished)
+    throw new TockError(
+      'TOCK_VERSION_CONFLICT',
+      `${quote(row.name)} was edited or removed meanwhile; what was made so far stays, repeat the backfill for the rest`,
+    );
+  const rows = batch.map(at => rowOf(engine, row, schedule, at));
+  const skipped = await session.run<{ scheduled_for: Date }>(LOCK_SKIPPED, [row.id, batch.map(iso)]);
+  const [result] = await session.run<{ made: number }>(MAKE, [
+    row.id,
+    JSON.stringify(rows),
+    skipped.map(each => each.scheduled_for.toISOString()),
+  ]);
+  return result?.made ?? 0;
+}
+
+function rowOf(engine: Engine, row: StoredDefinition, schedule: CompiledSchedule, at: number) {
+  const intervalStart = schedule.previous(at);
+  return {
+    key: occurrenceKey(row.id, at),
+    payload: payloadFor(engine, row, { scheduledFor: at, intervalStart, occurrenceCount: 1 }),
+    scheduled_for: iso(at),
+    interval_start: intervalStart === null ? null : iso(intervalStart),
+  };
+}

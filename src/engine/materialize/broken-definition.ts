@@ -1,0 +1,87 @@
+// Room: engine. Definitions that cannot be materialized: each is left out by itself, and the others go on.
+// In: work in a savepoint; a definition and why. Out: a row that says so.
+import type { Session } from '../../store/connection/database.js';
+import { sqlState } from '../../store/connection/errors.js';
+import { isDataError, readOddDefinitions } from '../../store/runs/set-aside.js';
+import type { Engine } from '../engine.js';
+
+export interface Broken {
+  readonly id: string;
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** Leaves a definition out of what is materialized until it is edited. */
+export async function markBroken(
+  session: Session,
+  engine: Engine,
+  { id, name, reason }: Broken,
+): Promise<void> {
+  await session.run(
+    `update tock.job_definitions set broken_at = tock.now(), broken_reason = left($2, 1000) where id = $1`,
+    [id, reason],
+  );
+  engine.logger.error(
+    { event: 'definition.broken', definition: name, reason },
+    `definition ${name} is broken and left out: ${reason}`,
+  );
+}
+
+/** What it failed with. */
+export interface Failed<Each> {
+  readonly each: Each;
+  readonly error: unknown;
+}
+
+/**
+ * Does `work` for each by itself, in a savepoint of the caller's transaction; what fails because of its data is undone.
+ * Returns those with which it failed.
+ */
+export async function inSavepoints<Each>(
+  session: Session,
+  all: readonly Each[],
+  work: (each: Each) => Promise<unknown>,
+): Promise<Failed<Each>[]> {
+  const failed: Failed<Each>[] = [];
+  for (const each of all) {
+    await session.run('savepoint by_itself');
+    try {
+      await work(each);
+      await session.run('release savepoint by_itself');
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      await session.run('rollback to savepoint by_itself');
+      failed.push({ each, error });
+    }
+  }
+  return failed;
+}
+
+/**
+ * Of definitions with which it failed, those that are broken. Where it failed with all of them, something else may be
+ * the cause, such as a constraint of somebody's own: then those that hold what none may.
+ *
+ * @param count how many were tried
+ * @throws what it failed with, where that explains nothing
+ */
+export async function brokenOf(
+  session: Session,
+  failed: readonly Failed<{ readonly id: string; readonly name: string }>[],
+  count: number,
+): Promise<Broken[]> {
+  const [first] = failed;
+  if (first === undefined) return [];
+  const ids = failed.map(({ each }) => each.id);
+  const odd = failed.length < count ? new Set(ids) : await readOddDefinitions(session, ids);
+  if (odd.size === 0) throw first.error;
+  return failed
+    .filter(({ each }) => odd.has(each.id))
+    .map(({ each: { id, name }, error }) => ({ id, name, reason: reasonOf(error) }));
+}
+
+/** What PostgreSQL says of a row's data. */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const state = sqlState(error);
+  return state === null ? message : `${message} (${state})`;
+}

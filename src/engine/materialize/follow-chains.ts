@@ -1,0 +1,218 @@
+// Room: engine. What follows from runs that have ended: chained definitions, and the redirection of dead runs.
+// In: the outbox. Out: runs under their keys, and skipped rows with their reason. Repeating it changes nothing.
+import { decideChain } from '../../model/planning/chain.js';
+import { planOverlap } from '../../model/planning/plan-occurrences.js';
+import type { SkipReason } from '../../model/run/states.js';
+import { windowIn } from '../../model/planning/window.js';
+import type { Session } from '../../store/connection/database.js';
+import { displaceRuns } from '../../store/runs/overlap.js';
+import {
+  type Follower,
+  lockFollowers,
+  type OutboxRow,
+  type ParentRun,
+  readParentRuns,
+  redirectDead,
+  takeOutbox,
+} from '../../store/runs/outbox.js';
+import { isDataError } from '../../store/runs/set-aside.js';
+import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
+import type { Engine } from '../engine.js';
+import { insertRows, iso, type NewRow, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
+import { readNow } from '../definitions/locked-definition.js';
+
+const BATCH = 200;
+
+/**
+ * Empties the outbox, a batch in a transaction: the rows and what follows from them move together. Several may do it
+ * at once; each takes rows that the others have not.
+ */
+export async function followUp(engine: Engine): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const count = await followNext(engine);
+    total += count;
+    if (count < BATCH) return total;
+  }
+}
+
+/** A batch; where it fails because of what some row holds, each by itself. */
+async function followNext(engine: Engine): Promise<number> {
+  const { database } = engine;
+  try {
+    return await database.transaction(session => followBatch(session, engine, false));
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    return await database.transaction(session => followBatch(session, engine, true));
+  }
+}
+
+async function followBatch(session: Session, engine: Engine, isEachByItself: boolean): Promise<number> {
+  const rows = await takeOutbox(session, BATCH);
+  if (rows.length === 0) return 0;
+  const dead = rows.filter(row => row.kind === 'dead');
+  const redirected = isEachByItself
+    ? await redirectSingly(session, engine, dead)
+    : await redirectDead(session, dead);
+  const followed = await followChains(
+    session,
+    engine,
+    rows.filter(row => row.kind === 'chain'),
+    isEachByItself,
+  );
+  if (redirected + followed > 0) await session.run(`select tock.notify('queued')`);
+  return rows.length;
+}
+
+/** A dead run that cannot be redirected stays as it is, dead. */
+async function redirectSingly(session: Session, engine: Engine, dead: readonly OutboxRow[]): Promise<number> {
+  let total = 0;
+  const failed = await inSavepoints(session, dead, async end => {
+    total += await redirectDead(session, [end]);
+  });
+  // With all of them: something else may be the cause. They stay in the outbox.
+  if (failed.length > 0 && failed.length === dead.length) throw failed[0]?.error;
+  for (const { each, error } of failed)
+    engine.logger.error(
+      { event: 'redirect.failed', run_id: each.run_id, reason: reasonOf(error) },
+      `what onDead asks for dead run ${each.run_id} cannot be enqueued: ${reasonOf(error)}`,
+    );
+  return total;
+}
+
+/** A follower's occurrence that is decided. */
+interface Decided {
+  readonly at: number;
+  readonly intervalStart: number | null;
+  readonly count: number;
+}
+
+async function followChains(
+  session: Session,
+  engine: Engine,
+  rows: readonly OutboxRow[],
+  isEachByItself: boolean,
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  const followers = await lockFollowers(
+    session,
+    [...new Set(rows.map(row => row.definition_id ?? ''))].sort(),
+  );
+  if (followers.length === 0) return 0;
+  const occurrences = [...new Set(rows.map(row => row.scheduled_for ?? 0))].sort((a, b) => a - b);
+  const names = [...new Set(followers.flatMap(each => each.after.definitions))].sort();
+  const parents = await readParentRuns(session, names, occurrences);
+  const now = await readNow(session);
+  let made = 0;
+  const follow = async (follower: Follower) => {
+    const mine = new Set(
+      parents.filter(run => follower.after.definitions.includes(run.name)).map(run => run.scheduled_for),
+    );
+    const asked = occurrences.filter(at => mine.has(at));
+    made += await followOne(session, engine, follower, asked, parents, now);
+  };
+  if (!isEachByItself) {
+    for (const follower of followers) await follow(follower);
+    return made;
+  }
+  const failed = await inSavepoints(session, followers, follow);
+  for (const broken of await brokenOf(session, failed, followers.length))
+    await markBroken(session, engine, broken);
+  return made;
+}
+
+async function followOne(
+  session: Session,
+  engine: Engine,
+  follower: Follower,
+  occurrences: readonly number[],
+  parents: readonly ParentRun[],
+  now: number,
+): Promise<number> {
+  const wanted: Decided[] = [];
+  const unmet: Decided[] = [];
+  for (const at of occurrences) {
+    const runs = parents.filter(run => run.scheduled_for === at);
+    const verdict = decideChain(follower.after, new Map(runs.map(run => [run.name, run.status])));
+    if (verdict === 'wait') continue;
+    const mine = runs.filter(run => follower.after.definitions.includes(run.name));
+    const starts = mine.map(run => run.interval_start).filter(start => start !== null);
+    const decided: Decided = {
+      at,
+      intervalStart: starts.length === 0 ? null : Math.min(...starts),
+      count: Math.max(...mine.map(run => run.occurrence_count)),
+    };
+    (verdict === 'run' ? wanted : unmet).push(decided);
+  }
+  const { runs, skips, displaces, remaining } = planFollower(follower, wanted, unmet, now);
+  if (displaces) await displaceRuns(session, [follower.id], displaces === 'terminate');
+  const made = await insertRows(
+    session,
+    [...skips, ...runs].map(each => rowOf(engine, follower, each, now)),
+  );
+  // What has its key already was not made, and is not counted.
+  if (remaining !== null && made.runs > 0) {
+    await session.run(
+      `update tock.job_definitions set remaining_count = greatest(remaining_count - $2, 0) where id = $1`,
+      [follower.id, made.runs],
+    );
+  }
+  return made.runs;
+}
+
+interface PlannedRow extends Decided {
+  readonly reason: SkipReason | null;
+  readonly isSerial: boolean;
+}
+
+function planFollower(
+  follower: Follower,
+  wanted: readonly Decided[],
+  unmet: readonly Decided[],
+  now: number,
+) {
+  const skipped = (list: readonly Decided[], reason: SkipReason): PlannedRow[] =>
+    list.map(each => ({ ...each, reason, isSerial: false }));
+  const remaining = follower.remaining_count;
+  const skips = remaining === 0 ? [] : skipped(unmet, 'chain');
+  if (follower.is_paused)
+    return { runs: [], skips: [...skips, ...skipped(wanted, 'paused')], displaces: null, remaining };
+  const { active_window: hours, outside_window: outside, timezone } = follower;
+  if (hours !== null && outside === 'skip' && !windowIn(hours, timezone).isOpen(now))
+    return { runs: [], skips: [...skips, ...skipped(wanted, 'window')], displaces: null, remaining };
+  const left = remaining === null ? wanted : wanted.slice(0, remaining);
+  const plan = planOverlap(follower.overlap, follower.live, left);
+  return {
+    runs: plan.kept.map(each => ({ ...each, reason: null, isSerial: plan.isSerial })),
+    skips: [...skips, ...skipped(plan.dropped, 'overlap')],
+    displaces: plan.displaces,
+    remaining,
+  };
+}
+
+function rowOf(engine: Engine, follower: Follower, planned: PlannedRow, now: number): NewRow {
+  const { id, job, queue, priority, max_attempts, active_window: hours, timezone } = follower;
+  const runAt = hours === null ? now : windowIn(hours, timezone).opening(now);
+  const deadline = follower.start_deadline_ms;
+  const { at, intervalStart, count, reason, isSerial } = planned;
+  return {
+    definition_id: id,
+    job,
+    queue,
+    priority,
+    max_attempts,
+    trigger: 'chain',
+    payload:
+      reason === null
+        ? payloadFor(engine, follower, { scheduledFor: at, intervalStart, occurrenceCount: count })
+        : follower.payload,
+    key: occurrenceKey(id, at),
+    scheduled_for: iso(at),
+    run_at: iso(runAt),
+    start_by: deadline === null ? null : iso(runAt + deadline),
+    interval_start: intervalStart === null ? null : iso(intervalStart),
+    occurrence_count: count,
+    skip_reason: reason,
+    ...slotsOf(engine, follower, isSerial),
+  };
+}

@@ -1,0 +1,251 @@
+// Room: engine, third of a tick. Turns due definitions into runs.
+// In: definitions whose next occurrence is due. Out: runs under their idempotency keys, and a skipped row with its
+// reason for what gives no run. One transaction per batch: the runs and the cursor move together or not at all.
+import { scheduleOfColumns } from '../../model/planning/definition.js';
+import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
+import { badSchedule } from '../../model/schedule/bad-schedule.js';
+import { compileSchedule } from '../../model/schedule/compile.js';
+import { EARLIEST_MS, LATEST_MS } from '../../model/schedule/instant-text.js';
+import { windowIn } from '../../model/planning/window.js';
+import type { Session } from '../../store/connection/database.js';
+import { STORED_COLUMNS } from '../../store/definitions/stated-columns.js';
+import { displaceRuns } from '../../store/runs/overlap.js';
+import { readTaken } from '../../store/definitions/occurrences.js';
+import { isDataError } from '../../store/runs/set-aside.js';
+import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
+import type { Engine } from '../engine.js';
+import { followUp } from './follow-chains.js';
+import {
+  type DueDefinition,
+  type InsertedRows,
+  insertRows,
+  iso,
+  type NewRow,
+  rowsOf,
+} from './occurrence-rows.js';
+import { workingSchedule } from '../definitions/locked-definition.js';
+
+const BATCH = 500;
+/** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */
+const MOST_ROWS = 5000;
+
+export interface MaterializeResult {
+  readonly definitions: number;
+  readonly runs: number;
+  readonly skips: number;
+  readonly broken: readonly string[];
+}
+
+/**
+ * Materializes until no definition is due. Several ticks share the work: each locks definitions that the others
+ * have not. The key is the guarantee, the lock is only the peace between them.
+ */
+export async function materialize(engine: Engine): Promise<MaterializeResult> {
+  let total: MaterializeResult = { definitions: 0, runs: 0, skips: 0, broken: [] };
+  let told = false;
+  for (;;) {
+    const batch = await materializeDue(engine);
+    told ||= batch.told;
+    total = {
+      definitions: total.definitions + batch.definitions,
+      runs: total.runs + batch.runs,
+      skips: total.skips + batch.skips,
+      broken: [...total.broken, ...batch.broken],
+    };
+    if (batch.definitions > 0) continue;
+    if (told) await followUp(engine);
+    return total;
+  }
+}
+
+type Batch = MaterializeResult & { readonly told: boolean };
+
+/** A batch; where it fails because of what some definition holds, each by itself, and that one is marked broken. */
+async function materializeDue(engine: Engine): Promise<Batch> {
+  const { database } = engine;
+  try {
+    return await database.transaction(session => materializeBatch(session, engine, null, false));
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    return await database.transaction(session => materializeBatch(session, engine, null, true));
+  }
+}
+
+/**
+ * Materializes what is due of these definitions, in the caller's transaction, which may hold their locks. Before an
+ * edit: what came due under the old schedule is not the new one's to forget.
+ */
+export async function materializeBeforeEdit(
+  session: Session,
+  engine: Engine,
+  ids: readonly string[],
+): Promise<void> {
+  while (ids.length > 0 && (await materializeBatch(session, engine, ids, true)).definitions > 0);
+}
+
+const LOCK_DUE = `
+select id, ${STORED_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+from tock.job_definitions
+where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
+  and ($2::bigint[] is null or id = any($2))
+order by next_at, id
+limit $1
+for update skip locked`;
+
+// The clock is read after the locks are held: a moment that no other tick's cursor is past.
+const READ_CLOCK = `
+select (extract(epoch from tock.now()) * 1000)::float8 as now,
+  (select coalesce(jsonb_object_agg(b.definition_id, b.count), '{}') from (
+    select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any($1::bigint[]) group by 1) b) as live`;
+
+async function materializeBatch(
+  session: Session,
+  engine: Engine,
+  ids: readonly string[] | null,
+  isEachByItself: boolean,
+): Promise<Batch> {
+  const due = await session.run<DueDefinition>(LOCK_DUE, [BATCH, ids]);
+  if (due.length === 0) return { definitions: 0, runs: 0, skips: 0, broken: [], told: false };
+  const [clock] = await session.run<{ now: number; live: Record<string, number> }>(READ_CLOCK, [
+    due.map(each => each.id),
+  ]);
+  const now = clock?.now ?? 0;
+
+  const plans: Planned[] = [];
+  const broken: Broken[] = [];
+  let planned = 0;
+  for (const definition of due) {
+    if (planned >= MOST_ROWS) break;
+    try {
+      const plan = planDefinition(definition, clock?.live[definition.id] ?? 0, now);
+      plans.push({ definition, plan, rows: rowsOf(engine, definition, plan) });
+      planned += plan.runs.length;
+    } catch (error) {
+      broken.push({
+        id: definition.id,
+        name: definition.name,
+        reason: error instanceof Error ? error.message : String(error),
+      });
+    }
+  }
+  const wanted = await withoutTaken(session, engine, plans);
+  const made = isEachByItself ? await writeSingly(session, wanted, broken) : await write(session, wanted);
+  for (const each of broken) await markBroken(session, engine, each);
+  return { definitions: due.length, ...made, broken: broken.map(each => each.name) };
+}
+
+interface Planned {
+  readonly definition: DueDefinition;
+  readonly plan: Plan;
+  readonly rows: readonly NewRow[];
+}
+
+/**
+ * Leaves out occurrences that have had a run already, as after a cursor was reset: they make nobody give way, and are not
+ * counted. Of others the insert finds out by itself.
+ */
+async function withoutTaken(
+  session: Session,
+  engine: Engine,
+  plans: readonly Planned[],
+): Promise<readonly Planned[]> {
+  const occurrencesOf = ({ definition, plan }: Planned) =>
+    plan.displaces === null && plan.remaining === null
+      ? []
+      : plan.runs.map(run => ({ definitionId: definition.id, at: run.scheduledFor }));
+  const isTaken = await readTaken(session, plans.flatMap(occurrencesOf));
+  return plans.map(each => {
+    const { definition, plan } = each;
+    const runs = plan.runs.filter(run => !isTaken({ definitionId: definition.id, at: run.scheduledFor }));
+    if (runs.length === plan.runs.length) return each;
+    const remaining = plan.remaining === null ? null : plan.remaining + plan.runs.length - runs.length;
+    const nextAt = remaining === 0 ? null : (workingSchedule(definition)?.next(plan.cursor) ?? null);
+    const displaces = runs.length === 0 ? null : plan.displaces;
+    const left = { ...plan, runs, remaining, nextAt, displaces };
+    return { definition, plan: left, rows: rowsOf(engine, definition, left) };
+  });
+}
+
+async function write(session: Session, plans: readonly Planned[]): Promise<InsertedRows> {
+  await displace(session, plans);
+  const made = await insertRows(
+    session,
+    plans.flatMap(each => each.rows),
+  );
+  await moveCursors(session, plans);
+  return made;
+}
+
+async function writeSingly(
+  session: Session,
+  plans: readonly Planned[],
+  broken: Broken[],
+): Promise<InsertedRows> {
+  const total = { runs: 0, skips: 0, told: false };
+  const failed = await inSavepoints(session, plans, async each => {
+    const made = await write(session, [each]);
+    total.runs += made.runs;
+    total.skips += made.skips;
+    total.told ||= made.told;
+  });
+  const definitions = failed.map(({ each, error }) => ({ each: each.definition, error }));
+  broken.push(...(await brokenOf(session, definitions, plans.length)));
+  return total;
+}
+
+/** Makes way for the new runs of definitions whose overlap policy says so. Sorted, and before they are there. */
+async function displace(session: Session, plans: readonly Planned[]): Promise<void> {
+  for (const how of ['cancel', 'terminate'] as const) {
+    const ids = plans.filter(({ plan }) => plan.displaces === how).map(({ definition }) => definition.id);
+    if (ids.length > 0) await displaceRuns(session, ids, how === 'terminate');
+  }
+}
+
+function planDefinition(row: DueDefinition, liveRuns: number, now: number): Plan {
+  if (!(row.cursor_ms >= EARLIEST_MS && row.cursor_ms <= LATEST_MS))
+    throw badSchedule(`its cursor is not within the years in which schedules have occurrences`);
+  const spec = scheduleOfColumns(row);
+  if (spec === null)
+    return {
+      runs: [],
+      skips: [],
+      displaces: null,
+      cursor: row.cursor_ms,
+      nextAt: null,
+      remaining: row.remaining_count,
+    };
+  return planOccurrences(
+    compileSchedule(spec, row.name),
+    {
+      name: row.name,
+      cursor: row.cursor_ms,
+      overlap: row.overlap,
+      catchup: row.catchup,
+      catchupWindowMs: row.catchup_window_ms,
+      startDeadlineMs: row.start_deadline_ms,
+      jitterMs: row.jitter_ms,
+      remaining: row.remaining_count,
+      liveRuns,
+      window: row.active_window === null ? null : windowIn(row.active_window, row.timezone),
+      outsideWindow: row.outside_window,
+    },
+    now,
+  );
+}
+
+const MOVE_CURSORS = `
+update tock.job_definitions d
+set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count = u.remaining_count
+from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
+where d.id = u.id`;
+
+async function moveCursors(session: Session, plans: readonly Planned[]): Promise<void> {
+  if (plans.length === 0) return;
+  const rows = plans.map(({ definition, plan }) => ({
+    id: definition.id,
+    cursor: iso(plan.cursor),
+    next_at: plan.nextAt === null ? null : iso(plan.nextAt),
+    remaining_count: plan.remaining,
+  }));
+  await session.run(MOVE_CURSORS, [JSON.stringify(rows)]);
+}

@@ -1,0 +1,125 @@
+// Room: engine. Queues by an operator or the app: limits over all hosts, pause and resume.
+// In: a name, and what to change. Out: the queue as it is then.
+import { type Duration, parseDuration } from '../../model/duration.js';
+import { TockError } from '../../model/errors.js';
+import { checkName, quote } from '../../model/names.js';
+import { findZone } from '../../model/schedule/zone.js';
+import { checkWindow } from '../../model/planning/window.js';
+import {
+  listQueues,
+  pauseQueue,
+  type QueueColumns,
+  type QueueRecord,
+  removeQueue,
+  resumeQueue,
+  setQueue,
+  tellQueued,
+} from '../../store/reads/queues.js';
+import type { Engine } from '../engine.js';
+
+/** Limits of a queue, over all hosts. What is left out stays as it is; null takes a limit back. */
+export interface QueueLimits {
+  /** Most runs at once; 0 lets none start. */
+  readonly concurrency?: number | null;
+  /**
+   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; what was not used is
+   * kept for one second at most.
+   */
+  readonly rate?: { readonly count: number; readonly per: Duration } | null;
+  /** Local hours in which runs may start, such as `23:00-06:00`. */
+  readonly window?: string | null;
+  /** Whose hours those are: an IANA name. Default UTC. */
+  readonly timezone?: string;
+}
+
+/** The queues that have limits or a pause, or runs that are live. */
+export async function queues(engine: Engine): Promise<QueueRecord[]> {
+  return await listQueues(engine.database);
+}
+
+/**
+ * Sets limits of a queue; they hold from the next claim on. Runs that are running are not touched.
+ *
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE for a window or zone
+ */
+export async function limitQueue(engine: Engine, name: string, limits: QueueLimits): Promise<QueueRecord> {
+  const columns = readLimits(limits);
+  await setQueue(engine.database, checkQueue(name), columns);
+  await tellQueued(engine.database);
+  engine.logger.info({ event: 'queue.limited', queue: name, ...columns }, `queue ${name} has new limits`);
+  return await readQueue(engine, name);
+}
+
+/** Pauses a queue: none of its runs is claimed until it is resumed; what is running goes on. Safe to repeat. */
+export async function pause(
+  engine: Engine,
+  name: string,
+  { note }: { readonly note?: string } = {},
+): Promise<QueueRecord> {
+  const kept = note?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
+  await pauseQueue(engine.database, checkQueue(name), kept);
+  engine.logger.info({ event: 'queue.paused', queue: name, note: kept }, `queue ${name} is paused`);
+  return await readQueue(engine, name);
+}
+
+/** Ends a queue's pause. One that is not paused is left as it is. */
+export async function resume(engine: Engine, name: string): Promise<QueueRecord> {
+  await resumeQueue(engine.database, checkQueue(name));
+  await tellQueued(engine.database);
+  engine.logger.info({ event: 'queue.resumed', queue: name }, `queue ${name} is resumed`);
+  return await readQueue(engine, name);
+}
+
+/** Takes all limits and the pause of a queue back. Its runs stay. Whether it had any. */
+export async function unlimitQueue(engine: Engine, name: string): Promise<boolean> {
+  const removed = await removeQueue(engine.database, checkQueue(name));
+  if (removed) await tellQueued(engine.database);
+  return removed;
+}
+
+async function readQueue(engine: Engine, name: string): Promise<QueueRecord> {
+  const [record] = await listQueues(engine.database, name);
+  return (
+    record ?? {
+      name,
+      concurrency: null,
+      rate: null,
+      window: null,
+      timezone: 'UTC',
+      pausedAt: null,
+      pauseReason: null,
+      waiting: 0,
+      running: 0,
+    }
+  );
+}
+
+function checkQueue(name: string): string {
+  return checkName(name, 'queue', 'TOCK_BAD_OPTION');
+}
+
+function readLimits({ concurrency, rate, window, timezone }: QueueLimits): QueueColumns {
+  if (concurrency !== undefined && concurrency !== null) checkCount(concurrency, 0, 'concurrency');
+  if (timezone !== undefined) findZone(timezone);
+  return {
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(rate === undefined ? {} : readRate(rate)),
+    ...(window === undefined ? {} : { active_window: window === null ? null : checkWindow(window) }),
+    ...(timezone === undefined ? {} : { timezone }),
+  };
+}
+
+function readRate(rate: QueueLimits['rate']) {
+  if (!rate) return { rate_count: null, rate_period_ms: null };
+  const periodMs = parseDuration(rate.per, 'rate.per');
+  if (periodMs < 1) throw new TockError('TOCK_BAD_OPTION', 'rate.per must be longer than 0');
+  return { rate_count: checkCount(rate.count, 1, 'rate.count'), rate_period_ms: periodMs };
+}
+
+function checkCount(count: number, least: number, what: string): number {
+  if (Number.isInteger(count) && count >= least && count <= 1_000_000) return count;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `${what} ${quote(count)} is not a whole number from ${least} to 1000000`,
+  );
+}

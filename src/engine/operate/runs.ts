@@ -1,0 +1,126 @@
+// Room: engine. What an operator does to a run: retry, cancel, wait for it.
+// In: a run's id. Out: the run as it is then; or an error that says why not.
+import { formatDuration } from '../../model/duration.js';
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import { checkMaxAttempts } from '../../model/run/retry.js';
+import { isFinished, TRANSITIONS } from '../../model/run/states.js';
+import { isUniqueViolation } from '../../store/connection/errors.js';
+import { requireOriginal } from '../../store/connection/database-identity.js';
+import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
+import { getRun, type RunRecord } from '../../store/reads/runs.js';
+import { isDataError } from '../../store/runs/set-aside.js';
+import { settle } from '../finalize/after-commit.js';
+import { reasonOf } from '../materialize/broken-definition.js';
+import type { Engine } from '../engine.js';
+import { openWorker } from '../worker/worker.js';
+
+/** The run, or TOCK_NOT_FOUND. */
+export async function findRun(engine: Engine, id: string): Promise<RunRecord> {
+  const run = await getRun(engine.database, id);
+  if (run) return run;
+  throw new TockError(
+    'TOCK_NOT_FOUND',
+    `there is no run ${quote(id)}; it may have been pruned (tock runs lists what is there)`,
+  );
+}
+
+/**
+ * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many as
+ * its job has). Its earlier errors stay on record.
+ *
+ * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
+ */
+export async function retry(
+  engine: Engine,
+  id: string,
+  options: { readonly attempts?: number } = {},
+): Promise<RunRecord> {
+  const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
+  const before = await findRun(engine, id);
+  try {
+    if (await retryRun(engine.database, before.id, attempts)) return await findRun(engine, id);
+  } catch (error) {
+    if (isDataError(error))
+      throw new TockError(
+        'TOCK_BAD_STATE',
+        `run ${id} cannot be retried, since its row holds what no run may have: ${reasonOf(error)}; enqueue a new one in its place`,
+        { cause: error },
+      );
+    if (!isUniqueViolation(error)) throw error;
+    throw new TockError(
+      'TOCK_BAD_STATE',
+      `run ${id} cannot be retried now: another run with its key ${quote(before.idempotencyKey)} is live, and the key is unique among live runs`,
+      { cause: error },
+    );
+  }
+  const now = await findRun(engine, id);
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    `run ${id} is ${now.status}; only ${TRANSITIONS.retry.from.join(' and ')} runs can be retried`,
+  );
+}
+
+/**
+ * Cancels a run: at once if it is not running, else its holder is asked to stop and its signal aborts.
+ *
+ * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
+ */
+export async function cancel(
+  engine: Engine,
+  id: string,
+  options: { readonly reason?: string } = {},
+): Promise<RunRecord> {
+  const before = await findRun(engine, id);
+  const reason = options.reason?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
+  const { result, freed, told } = await cancelRun(engine.database, before.id, reason);
+  await settle(engine, { freed, told, dead: [] });
+  if (result) return await findRun(engine, id);
+  const now = await findRun(engine, id);
+  throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);
+}
+
+export interface WaitOptions {
+  /** Called with the run each time it is looked at. */
+  readonly onChange?: (run: RunRecord) => void;
+  readonly signal?: AbortSignal;
+}
+
+const LOOK_EVERY_MS = 250;
+
+/**
+ * Waits until a run has ended, and executes it here if nobody else does: whoever claims it first. Between failed
+ * attempts it waits for the next one.
+ */
+export async function executeOrWait(
+  engine: Engine,
+  id: string,
+  options: WaitOptions = {},
+): Promise<RunRecord> {
+  await requireOriginal(engine.database);
+  const worker = openWorker(engine, { kind: 'manual', concurrency: 1 });
+  try {
+    for (;;) {
+      const run = await findRun(engine, id);
+      options.onChange?.(run);
+      if (isFinished(run.status)) return run;
+      if (options.signal?.aborted) {
+        throw new TockError(
+          'TOCK_BAD_STATE',
+          `stopped waiting; run ${id} is ${run.status}${run.status === 'failed' ? `, its next attempt is due ${run.runAt.toISOString()}` : ''}`,
+        );
+      }
+      if (worker.running === 0 && run.status !== 'running') await worker.claimOne(id);
+      await worker.change(LOOK_EVERY_MS);
+    }
+  } finally {
+    await worker.stop();
+  }
+}
+
+/** How long a run took, in words; null before it has ended. */
+export function durationOf(run: Pick<RunRecord, 'startedAt' | 'finishedAt'>): string | null {
+  return run.startedAt && run.finishedAt
+    ? formatDuration(run.finishedAt.getTime() - run.startedAt.getTime())
+    : null;
+}

@@ -1,0 +1,163 @@
+// Room: engine. Forgets what is old: finished runs by letting their partitions go, keys and effects in small batches.
+// In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for long.
+import { TockError } from '../../model/errors.js';
+import { fateOf, type Partition, type Retention, readRetention, unitOf } from '../../model/planning/retention.js';
+import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
+import { makeComingPartitions } from '../../store/partitions/coming-partitions.js';
+import {
+  alone,
+  type Cutoffs,
+  deleteKeys,
+  deleteRuns,
+  readPartitions,
+  readVolume,
+  type Slice,
+} from '../../store/partitions/partitions.js';
+import { readClock } from '../../store/reads/runs.js';
+import type { Engine } from '../engine.js';
+import { dropLeftovers, type Forgotten, forget, thin } from './drop-partitions.js';
+import { type Stop, walk } from './walk-blocks.js';
+
+/** Rows of one DELETE. */
+const BATCH = 5000;
+
+/**
+ * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older than
+ * `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one finishes.
+ *
+ * A partition goes when the shortest keep is over for all of it. Runs in it that stay are put into a small partition of
+ * the same span, which takes its place in one transaction. In partitions of months, and in what was kept or caught
+ * beside them, single runs are deleted in batches meanwhile; a day waits for its end.
+ *
+ * The exclusive lock on `job_runs_finished` is asked for with a short lock_timeout, several times; where it cannot be
+ * had, the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an advisory lock of a
+ * transaction that stays open meanwhile, on a connection of its own.
+ *
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+ */
+export async function prune(engine: Engine, options: PruneOptions = {}): Promise<PruneResult> {
+  const retention = readRetention(options);
+  const { database } = engine;
+  if ((database.pool.options?.max ?? 2) < 2) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'prune needs two connections, one of which holds its lock; raise connections, or max of the pool',
+    );
+  }
+  const result = await alone(database, () => pruneAlone(engine, retention, options));
+  return result ?? { ...NOTHING, isBusy: true };
+}
+
+const NOTHING: PruneResult = {
+  droppedPartitions: [],
+  keptRuns: 0,
+  deletedRuns: 0,
+  deletedKeys: 0,
+  deletedEffects: 0,
+  madePartitions: 0,
+  partition: 'month',
+  left: [],
+  isBusy: false,
+};
+
+async function pruneAlone(engine: Engine, retention: Retention, stop: Stop): Promise<PruneResult> {
+  const { database } = engine;
+  const now = (await readClock(database)).getTime();
+  const cutoffs = cutoffsAt(now, retention);
+  const gone: Forgotten = { dropped: [], left: [], kept: 0 };
+  await dropLeftovers(engine, gone, stop);
+  const unit = unitOf(retention.partition, await readVolume(database));
+  const { made, isLeft } = await makeComingPartitions(database, { unit, isPatient: true, ...stop });
+  if (isLeft) gone.left.push('coming partitions');
+  await letGo(engine, retention, { now, cutoffs, gone, stop });
+  const result: PruneResult = {
+    droppedPartitions: gone.dropped,
+    keptRuns: gone.kept,
+    deletedRuns: await trim(engine, retention, { now, cutoffs, stop }),
+    deletedKeys:
+      (await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, stop)) +
+      (await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, stop)),
+    deletedEffects: await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, stop),
+    madePartitions: made,
+    partition: unit,
+    left: gone.left,
+    isBusy: false,
+  };
+  engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
+  return result;
+}
+
+function cutoffsAt(now: number, { keepMs }: Retention): Cutoffs {
+  return {
+    succeeded: now - keepMs.succeeded,
+    dead: now - keepMs.dead,
+    cancelled: now - keepMs.cancelled,
+    skipped: now - keepMs.skipped,
+  };
+}
+
+interface Doing {
+  readonly now: number;
+  readonly cutoffs: Cutoffs;
+  readonly stop: Stop;
+}
+
+/** Oldest first. Where one cannot be had, the rest waits too: each further try would hold up live traffic again. */
+async function letGo(
+  engine: Engine,
+  retention: Retention,
+  { now, cutoffs, gone, stop }: Doing & { readonly gone: Forgotten },
+): Promise<void> {
+  const due = (await readPartitions(engine.database))
+    .map(partition => ({ partition, fate: fateOf(partition, retention, now) }))
+    .filter(({ fate }) => fate === 'forget' || fate === 'thin');
+  for (const [index, { partition, fate }] of due.entries()) {
+    const isGone =
+      fate === 'forget'
+        ? await forget(engine, partition, gone, stop)
+        : await thin(engine, partition, cutoffs, gone, stop);
+    if (isGone) continue;
+    gone.left.push(...due.slice(index).map(each => each.partition.name));
+    return;
+  }
+}
+
+async function trim(engine: Engine, retention: Retention, { now, cutoffs, stop }: Doing): Promise<number> {
+  const hasOld = (partition: Partition) => fateOf(partition, retention, now) === 'trim';
+  let total = 0;
+  for (const { name } of (await readPartitions(engine.database)).filter(hasOld)) {
+    const remove = (slice: Slice) => deleteRuns(engine.database, name, cutoffs, slice, BATCH);
+    total += await inBatches(engine, name, `old runs in ${name}`, remove, stop);
+  }
+  return total;
+}
+
+async function deleteOld(
+  engine: Engine,
+  table: 'job_keys' | 'job_occurrences' | 'job_effects',
+  before: number,
+  stop: Stop,
+): Promise<number> {
+  const remove = (slice: Slice) => deleteKeys(engine.database, table, before, slice, BATCH);
+  return await inBatches(engine, table, `old rows of ${table}`, remove, stop);
+}
+
+async function inBatches(
+  engine: Engine,
+  table: string,
+  stage: string,
+  remove: (slice: Slice) => Promise<number>,
+  stop: Stop,
+): Promise<number> {
+  let total = 0;
+  const visit = async (slice: Slice) => {
+    for (;;) {
+      stop.signal?.throwIfAborted();
+      const count = await remove(slice);
+      total += count;
+      if (count < BATCH) return;
+    }
+  };
+  await walk(engine.database, table, stage, visit, stop);
+  return total;
+}

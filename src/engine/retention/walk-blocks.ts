@@ -1,0 +1,28 @@
+// Room: engine. Goes through a table a few blocks at a time: each statement reads and writes little, however large it is.
+// In: a table, what to do with each slice. Out: progress; an end between two slices when the signal aborts.
+import type { PruneOptions } from '../../model/scheduler-view.js';
+import type { Database } from '../../store/connection/database.js';
+import { countBlocks, type Slice } from '../../store/partitions/partitions.js';
+
+/** 4 MiB: some thousands of runs. */
+const BLOCKS = 512;
+
+/** Where progress is told, and what ends the work between two batches. */
+export type Stop = Pick<PruneOptions, 'onProgress' | 'signal'>;
+
+/** Blocks that are added meanwhile are not visited: what is in them is new. */
+export async function walk(
+  database: Database,
+  table: string,
+  stage: string,
+  visit: (slice: Slice) => Promise<void>,
+  { onProgress, signal }: Stop,
+): Promise<void> {
+  const total = await countBlocks(database, table);
+  for (let from = 0; from < total; from += BLOCKS) {
+    signal?.throwIfAborted();
+    const to = Math.min(from + BLOCKS, total);
+    await visit({ from, to });
+    onProgress?.({ stage, done: to, total });
+  }
+}

@@ -1,0 +1,61 @@
+// Room: engine. What a run waits for: a place under a limit, the opening of a window, its queue.
+// In: a run that is queued, or failed and to be tried again. Out: sentences. Reads only.
+import { formatDuration } from '../../model/duration.js';
+import { placeWords } from '../../model/explain/place.js';
+import { instantText } from '../../model/explain/local-clock.js';
+import type { Zone } from '../../model/schedule/zone.js';
+import { windowIn } from '../../model/planning/window.js';
+import { listQueues, type QueueRecord } from '../../store/reads/queues.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import { readHolders, type WhyDefinition } from '../../store/reads/why.js';
+import type { Engine } from '../engine.js';
+
+/** Tells what keeps a live run from starting; nothing where it only waits for its time, or for a worker. */
+export async function tellWaits(
+  engine: Engine,
+  definition: WhyDefinition,
+  zone: Zone,
+  run: RunRecord,
+): Promise<string[]> {
+  if (run.status !== 'queued' && run.status !== 'failed') return [];
+  if (run.blockedOn !== null) return [await tellBlocked(engine, run, run.blockedOn)];
+  if (run.runAt > definition.now) return tellDeferred(definition, run);
+  const [queue] = await listQueues(engine.database, run.queue);
+  return queue ? tellQueue(queue, definition.now, zone) : [];
+}
+
+async function tellBlocked(engine: Engine, run: RunRecord, key: string): Promise<string> {
+  const { ids, count } = await readHolders(engine.database, key);
+  const what = `it waits for ${placeWords(key, run)}`;
+  if (count === 0) return `${what}, which is free: the next tick lets it in`;
+  const more = count > ids.length ? ` and ${count - ids.length} more` : '';
+  return `${what}, which ${count === 1 ? `run ${ids.join()} has` : `runs ${ids.join(', ')}${more} have`} (tock show ${ids[0] ?? ''})`;
+}
+
+function tellDeferred({ active_window: hours, timezone }: WhyDefinition, { runAt }: RunRecord): string[] {
+  if (hours === null) return [];
+  const window = windowIn(hours, timezone);
+  const at = runAt.getTime();
+  // It is due in the very second in which the window opens.
+  if (!window.isOpen(at) || window.isOpen(at - 1000)) return [];
+  return [`it waits for the definition's window to open: ${hours} (${timezone})`];
+}
+
+function tellQueue(queue: QueueRecord, now: Date, zone: Zone): string[] {
+  const { name, pausedAt, pauseReason, concurrency, running, window, timezone, rate } = queue;
+  if (pausedAt) {
+    const note = pauseReason === null ? '' : ` (${pauseReason})`;
+    return [
+      `its queue ${name} is paused since ${instantText(pausedAt.getTime(), zone)}${note} (tock queue resume ${name})`,
+    ];
+  }
+  const open = window === null ? null : windowIn(window, timezone);
+  if (open && !open.isOpen(now.getTime())) {
+    const opening = instantText(open.opening(now.getTime()), zone);
+    return [`its queue ${name} is outside its window ${window} (${timezone}), which opens at ${opening}`];
+  }
+  if (concurrency !== null && running >= concurrency)
+    return [`its queue ${name} is full: ${running} running, ${concurrency} at once at most`];
+  if (rate === null) return [];
+  return [`its queue ${name} starts at most ${rate.count} runs per ${formatDuration(rate.perMs)}`];
+}

@@ -1,0 +1,222 @@
+// Room: engine. What became of an occurrence, in words.
+// In: the definition, and the run on record or none. Out: a verdict and sentences. Pure; the rows come from why.ts.
+import { formatDuration } from '../../model/duration.js';
+import { instantText } from '../../model/explain/local-clock.js';
+import { MOST_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import type { Zone } from '../../model/schedule/zone.js';
+import { type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import type { WhyDefinition } from '../../store/reads/why.js';
+
+/** What became of an occurrence: the state of its run, or why it has none. */
+export type Fate =
+  | RunStatus
+  | 'upcoming'
+  | 'waiting'
+  | 'due'
+  | 'paused'
+  | 'broken'
+  | 'vanished'
+  | 'used-up'
+  | 'pruned'
+  | 'before-definition'
+  | 'no-record';
+
+export interface Told {
+  readonly verdict: Fate;
+  readonly sentences: readonly string[];
+}
+
+/** A run this much after its occurrence was materialized late. */
+const LATE_MS = 120_000;
+
+/** Tells of a run: what came of it, when, and by whom. */
+export function tellRun(run: RunRecord, zone: Zone): Told {
+  const text = (date: Date | null) =>
+    date === null ? 'a time that is not on record' : instantText(date.getTime(), zone);
+  return {
+    verdict: run.status,
+    sentences: [`run ${run.id}: ${outcome(run, text)}`, ...lateness(run), ...standing(run)],
+  };
+}
+
+type Text = (date: Date | null) => string;
+
+function outcome(run: RunRecord, text: Text): string {
+  const attempts = `attempt ${run.attempts} of ${run.maxAttempts}`;
+  const last = run.errors.at(-1);
+  const error = last ? `; the last error: ${last.name}: ${last.message.split('\n')[0] ?? ''}` : '';
+  const by = run.trigger === 'cron' ? '' : ` (made by ${run.trigger})`;
+  switch (run.status) {
+    case 'succeeded':
+      return `it succeeded${by}: ${attempts} ran from ${text(run.startedAt)}${took(run)} on ${holder(run)}`;
+    case 'running':
+      return `it is running${by}: ${attempts} since ${text(run.startedAt)} on ${holder(run)}`;
+    case 'queued':
+      return `it is queued${by}, due ${text(run.runAt)}, and waits for ${run.attempts === 0 ? 'its first attempt' : 'a worker'}`;
+    case 'failed':
+      return `${attempts} failed${by}; the next is due ${text(run.runAt)}${error}`;
+    case 'dead':
+      return `it is dead since ${text(run.finishedAt)}${by}, after ${attempts}, the last on ${holder(run)}${error} (tock retry ${run.id})`;
+    case 'cancelled':
+      return `it was cancelled at ${text(run.finishedAt)}${by}${run.skipReason === null ? '' : `: ${run.skipReason}`} (tock retry ${run.id})`;
+    case 'skipped':
+      return `skipped at ${text(run.finishedAt)}${by}: ${skipWords(run.skipReason)}`;
+  }
+}
+
+function took({ startedAt, finishedAt }: RunRecord): string {
+  return startedAt && finishedAt
+    ? ` and took ${formatDuration(finishedAt.getTime() - startedAt.getTime())}`
+    : '';
+}
+
+/** Host and pid are known while the worker lives; its row goes when it ends. */
+function holder({ worker, lockedBy }: RunRecord): string {
+  if (worker !== null) return worker;
+  return lockedBy === null ? 'a worker that is not on record' : `worker ${lockedBy}, which has ended since`;
+}
+
+/** Why an occurrence gave no execution. */
+export function skipWords(skipReason: string | null): string {
+  const words: Readonly<Record<string, string>> = SKIP_REASONS;
+  return skipReason === null ? 'the reason is not on record' : (words[skipReason] ?? skipReason);
+}
+
+/** What an overlap policy has no room for; nothing where the reason says it all. */
+export function overlapWords(policy: OverlapPolicy): string[] {
+  switch (policy) {
+    case 'buffer_one':
+      return ['the overlap policy is buffer_one: one run may wait for the one that is live, and one did'];
+    case 'buffer_all':
+      return [`the overlap policy is buffer_all: at most ${MOST_BUFFERED} runs are live at once`];
+    case 'cancel_other':
+    case 'terminate_other':
+      return [`the overlap policy is ${policy}: of several that come due at once only the last runs`];
+    default:
+      return [];
+  }
+}
+
+function lateness({ scheduledFor, createdAt, trigger, status }: RunRecord): string[] {
+  const late = scheduledFor === null ? 0 : createdAt.getTime() - scheduledFor.getTime();
+  if (trigger !== 'cron' || status === 'skipped' || late <= LATE_MS) return [];
+  return [`it was materialized ${formatDuration(late)} late: no tick looked at the schedule in between`];
+}
+
+function standing({ occurrenceCount, status }: RunRecord): string[] {
+  if (occurrenceCount <= 1 || status === 'skipped') return [];
+  return [`it stands for ${occurrenceCount} occurrences, of which it is the last`];
+}
+
+/** Tells of a span of occurrences that one skipped row stands for. */
+export function tellSpan(run: RunRecord, zone: Zone): string[] {
+  if (run.occurrenceCount <= 1 || run.scheduledFor === null || run.intervalStart === null) return [];
+  const [first, last] = [run.intervalStart, run.scheduledFor].map(date => instantText(date.getTime(), zone));
+  return [
+    `run ${run.id} is one row for ${run.occurrenceCount} occurrences, from ${first ?? ''} to ${last ?? ''}`,
+  ];
+}
+
+/**
+ * Tells of an occurrence without a row.
+ *
+ * @param at epoch milliseconds
+ * @param key the run that once had the occurrence's key
+ */
+export function tellNothing(
+  definition: WhyDefinition,
+  at: number,
+  zone: Zone,
+  key: { readonly runId: string; readonly usedAt: Date } | null,
+): Told {
+  const text = (date: Date) => instantText(date.getTime(), zone);
+  if (key) {
+    return {
+      verdict: 'pruned',
+      sentences: [
+        `run ${key.runId} was made for it at ${text(key.usedAt)} and has been pruned since; its key is kept`,
+      ],
+    };
+  }
+  const { cursor, created_at: createdAt, updated_at: updatedAt, version } = definition;
+  if (at > cursor.getTime()) return tellOpen(definition, at, text);
+  if (at < createdAt.getTime()) {
+    return {
+      verdict: 'before-definition',
+      sentences: [
+        `the definition was made at ${text(createdAt)}, after it; nothing is made up for what was before`,
+      ],
+    };
+  }
+  if (version > 1 && at <= updatedAt.getTime()) {
+    return {
+      verdict: 'no-record',
+      sentences: [
+        `nothing is on record; the definition was edited at ${text(updatedAt)} (version ${version}), and what its schedule was before is not kept: this time may be new in it`,
+      ],
+    };
+  }
+  return {
+    verdict: 'no-record',
+    sentences: [
+      `nothing is on record, though the cursor is past it (${text(cursor)}): it fell into a pause, the cursor was moved, or run and key have been pruned`,
+    ],
+  };
+}
+
+/** Tells of an occurrence after the cursor: to come, or due. */
+function tellOpen(definition: WhyDefinition, at: number, text: (date: Date) => string): Told {
+  const ahead = at - definition.now.getTime();
+  const lead =
+    ahead > 0
+      ? `it is still to come, in ${formatDuration(ahead)}`
+      : `it has been due for ${formatDuration(-ahead)}`;
+  const blocked = blockedBy(definition, text);
+  if (blocked) return { verdict: blocked.verdict, sentences: [`${lead}, but ${blocked.sentence}`] };
+  if (ahead > 0) return { verdict: 'upcoming', sentences: [lead] };
+  const seen = definition.seen_at;
+  const tick = seen === null ? 'no tick was ever seen here' : `a tick was last seen at ${text(seen)}`;
+  return {
+    verdict: 'due',
+    sentences: [
+      `${lead} and is not materialized yet: the cursor is at ${text(definition.cursor)}, and ${tick} (tock tick)`,
+    ],
+  };
+}
+
+/** Why a definition makes no runs at all; null where it does. */
+export function blockedBy(
+  {
+    paused_at: pausedAt,
+    pause_reason: note,
+    broken_at: brokenAt,
+    broken_reason: broken,
+    vanished_at: vanishedAt,
+    origin,
+    remaining_count: remaining,
+  }: WhyDefinition,
+  text: (date: Date) => string,
+): { verdict: Fate; sentence: string } | null {
+  if (brokenAt)
+    return {
+      verdict: 'broken',
+      sentence: `the definition is broken since ${text(brokenAt)} and makes no runs until it is mended: ${broken ?? 'no reason is on record'}`,
+    };
+  if (vanishedAt)
+    return {
+      verdict: 'vanished',
+      sentence: `${origin === 'code' ? 'code no longer has the definition' : 'the definition was removed'}, since ${text(vanishedAt)}: it makes no runs`,
+    };
+  if (pausedAt)
+    return {
+      verdict: 'paused',
+      sentence: `the definition is paused since ${text(pausedAt)}${note === null ? '' : ` (${note})`}: it makes no runs until it is resumed`,
+    };
+  if (remaining === 0)
+    return {
+      verdict: 'used-up',
+      sentence: 'the definition has made all the runs it was to make (remaining is 0)',
+    };
+  return null;
+}

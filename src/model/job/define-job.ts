@@ -1,0 +1,101 @@
+// Room: model. defineJob: the one way to make a job. Everything that can be wrong with it is refused here.
+// In: a job as its author states it. Out: the same, frozen; or a TockError with the file and the reason.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { describeDefinition } from '../planning/definition.js';
+import { parseDuration } from '../duration.js';
+import { TockError } from '../errors.js';
+import { readIsolate } from './isolate.js';
+import type { Job, JobOptions } from './job.js';
+import { checkConcurrencyLimit } from '../run/limits.js';
+import { checkName, quote } from '../names.js';
+import { checkRetryPolicy } from '../run/retry.js';
+
+/**
+ * Defines a job. Checks the name, the schedule, the retry policy and the limits, so that a mistake is found
+ * when the module is loaded, not at 3 o'clock in the night.
+ *
+ * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with the file
+ */
+export function defineJob<const Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>(
+  options: JobOptions<Schema, Output>,
+): Job<Schema, Output> {
+  const file = callerFile();
+  try {
+    if (typeof options !== 'object' || options === null)
+      throw bad('defineJob takes an object with a name and a run function');
+    checkName(options.name, 'job');
+    if (typeof options.run !== 'function') throw bad(`job ${options.name} has no run function`);
+    checkSchema(options.name, options.payload);
+    checkRetryPolicy(options.retry ?? {});
+    if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
+      throw bad('timeout must be longer than 0');
+    readIsolate(options.isolate);
+    if (options.queue !== undefined) checkName(options.queue, 'queue');
+    checkPriority(options.priority);
+    checkConcurrencyLimit(options.concurrency);
+    checkOnDead(options.name, options.onDead);
+    const job: Job<Schema, Output> = Object.freeze({ ...options, kind: 'tock.job', file });
+    describeDefinition(job);
+    return job;
+  } catch (error) {
+    if (error instanceof TockError)
+      throw new TockError(error.code, `${where(file, options)}${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** Whether the value came from {@link defineJob}, be it another copy of the package. */
+export function isJob(value: unknown): value is Job {
+  return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'tock.job';
+}
+
+function bad(message: string): TockError {
+  return new TockError('TOCK_BAD_JOB', message);
+}
+
+function checkSchema(
+  name: string,
+  schema: { readonly '~standard'?: { readonly validate?: unknown } } | null | undefined,
+): void {
+  if (schema === undefined) return;
+  const standard = schema?.['~standard'];
+  if (typeof standard?.validate !== 'function') {
+    throw bad(
+      `the payload of job ${name} is not a Standard Schema; use zod 3.24+, valibot 1, arktype 2 or another that implements it`,
+    );
+  }
+}
+
+/** Checks a priority: a 32-bit whole number; lower goes first. */
+export function checkPriority(priority: number | undefined): void {
+  if (priority === undefined || (Number.isInteger(priority) && Math.abs(priority) <= 2_147_483_647)) return;
+  throw bad(`priority ${quote(priority)} is not a whole number of 32 bits; lower goes first`);
+}
+
+function checkOnDead(name: string, onDead: string | { readonly name: string } | undefined): void {
+  if (onDead === undefined) return;
+  const target = checkName(typeof onDead === 'object' ? onDead?.name : onDead, 'job');
+  if (target === name)
+    throw bad(`onDead of job ${name} is the job itself; name another, or raise retry.maxAttempts`);
+}
+
+function where(file: string | null, options: unknown): string {
+  const name = (options as { name?: unknown } | null)?.name;
+  return [file, typeof name === 'string' ? `job ${quote(name)}` : null]
+    .filter(Boolean)
+    .map(part => `${part}: `)
+    .join('');
+}
+
+const HERE = /[\\/](define-job\.[jt]s|chunk-[^\\/]+\.js)/;
+
+/** The file that called defineJob, from the call stack; frames of Tock itself are passed over. */
+function callerFile(): string | null {
+  const lines = (new Error().stack ?? '').split('\n').slice(1);
+  for (const line of lines) {
+    const file = /(?:\(|at (?:async )?)((?:file:\/\/)?[^()\s][^()]*?):\d+:\d+\)?$/.exec(line)?.[1];
+    if (file && !HERE.test(file) && !file.startsWith('node:'))
+      return file.startsWith('file://') ? decodeURIComponent(file.slice('file://'.length)) : file;
+  }
+  return null;
+}

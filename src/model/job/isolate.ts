@@ -1,0 +1,38 @@
+// Room: model. The `isolate` option of a job: whether its handler gets a process of its own.
+// In: the option as the author states it. Out: the same, checked, with its default filled in.
+import { TockError } from '../errors.js';
+import { quote } from '../names.js';
+
+/** `true`, or with a limit for the heap of the child. */
+export type IsolateOption = boolean | { readonly memoryMb?: number };
+
+export interface Isolate {
+  /** Largest heap of the child in MB; null: Node's own default. */
+  readonly memoryMb: number | null;
+}
+
+/** Under this Node itself hardly starts. */
+const LEAST_MB = 32;
+const MOST_MB = 1_048_576;
+
+/**
+ * Reads the option. Null: the handler runs in the worker's process.
+ *
+ * @throws TockError TOCK_BAD_JOB
+ */
+export function readIsolate(option: IsolateOption | undefined): Isolate | null {
+  if (option === undefined || option === false) return null;
+  if (option === true) return { memoryMb: null };
+  if (typeof option !== 'object' || option === null || Array.isArray(option))
+    throw bad(`isolate ${quote(option)} is neither true, false nor { memoryMb }`);
+  const unknown = Object.keys(option).find(key => key !== 'memoryMb');
+  if (unknown !== undefined) throw bad(`isolate has no option ${quote(unknown)}; there is memoryMb`);
+  const { memoryMb } = option;
+  if (memoryMb === undefined) return { memoryMb: null };
+  if (Number.isInteger(memoryMb) && memoryMb >= LEAST_MB && memoryMb <= MOST_MB) return { memoryMb };
+  throw bad(`isolate.memoryMb ${quote(memoryMb)} is not a whole number from ${LEAST_MB} to ${MOST_MB}`);
+}
+
+function bad(message: string): TockError {
+  return new TockError('TOCK_BAD_JOB', message);
+}

@@ -1,0 +1,245 @@
+// Room: model. What a job is, and what its handler is given: the types of the public face, and defineJob.
+// In: a job as its author states it. Out: the same, checked and frozen, with every default filled in.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Kysely, Transaction } from 'kysely';
+import type { After } from '../planning/chain.js';
+import type { Duration } from '../duration.js';
+import type { IsolateOption } from './isolate.js';
+import type { Logger } from '../logger.js';
+import type { CatchupPolicy, OverlapPolicy } from '../planning/plan-occurrences.js';
+import type { ScheduleSpec } from '../schedule/spec.js';
+import type { SchedulerView } from '../scheduler-view.js';
+import type { Trigger } from '../run/states.js';
+import type { OutsideWindow } from '../planning/window.js';
+
+/** A value that JSON can hold, which is what payloads and outputs are stored as. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** The half-open span of time `[start, end)` between the previous occurrence and this one. */
+export interface DataInterval {
+  readonly start: Date;
+  readonly end: Date;
+}
+
+/** What a schedule's payload function is told about the occurrence. */
+export interface Occurrence {
+  readonly scheduledFor: Date;
+  readonly dataInterval: DataInterval;
+  /** How many occurrences the run stands for; more than 1 after an outage under `catchup: 'latest'`. */
+  readonly occurrenceCount: number;
+}
+
+/**
+ * A Kysely handle on Tock's own database, for a job's own tables. The type of the tables is the job's affair:
+ * `ctx.db.withTables<{ invoices: … }>()`.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: the job's tables are unknown here
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AnyDatabase = any;
+
+/** What every handler gets besides its payload. */
+export interface JobContext {
+  /** Id of the run: a bigint, as text. */
+  readonly runId: string;
+  readonly job: string;
+  /** Name of the definition that planned the run; null for a one-off run. */
+  readonly definition: string | null;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** Grows with each attempt, over all hosts: hand it to systems that can refuse an older one. */
+  readonly fence: number;
+  /** The nominal time of the occurrence; null for a one-off run. */
+  readonly scheduledFor: Date | null;
+  readonly dataInterval: DataInterval | null;
+  readonly occurrenceCount: number;
+  readonly idempotencyKey: string | null;
+  readonly trigger: Trigger;
+  /** Aborts on timeout, cancel, drain, and when the lease is lost. Pass it on to whatever waits. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Tock's own pool, for the job's own tables; no transaction is open. */
+  readonly db: Kysely<AnyDatabase>;
+  /** What the scheduler itself can tell and do: figures, reports, retention. */
+  readonly scheduler: SchedulerView;
+  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was told is kept too. */
+  readonly progress: (fraction: number, stage?: string) => void;
+  /**
+   * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
+   * outside any transaction, so it may be repeated if the process dies before the result is kept.
+   *
+   * @throws TockError TOCK_BAD_RESULT for a result that would not come back from JSON as it is, or is over 1 MiB
+   */
+  readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
+  /**
+   * Does the work exactly once, ever, under `key`: the ledger row and what `work` writes through `trx` are
+   * committed together, and later calls with the key get the kept result. Something outside the database
+   * (a mail) is repeated only if the process dies between doing it and the commit.
+   *
+   * @throws TockError TOCK_BAD_RESULT, as for `step`; then all is rolled back
+   */
+  readonly once: <T extends Json | void>(
+    key: string,
+    work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
+  ) => Promise<T>;
+  /**
+   * Commits the work together with the run's success, under the fence: either both or neither. What it
+   * returns becomes the run's output. Nothing may be done after it.
+   */
+  readonly transaction: <T extends Json | void>(
+    work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
+  ) => Promise<T>;
+  /** Enqueues another run; see `Tock.enqueue`. */
+  readonly enqueue: <J extends string | AnyJob>(job: J, ...rest: PayloadAndOptions<J>) => Promise<string>;
+}
+
+/** Options of one enqueued run. */
+export interface EnqueueOptions {
+  /** Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
+  readonly key?: string;
+  /** `ever` (default): the key is used up for good. `live`: it is free again when its run has ended. */
+  readonly unique?: 'ever' | 'live';
+  /**
+   * With `unique: 'live'`: while the run that has the key still waits for its first attempt, bring it to the latest
+   * state: its payload, time and priority. One that is running already is left as it is.
+   */
+  readonly replace?: boolean;
+  /**
+   * Not before this long after the last call with this key: short for `unique: 'live'`, `replace` and `delay`. A
+   * run that is put off again and again starts at the latest ten times as long after it was first enqueued.
+   */
+  readonly debounce?: Duration;
+  /** Not before this time. Default: now. */
+  readonly runAt?: Date | string;
+  /** Not before this long from now, by the database's clock. Excludes `runAt`. */
+  readonly delay?: Duration;
+  readonly queue?: string;
+  readonly priority?: number;
+  readonly maxAttempts?: number;
+  /** Default `api`. */
+  readonly trigger?: Trigger;
+  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
+  readonly client?: QueryClient;
+}
+
+/** The least that is asked of a client in whose transaction a run is enqueued. */
+export interface QueryClient {
+  query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+}
+
+/** How a failed attempt is followed by the next. */
+export interface RetryPolicy {
+  /** Attempts in all, the first included. Default 10. */
+  readonly maxAttempts?: number;
+  /** Default `exponential`: base, 2 × base, 4 × base, … `linear`: base, 2 × base, 3 × base, … A function gets the attempt that failed (1, 2, …) and its error. */
+  readonly backoff?: 'fixed' | 'linear' | 'exponential' | ((attempt: number, error: unknown) => Duration);
+  /** Default `10s`. */
+  readonly base?: Duration;
+  /** Longest wait. Default `1h`. */
+  readonly max?: Duration;
+  /** Share of the wait that is random, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)]. Default 0.2. */
+  readonly jitter?: number;
+}
+
+/** A job's own schedule: when, and by which policies. See docs/schedules.md. */
+export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
+  /**
+   * In place of cron, every and at: run when these definitions' runs of the same occurrence have succeeded (or failed, or
+   * finished). Other options of time are theirs.
+   */
+  readonly after?: After;
+  /**
+   * While an earlier run is live: `skip` (default) leaves a skipped row; `buffer_one` and `buffer_all` (default under
+   * `after`) wait for their turn, one or up to 1,000; `cancel_other` asks the live one to stop and starts when it
+   * has, `terminate_other` takes it away and starts at once; `allow_all` runs side by side.
+   */
+  readonly overlap?: OverlapPolicy;
+  /** Local hours in which runs may start, such as `23:00-06:00`, in `timezone`. Default: all. */
+  readonly window?: string;
+  /** A run outside its window waits for the next opening (`defer`, default), or is skipped. */
+  readonly outsideWindow?: OutsideWindow;
+  /** Pauses the definition after so many dead runs in a row. Default: never. */
+  readonly pauseOnFailure?: number;
+  /** Missed occurrences: `latest` (default) gives one run that knows how many it stands for, `all`, `none`. */
+  readonly catchup?: CatchupPolicy;
+  /** Missed occurrences older than this are left out. Default: no limit for `latest`, `1d` for `all`. */
+  readonly catchupWindow?: Duration;
+  /** Claimed later than this after its occurrence, a run is skipped. Default: no deadline. */
+  readonly startDeadline?: Duration;
+  /** Spreads definitions over up to this long; fixed for a definition. Default 0. */
+  readonly jitter?: Duration;
+  /** How many scheduled runs to make in all. Default: no limit. */
+  readonly remaining?: number;
+  /** The runs' payload, or a function of the occurrence. */
+  readonly payload?: Payload | ((occurrence: Occurrence) => Payload);
+}
+
+/** How many runs of a job may be running at once, over all hosts. */
+export interface JobConcurrency<Payload = never> {
+  /** Places under each key: a whole number from 1. */
+  readonly limit: number;
+  /** Limits each key by itself, such as one tenant's runs. Default: all runs of the job share one key. */
+  readonly key?: (payload: Payload) => string | number;
+}
+
+/** A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …). */
+export interface JobOptions<Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown> {
+  /** Letters, digits and `. _ : @ -`, at most 200 bytes; unique in the project. */
+  readonly name: string;
+  readonly description?: string;
+  /** Checked when a run is enqueued and again before the handler. Default: any JSON. */
+  readonly payload?: Schema;
+  readonly schedule?: JobSchedule<StandardSchemaV1.InferInput<Schema>>;
+  readonly retry?: RetryPolicy;
+  /** Longest time for one attempt; then its signal aborts. Default: none. */
+  readonly timeout?: Duration;
+  /**
+   * `true`: each attempt gets a process of its own, for handlers that compute for long or may crash. What ends
+   * that process (an endless loop and a timeout, `process.exit`, a crash, no memory left) is an attempt that failed with
+   * TOCK_CHILD_EXITED or TOCK_TIMEOUT, never the end of the worker. `memoryMb`: the most heap, in MB of at least
+   * 32; Node's default otherwise. After timeout, cancel, drain or a lost lease the signal aborts; the process
+   * gets SIGTERM after the grace, and SIGKILL a second later. It dies with its worker, and never outlives its lease.
+   * The handler is loaded from the job module, so that it knows nothing of the worker's memory. Default: false.
+   */
+  readonly isolate?: IsolateOption;
+  /** Default `default`. */
+  readonly queue?: string;
+  /** Lower goes first. Default 0. */
+  readonly priority?: number;
+  /** How many of its runs may be running at once, over all hosts. Default: no limit. */
+  readonly concurrency?: JobConcurrency<StandardSchemaV1.InferOutput<Schema>>;
+  /**
+   * A job, by its object or name, that is enqueued for each run of this one that ends dead, with the payload
+   * `{ run, job, definition, scheduledFor, payload, errors }`. Once for each time that it ends dead.
+   */
+  readonly onDead?: string | { readonly name: string };
+  /** The handler. What it returns is kept as the run's output, as JSON. */
+  run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
+}
+
+/** A job with its defaults filled in, as {@link defineJob} returns it. */
+export interface Job<Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
+  extends JobOptions<Schema, Output> {
+  readonly kind: 'tock.job';
+  /** The file that defined it, where that could be told; for error messages. */
+  readonly file: string | null;
+}
+
+/** Any job, whatever its payload. */
+// biome-ignore lint/suspicious/noExplicitAny: a handler's parameter is contravariant
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AnyJob = Job<any, any>;
+
+/** The payload that enqueueing a job takes. */
+export type PayloadOf<J extends AnyJob> =
+  J extends Job<infer Schema> ? StandardSchemaV1.InferInput<Schema> : never;
+
+/** A typed job's payload, or anything for a job that is named by text. */
+type PayloadFor<J extends string | AnyJob> = J extends AnyJob ? PayloadOf<J> : unknown;
+
+/** What follows the job: its payload, which may be left out where `{}` would do, and the options. */
+export type PayloadAndOptions<J extends string | AnyJob, Options = EnqueueOptions> =
+  // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
+  Record<never, never> extends PayloadFor<J>
+    ? [payload?: PayloadFor<J>, options?: Options]
+    : [payload: PayloadFor<J>, options?: Options];

@@ -1,0 +1,167 @@
+// Room: model. What may be stored as a payload, or as the result of an effect: JSON that comes back as it went in.
+// In: any value. Out: the same as JSON, or a TockError that names the place and the mend.
+import { TockError, type TockErrorCode } from '../errors.js';
+import type { Json } from './job.js';
+import { isStorable } from '../names.js';
+import { MOST_OUTPUT_BYTES } from '../run/sanitize.js';
+
+export const DEFAULT_MAX_PAYLOAD_BYTES = 1024 * 1024;
+const MOST_DEPTH = 200;
+
+/** What is checked, for the messages, and whether it may change on its way through JSON. */
+interface Kind {
+  readonly code: TockErrorCode;
+  readonly noun: 'payload' | 'result';
+  /** Begins each message. */
+  readonly prefix: string;
+  readonly ifTooLarge: string;
+  /** It must come back exactly as it is: no Date, but any finite number. */
+  readonly isExact: boolean;
+}
+
+const PAYLOAD: Kind = {
+  code: 'TOCK_BAD_PAYLOAD',
+  noun: 'payload',
+  prefix: '',
+  ifTooLarge: 'store the data in a table and pass its id',
+  isExact: false,
+};
+
+/**
+ * Checks that a value survives the way into a jsonb column and back unchanged, and returns it as plain JSON.
+ *
+ * A Date becomes its ISO text and an undefined property is left out, as JSON.stringify does. Refused: NUL and
+ * lone surrogates, BigInt, symbols, functions, NaN and infinities, whole numbers over 2^53, Map, Set and other
+ * objects that would turn into `{}`, cycles, depth over 200, and more than `maxBytes` (default 1 MiB).
+ *
+ * @throws TockError TOCK_BAD_PAYLOAD
+ */
+export function checkPayload(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES): Json {
+  const checked = copy(value, PAYLOAD.noun, 0, PAYLOAD);
+  checkLength(JSON.stringify(checked), maxBytes, PAYLOAD);
+  return checked;
+}
+
+/**
+ * The same, as the JSON text that is stored, on one line. Most payloads are plain and are not copied for it.
+ *
+ * @throws TockError TOCK_BAD_PAYLOAD
+ */
+export function payloadText(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES): string {
+  return textOf(value, maxBytes, PAYLOAD);
+}
+
+/**
+ * The result of an effect as the JSON text that is stored; null for undefined. What would come back as something else is
+ * refused, a Date included; a property that is undefined is left out.
+ *
+ * @param effect names it in the message, such as `step "fetch"`
+ * @throws TockError TOCK_BAD_RESULT
+ */
+export function resultText(value: unknown, effect: string): string | null {
+  if (value === undefined) return null;
+  return textOf(value, MOST_OUTPUT_BYTES, {
+    code: 'TOCK_BAD_RESULT',
+    noun: 'result',
+    prefix: `the result of ${effect} cannot be kept: `,
+    ifTooLarge: 'store the data in a table of your own and return its id',
+    isExact: true,
+  });
+}
+
+function textOf(value: unknown, maxBytes: number, kind: Kind): string {
+  const plain = isPlain(value, 0) ? JSON.stringify(value) : null;
+  // NUL and lone surrogates are escaped in JSON; so are other characters, and the copy finds out.
+  const text =
+    plain === null || plain.includes('\\u') ? JSON.stringify(copy(value, kind.noun, 0, kind)) : plain;
+  checkLength(text, maxBytes, kind);
+  return text;
+}
+
+function checkLength(text: string, maxBytes: number, kind: Kind): void {
+  // No character has more than three bytes in UTF-8 for each of its units.
+  if (text.length * 3 <= maxBytes) return;
+  const bytes = Buffer.byteLength(text);
+  if (bytes > maxBytes) {
+    throw bad(`the ${kind.noun} has ${bytes} bytes, over the limit of ${maxBytes}; ${kind.ifTooLarge}`, kind);
+  }
+}
+
+/** Whether JSON.stringify gives what {@link copy} would, but for what the texts hold. False may only mean: ask the copy. */
+function isPlain(value: unknown, depth: number): boolean {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
+  if (typeof value === 'number')
+    return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value));
+  if (typeof value !== 'object' || depth >= MOST_DEPTH) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // A hole of an array is undefined, which is not plain.
+  if (prototype === Array.prototype) {
+    const elements = value as readonly unknown[];
+    for (let index = 0; index < elements.length; index++)
+      if (!isPlain(elements[index], depth + 1)) return false;
+    return Array.isArray(value);
+  }
+  if (prototype !== Object.prototype) return false;
+  for (const key of Object.keys(value))
+    if (!isPlain((value as Readonly<Record<string, unknown>>)[key], depth + 1)) return false;
+  return true;
+}
+
+function copy(value: unknown, path: string, depth: number, kind: Kind): Json {
+  if (depth > MOST_DEPTH)
+    throw bad(`the ${kind.noun} is nested deeper than ${MOST_DEPTH} levels, or holds itself`, kind);
+  switch (typeof value) {
+    case 'string':
+      if (isStorable(value)) return value;
+      throw bad(`${path} holds a NUL character or a lone surrogate, which PostgreSQL cannot store`, kind);
+    case 'boolean':
+      return value;
+    case 'number':
+      return checkNumber(value, path, kind);
+    case 'object':
+      return value === null ? null : copyObject(value, path, depth, kind);
+    default:
+      throw bad(
+        `${path} is a ${typeof value}, which JSON cannot hold${typeof value === 'bigint' ? '; pass it as text' : ''}`,
+        kind,
+      );
+  }
+}
+
+function checkNumber(value: number, path: string, kind: Kind): number {
+  if (!Number.isFinite(value)) throw bad(`${path} is ${value}, which JSON cannot hold`, kind);
+  // A double of any size comes back as it was; in a payload it is likely to be an id that has lost digits.
+  if (!kind.isExact && Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw bad(`${path} is a whole number over 2^53, which would lose digits; pass it as text`, kind);
+  return value;
+}
+
+function copyObject(value: object, path: string, depth: number, kind: Kind): Json {
+  if (value instanceof Date) {
+    if (kind.isExact)
+      throw bad(`${path} is a Date, which would come back as text; return its ISO text`, kind);
+    if (Number.isNaN(value.getTime())) throw bad(`${path} is an invalid Date`, kind);
+    return value.toISOString();
+  }
+  if (Array.isArray(value))
+    return Array.from(value, (element, index) => copy(element, `${path}[${index}]`, depth + 1, kind));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
+    throw bad(
+      `${path} is a ${value.constructor?.name ?? 'class instance'}, not a plain object; ${kind.isExact ? 'return' : 'pass'} plain JSON`,
+      kind,
+    );
+  }
+  const entries: [string, Json][] = [];
+  for (const [key, property] of Object.entries(value)) {
+    if (property === undefined) continue;
+    if (!isStorable(key)) throw bad(`${path} has a key with a NUL character or a lone surrogate`, kind);
+    entries.push([key, copy(property, `${path}.${key}`, depth + 1, kind)]);
+  }
+  // fromEntries defines own properties, so that a key "__proto__" stays a key.
+  return Object.fromEntries(entries);
+}
+
+function bad(message: string, { code, prefix }: Kind): TockError {
+  return new TockError(code, prefix + message);
+}

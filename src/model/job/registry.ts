@@ -1,0 +1,100 @@
+// Room: model. The jobs of a process, by name.
+// In: the array that the job module exports. Out: a lookup that refuses duplicates, and one fingerprint of them all.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { circleError, findCircle } from '../planning/chain.js';
+import { payloadError } from '../run/decide.js';
+import { isJob } from './define-job.js';
+import { type DescribedDefinition, describeDefinition, fingerprintOf } from '../planning/definition.js';
+import { TockError } from '../errors.js';
+import type { AnyJob, Json } from './job.js';
+import { quote } from '../names.js';
+import { checkPayload } from './payload.js';
+
+export interface Registry {
+  readonly jobs: ReadonlyMap<string, AnyJob>;
+  readonly definitions: readonly DescribedDefinition[];
+  /** Equal for two processes whose definitions are equal. */
+  readonly fingerprint: string;
+}
+
+/**
+ * Puts jobs into a registry.
+ *
+ * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both files,
+ * TOCK_BAD_SCHEDULE for definitions that run after each other
+ */
+export function createRegistry(jobs: readonly AnyJob[]): Registry {
+  const byName = new Map<string, AnyJob>();
+  for (const [index, job] of jobs.entries()) {
+    if (!isJob(job))
+      throw new TockError('TOCK_BAD_JOB', `element ${index} of jobs was not made by defineJob`);
+    const other = byName.get(job.name);
+    if (other) {
+      throw new TockError(
+        'TOCK_DUPLICATE_JOB',
+        `two jobs have the name ${job.name}: one in ${other.file ?? 'an unknown file'}, one in ${job.file ?? 'an unknown file'}; rename one`,
+      );
+    }
+    byName.set(job.name, job);
+  }
+  for (const { name, onDead } of byName.values()) {
+    const target = typeof onDead === 'object' ? onDead.name : onDead;
+    if (target !== undefined && !byName.has(target))
+      throw new TockError(
+        'TOCK_BAD_JOB',
+        `onDead of job ${name} names ${quote(target)}, which is not among the jobs`,
+      );
+  }
+  const definitions = [...byName.values()]
+    .map(describeDefinition)
+    .sort((a, b) => (a.columns.name < b.columns.name ? -1 : 1));
+  const circle = findCircle(
+    new Map(definitions.map(({ columns }) => [columns.name, columns.after?.definitions ?? []])),
+  );
+  if (circle) throw circleError(circle);
+  return { jobs: byName, definitions, fingerprint: fingerprintOf(definitions.map(each => each.fingerprint)) };
+}
+
+/** Finds a job by its object or its name; with the near misses in the error. */
+export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
+  const name = typeof job === 'string' ? job : job.name;
+  const found = registry.jobs.get(name);
+  if (found) return found;
+  const known = [...registry.jobs.keys()];
+  const hint = known.length === 0 ? 'no jobs are defined' : `known are ${known.slice(0, 20).join(', ')}`;
+  throw new TockError('TOCK_UNKNOWN_JOB', `there is no job ${quote(name)}; ${hint}`);
+}
+
+/**
+ * Checks a payload by the job's schema and as JSON, and returns it as it will be stored: as it came in, since
+ * the schema is applied again before the handler.
+ */
+export async function acceptPayload(job: AnyJob, payload: unknown, maxBytes?: number): Promise<Json> {
+  const stored = checkPayload(payload ?? {}, maxBytes);
+  await parsePayload(job, stored);
+  return stored;
+}
+
+/** Applies the job's schema to a stored payload and returns what the handler gets. */
+export async function parsePayload(job: AnyJob, payload: unknown): Promise<unknown> {
+  return await parsePayloadFor(job, payload, parsed => parsed);
+}
+
+/**
+ * As {@link parsePayload}, for `use` to take what the handler would get. A promise only where the schema waits for
+ * something: with thousands of payloads, promises would take longer than all else.
+ */
+export function parsePayloadFor<T>(
+  job: AnyJob,
+  payload: unknown,
+  use: (parsed: unknown) => T,
+): T | Promise<T> {
+  const schema: StandardSchemaV1 | undefined = job.payload;
+  if (schema === undefined) return use(payload);
+  const useResult = (result: StandardSchemaV1.Result<unknown>) => {
+    if (result.issues) throw payloadError(job.name, result.issues);
+    return use(result.value);
+  };
+  const result = schema['~standard'].validate(payload);
+  return 'then' in result ? result.then(useResult) : useResult(result);
+}

@@ -1,0 +1,123 @@
+// Room: model. Chains: definitions that run after others.
+// In: what a schedule says in `after`, and how the others' runs of one occurrence ended. Out: whether it runs. Pure.
+import { TockError } from '../errors.js';
+import { checkName, quote } from '../names.js';
+import type { RunStatus } from '../run/states.js';
+
+export const CHAIN_ON = ['success', 'failure', 'completion'] as const;
+/** Which outcomes count: succeeded; dead; or either of them, or cancelled. */
+export type ChainOn = (typeof CHAIN_ON)[number];
+
+/**
+ * What a chained schedule waits for: one definition by its name, several (all of them), or `all` or `any` of several
+ * with the outcome that counts (default `success`). For each occurrence of theirs it runs once.
+ */
+export type After =
+  | string
+  | readonly string[]
+  | { readonly all: string | readonly string[]; readonly on?: ChainOn }
+  | { readonly any: string | readonly string[]; readonly on?: ChainOn };
+
+/** The same as it is stored. */
+export interface Chain {
+  readonly definitions: readonly string[];
+  readonly require: 'all' | 'any';
+  readonly on: ChainOn;
+}
+
+const MOST_PARENTS = 100;
+
+/** Checks `after` and brings it into its one form. @throws TockError TOCK_BAD_SCHEDULE */
+export function readAfter(after: After, name: string): Chain {
+  const stated = typeof after === 'string' || Array.isArray(after) ? { all: after } : (after as object);
+  const { all, any, on = 'success' } = stated as { all?: unknown; any?: unknown; on?: ChainOn };
+  if (typeof stated !== 'object' || stated === null || (all === undefined) === (any === undefined)) {
+    throw bad(
+      `after is ${quote(after)}; write a definition's name, a list of names, or { all: […] } or { any: […], on: 'failure' }`,
+    );
+  }
+  if (!CHAIN_ON.includes(on)) throw bad(`after.on ${quote(on)} is none of ${CHAIN_ON.join(', ')}`);
+  const names = [all ?? any].flat();
+  if (names.length === 0 || names.length > MOST_PARENTS)
+    throw bad(`after names ${names.length} definitions; write 1 to ${MOST_PARENTS}`);
+  const definitions = [...new Set(names.map(each => checkName(each, 'definition', 'TOCK_BAD_SCHEDULE')))];
+  if (definitions.includes(name)) throw bad(`after names ${quote(name)} itself: it would wait for ever`);
+  return { definitions: definitions.sort(), require: all === undefined ? 'any' : 'all', on };
+}
+
+/** `after load and clean`, as people read it. */
+export function chainWords({ definitions, require, on }: Chain): string {
+  const names = definitions.join(require === 'all' ? ' and ' : ' or ');
+  return `after ${names}${on === 'success' ? '' : ` (on ${on})`}`;
+}
+
+/**
+ * Decides what becomes of a chained definition's occurrence.
+ *
+ * @param outcomes the state of each parent's run of this occurrence; null where it has none yet
+ * @returns `run`; `skip` once it can no longer be satisfied; `wait`
+ */
+export function decideChain(
+  { definitions, require, on }: Chain,
+  outcomes: ReadonlyMap<string, RunStatus | null>,
+): 'run' | 'skip' | 'wait' {
+  const verdicts = definitions.map(name => verdictOf(outcomes.get(name) ?? null, on));
+  const [enough, missing] = require === 'all' ? (['no', 'yes'] as const) : (['yes', 'no'] as const);
+  // One `no` ends an `all`, one `yes` an `any`; only when each says the other is the rest decided.
+  if (verdicts.includes(enough)) return require === 'all' ? 'skip' : 'run';
+  if (verdicts.every(each => each === missing)) return require === 'all' ? 'run' : 'skip';
+  return 'wait';
+}
+
+function verdictOf(status: RunStatus | null, on: ChainOn): 'yes' | 'no' | 'open' {
+  switch (status) {
+    case 'succeeded':
+      return on === 'failure' ? 'no' : 'yes';
+    case 'dead':
+      return on === 'success' ? 'no' : 'yes';
+    case 'cancelled':
+      return on === 'completion' ? 'yes' : 'no';
+    case 'skipped':
+      return 'no';
+    default:
+      return 'open';
+  }
+}
+
+/**
+ * A circle among definitions, as the names along it; null where there is none.
+ *
+ * @param parents by definition: what it runs after
+ * @param from where to begin; default: everywhere
+ */
+export function findCircle(
+  parents: ReadonlyMap<string, readonly string[]>,
+  from: Iterable<string> = parents.keys(),
+): string[] | null {
+  const done = new Set<string>();
+  const walk = (name: string, trail: readonly string[]): string[] | null => {
+    const at = trail.indexOf(name);
+    if (at >= 0) return [...trail.slice(at), name];
+    if (done.has(name)) return null;
+    for (const parent of parents.get(name) ?? []) {
+      const circle = walk(parent, [...trail, name]);
+      if (circle) return circle;
+    }
+    done.add(name);
+    return null;
+  };
+  for (const name of from) {
+    const circle = walk(name, []);
+    if (circle) return circle;
+  }
+  return null;
+}
+
+/** The error for a circle: names along it, each of which runs after the next. */
+export function circleError(circle: readonly string[]): TockError {
+  return bad(`after makes a circle, and none of it would ever run: ${circle.join(' after ')}`);
+}
+
+function bad(message: string): TockError {
+  return new TockError('TOCK_BAD_SCHEDULE', message);
+}

@@ -1,0 +1,228 @@
+// Room: model. A definition as a row: what a job's code says, turned into the columns of job_definitions.
+// In: a job. Out: the columns, and a fingerprint that is equal where nothing changed.
+import { createHash } from 'node:crypto';
+import { type Chain, readAfter } from './chain.js';
+import { parseDuration } from '../duration.js';
+import { TockError } from '../errors.js';
+import type { AnyJob, JobSchedule, Json } from '../job/job.js';
+import { checkName, quote } from '../names.js';
+import { checkPayload } from '../job/payload.js';
+import { CATCHUP_POLICIES, type CatchupPolicy, OVERLAP_POLICIES, type OverlapPolicy } from './plan-occurrences.js';
+import { DEFAULT_MAX_ATTEMPTS } from '../run/retry.js';
+import { compileSchedule } from '../schedule/compile.js';
+import type { Dst, ScheduleSpec } from '../schedule/spec.js';
+import { findZone } from '../schedule/zone.js';
+import { checkWindow, OUTSIDE_WINDOW, type OutsideWindow } from './window.js';
+
+/** The columns of `job_definitions` that code decides. Times as ISO text, durations in milliseconds. */
+export interface DefinitionColumns {
+  readonly name: string;
+  readonly job: string;
+  readonly payload: Json | null;
+  readonly cron: string | null;
+  readonly every_ms: number | null;
+  readonly phase_ms: number;
+  readonly at: string | null;
+  readonly after: Chain | null;
+  readonly timezone: string;
+  readonly dst: Dst;
+  readonly start_at: string | null;
+  readonly end_at: string | null;
+  readonly exclude: Json;
+  readonly active_window: string | null;
+  readonly outside_window: OutsideWindow;
+  readonly overlap: OverlapPolicy;
+  readonly catchup: CatchupPolicy;
+  readonly catchup_window_ms: number | null;
+  readonly start_deadline_ms: number | null;
+  readonly jitter_ms: number;
+  readonly remaining_count: number | null;
+  readonly pause_on_failure_count: number | null;
+  readonly queue: string;
+  readonly priority: number;
+  readonly max_attempts: number;
+  readonly on_dead: string | null;
+}
+
+type Instants = 'at' | 'start_at' | 'end_at';
+
+/** The same columns as the database gives them back: instants as Dates. */
+export type StoredColumns = Omit<DefinitionColumns, Instants> & {
+  readonly [Column in Instants]: Date | null;
+};
+
+export interface DescribedDefinition {
+  readonly columns: DefinitionColumns;
+  readonly fingerprint: string;
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Turns a job into its definition's columns. A job without a schedule gets a row as well, which holds the
+ * defaults of its one-off runs.
+ *
+ * @throws TockError when the schedule or a policy makes no sense
+ */
+export function describeDefinition(job: AnyJob): DescribedDefinition {
+  const { schedule } = job;
+  return describeSchedule({
+    name: checkName(job.name, 'job'),
+    job: job.name,
+    payload: schedule === undefined ? null : staticPayload(schedule.payload),
+    schedule,
+    queue: job.queue ?? 'default',
+    priority: job.priority ?? 0,
+    maxAttempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
+    onDead: job.onDead === undefined ? null : typeof job.onDead === 'string' ? job.onDead : job.onDead.name,
+  });
+}
+
+/** What a definition is made of, whether code or somebody at run time says so. */
+export interface StatedDefinition {
+  readonly name: string;
+  readonly job: string;
+  readonly payload: Json | null;
+  readonly schedule: Omit<JobSchedule, 'payload'> | undefined;
+  readonly queue: string;
+  readonly priority: number;
+  readonly maxAttempts: number;
+  /** Name of the job that is enqueued for each dead run; only of the definition that has its job's name. */
+  readonly onDead?: string | null;
+}
+
+/** Turns a stated definition into columns. @throws TockError when the schedule or a policy makes no sense */
+export function describeSchedule(stated: StatedDefinition): DescribedDefinition {
+  const { schedule } = stated;
+  const after = schedule?.after === undefined ? null : readAfter(schedule.after, stated.name);
+  if (after) refuseTiming(schedule ?? {});
+  else if (schedule !== undefined) compileSchedule(schedule, stated.name);
+  const catchup = oneOf(CATCHUP_POLICIES, schedule?.catchup ?? 'latest', 'catchup');
+  const columns: DefinitionColumns = {
+    name: stated.name,
+    job: stated.job,
+    payload: stated.payload,
+    cron: schedule?.cron ?? null,
+    every_ms: duration(schedule?.every, 'every'),
+    phase_ms: duration(schedule?.phase, 'phase') ?? 0,
+    at: instant(schedule?.at),
+    after,
+    timezone: schedule?.timezone ?? 'UTC',
+    dst: schedule?.dst ?? 'once',
+    start_at: instant(schedule?.startAt),
+    end_at: instant(schedule?.endAt),
+    exclude: schedule?.exclude ?? [],
+    active_window: schedule?.window === undefined ? null : checkWindow(schedule.window),
+    outside_window: oneOf(OUTSIDE_WINDOW, schedule?.outsideWindow ?? 'defer', 'outsideWindow'),
+    // What a chain waits for is spaced by its own policy; its follower would lose what it leaves out.
+    overlap: oneOf(OVERLAP_POLICIES, schedule?.overlap ?? (after ? 'buffer_all' : 'skip'), 'overlap'),
+    catchup,
+    catchup_window_ms:
+      duration(schedule?.catchupWindow, 'catchupWindow') ?? (catchup === 'all' ? DAY_MS : null),
+    start_deadline_ms: duration(schedule?.startDeadline, 'startDeadline'),
+    jitter_ms: duration(schedule?.jitter, 'jitter') ?? 0,
+    remaining_count: count(schedule?.remaining, 0, 'remaining'),
+    pause_on_failure_count: count(schedule?.pauseOnFailure, 1, 'pauseOnFailure'),
+    queue: stated.queue,
+    priority: stated.priority,
+    max_attempts: stated.maxAttempts,
+    on_dead: stated.onDead ?? null,
+  };
+  return { columns, fingerprint: fingerprintOf(columns) };
+}
+
+/** The schedule that a stored definition has; null where it has none. */
+export function scheduleOfColumns(row: {
+  readonly cron: string | null;
+  readonly every_ms: number | null;
+  readonly phase_ms: number;
+  readonly at: Date | string | null;
+  readonly timezone: string;
+  readonly dst: string;
+  readonly start_at: Date | string | null;
+  readonly end_at: Date | string | null;
+  readonly exclude: unknown;
+}): ScheduleSpec | null {
+  if (row.cron === null && row.every_ms === null && row.at === null) return null;
+  return {
+    ...(row.cron === null ? {} : { cron: row.cron }),
+    ...(row.every_ms === null ? {} : { every: row.every_ms, phase: row.phase_ms }),
+    ...(row.at === null ? {} : { at: row.at }),
+    timezone: row.timezone,
+    dst: row.dst as Dst,
+    ...(row.start_at === null ? {} : { startAt: row.start_at }),
+    ...(row.end_at === null ? {} : { endAt: row.end_at }),
+    exclude: row.exclude as NonNullable<ScheduleSpec['exclude']>,
+  };
+}
+
+/** One hash over any JSON, whatever the order of its keys. */
+export function fingerprintOf(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(value)))
+    .digest('hex')
+    .slice(0, 32);
+}
+
+/** The same with its keys sorted. A replacer of JSON.stringify would do, but takes several times as long. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return value;
+  const entries = Object.keys(value)
+    .sort()
+    .map(key => [key, sorted((value as Record<string, unknown>)[key])] as const);
+  return Object.fromEntries(entries);
+}
+
+/** A payload that is a function is computed for each occurrence, in code. */
+function staticPayload(payload: unknown): Json | null {
+  return payload === undefined || typeof payload === 'function' ? null : checkPayload(payload);
+}
+
+function duration(value: string | number | undefined, what: string): number | null {
+  return value === undefined ? null : parseDuration(value, what);
+}
+
+function instant(value: Date | string | undefined): string | null {
+  return value === undefined ? null : new Date(value).toISOString();
+}
+
+function count(value: number | undefined, least: number, what: string): number | null {
+  if (value === undefined) return null;
+  if (Number.isInteger(value) && value >= least && value <= 2_147_483_647) return value;
+  throw new TockError(
+    'TOCK_BAD_SCHEDULE',
+    `${what} ${quote(value)} is not a whole number from ${least} to 2147483647`,
+  );
+}
+
+/** What decides when a schedule has occurrences; one that runs after others has theirs. */
+const TIMING = [
+  'cron',
+  'every',
+  'phase',
+  'at',
+  'dst',
+  'startAt',
+  'endAt',
+  'exclude',
+  'catchup',
+  'catchupWindow',
+  'jitter',
+] as const;
+
+function refuseTiming(schedule: Omit<JobSchedule, 'payload'>): void {
+  const given = TIMING.filter(option => schedule[option] !== undefined);
+  findZone(schedule.timezone ?? 'UTC');
+  if (given.length === 0) return;
+  throw new TockError(
+    'TOCK_BAD_SCHEDULE',
+    `a schedule has after and ${given.join(', ')}; what runs after others has their occurrences: leave ${given.length === 1 ? 'it' : 'them'} out, or after`,
+  );
+}
+
+function oneOf<T extends string>(allowed: readonly T[], value: T, what: string): T {
+  if (allowed.includes(value)) return value;
+  throw new TockError('TOCK_BAD_SCHEDULE', `${what} ${quote(value)} is none of ${allowed.join(', ')}`);
+}

@@ -1,0 +1,266 @@
+// Room: model. What is done with occurrences that have come due: the decision behind materialization.
+// In: a definition's policies, its cursor, and now. Out: the runs to make, the skips to record, the new cursor.
+
+import type { CompiledSchedule } from '../schedule/compile.js';
+import { jitterMs } from '../schedule/jitter.js';
+import type { SkipReason } from '../run/states.js';
+import type { OutsideWindow, Window } from './window.js';
+
+export const OVERLAP_POLICIES = [
+  'skip',
+  'buffer_one',
+  'buffer_all',
+  'cancel_other',
+  'terminate_other',
+  'allow_all',
+] as const;
+export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
+export const CATCHUP_POLICIES = ['latest', 'all', 'none'] as const;
+export type CatchupPolicy = (typeof CATCHUP_POLICIES)[number];
+
+/** An occurrence this young was not missed: cron's minute, and one more for a slow start. */
+export const ON_TIME_MS = 120_000;
+/** Most runs that one plan makes; what is left comes with the next plan. Bounds memory. */
+export const MOST_RUNS_PER_PLAN = 1000;
+/** Occurrences are counted no further than this; an outage of more is told as "at least". */
+export const MOST_COUNTED = 100_000;
+
+/** Most runs of a definition that are live at once under `buffer_all`; occurrences beyond it are skipped. */
+export const MOST_BUFFERED = 1000;
+
+/** What planning needs to know of a definition. Times in epoch milliseconds. */
+export interface Planned {
+  readonly name: string;
+  readonly cursor: number;
+  readonly overlap: OverlapPolicy;
+  readonly catchup: CatchupPolicy;
+  readonly catchupWindowMs: number | null;
+  readonly startDeadlineMs: number | null;
+  readonly jitterMs: number;
+  readonly remaining: number | null;
+  /** How many runs of the definition are live: waiting, running, or between two attempts. */
+  readonly liveRuns: number;
+  /** The hours in which runs may start; null: all. */
+  readonly window: Window | null;
+  readonly outsideWindow: OutsideWindow;
+}
+
+export interface PlannedRun {
+  readonly scheduledFor: number;
+  readonly runAt: number;
+  readonly startBy: number | null;
+  /** The occurrence before this one; null when there is none. */
+  readonly intervalStart: number | null;
+  readonly occurrenceCount: number;
+  /** It runs only while no other serial run of the definition does. */
+  readonly isSerial: boolean;
+}
+
+/** A span of occurrences that give no run, told in one row. */
+export interface PlannedSkip {
+  readonly first: number;
+  readonly last: number;
+  readonly occurrenceCount: number;
+  readonly reason: SkipReason;
+}
+
+export interface Plan {
+  readonly runs: readonly PlannedRun[];
+  readonly skips: readonly PlannedSkip[];
+  /** What becomes of the definition's live runs, for the sake of the new one. */
+  readonly displaces: 'cancel' | 'terminate' | null;
+  /** The last occurrence considered; never before the cursor that came in. */
+  readonly cursor: number;
+  readonly nextAt: number | null;
+  readonly remaining: number | null;
+}
+
+/**
+ * Decides what becomes of the occurrences in (cursor, now].
+ *
+ * Computed from the cursor, never from now alone, so that repeating it, or two processes doing it, gives the
+ * same runs. Under `latest` the last occurrence gives one run that stands for all of them. Under `all` each
+ * gives a run, those older than the window excepted. Under `none` only one that is not late gives a run. What
+ * gives no run is recorded as one skip for the whole span.
+ *
+ * When the clock was set back nothing is due and nothing changes.
+ */
+export function planOccurrences(schedule: CompiledSchedule, definition: Planned, now: number): Plan {
+  // The database's clock has microseconds; occurrences are whole seconds, and `now + 1` below means the next one.
+  const due = dueOccurrences(schedule, definition, Math.floor(now));
+  if (due === null) {
+    return {
+      runs: [],
+      skips: [],
+      displaces: null,
+      cursor: definition.cursor,
+      nextAt: definition.remaining === 0 ? null : schedule.next(definition.cursor),
+      remaining: definition.remaining,
+    };
+  }
+  const { inside, outside } = byWindow(due.chosen, definition);
+  const left = definition.remaining;
+  const wanted = left === null ? inside : inside.slice(0, Math.max(left, 0));
+  const { kept, dropped, isSerial, displaces } = planOverlap(definition.overlap, definition.liveRuns, wanted);
+  const runs = kept.map(each => plannedRun(schedule, definition, each, isSerial));
+  const skips: PlannedSkip[] = due.missed ? [due.missed] : [];
+  skips.push(...spanOf(outside, 'window'), ...spanOf(dropped, 'overlap'));
+  const remaining = left === null ? null : left - runs.length;
+  const nextAt = remaining === 0 ? null : schedule.next(due.cursor);
+  return { runs, skips, displaces, cursor: due.cursor, nextAt, remaining };
+}
+
+/** An occurrence that is to give a run, and how many it stands for. */
+interface Chosen {
+  readonly at: number;
+  readonly count: number;
+}
+
+interface OverlapPlan<T> {
+  readonly kept: readonly T[];
+  readonly dropped: readonly T[];
+  readonly isSerial: boolean;
+  readonly displaces: Plan['displaces'];
+}
+
+/**
+ * Decides which occurrences become runs while `liveRuns` earlier ones are live.
+ *
+ * `skip`: none. `buffer_one`: one may wait for the one that is live. `buffer_all`: all wait, up to
+ * {@link MOST_BUFFERED}. `cancel_other` and `terminate_other`: only the last, in place of what is live.
+ * `allow_all`: all, side by side. Under the others runs of the definition are serial: what is kept waits for its turn.
+ *
+ * Source: the six overlap policies of Temporal's schedules.
+ */
+export function planOverlap<T>(
+  overlap: OverlapPolicy,
+  liveRuns: number,
+  wanted: readonly T[],
+): OverlapPlan<T> {
+  const first = (count: number): OverlapPlan<T> => ({
+    kept: wanted.slice(0, Math.max(count, 0)),
+    dropped: wanted.slice(Math.max(count, 0)),
+    isSerial: true,
+    displaces: null,
+  });
+  switch (overlap) {
+    case 'skip':
+      // A lone run has nobody to wait for: it is spared the place.
+      return { ...first(liveRuns > 0 ? 0 : wanted.length), isSerial: wanted.length > 1 };
+    case 'buffer_one':
+      return first(2 - liveRuns);
+    case 'buffer_all':
+      return first(MOST_BUFFERED - liveRuns);
+    case 'allow_all':
+      return { kept: wanted, dropped: [], isSerial: false, displaces: null };
+    case 'cancel_other':
+    case 'terminate_other':
+      return {
+        kept: wanted.slice(-1),
+        dropped: wanted.slice(0, -1),
+        isSerial: true,
+        displaces:
+          wanted.length === 0 || liveRuns === 0 ? null : overlap === 'cancel_other' ? 'cancel' : 'terminate',
+      };
+  }
+}
+
+function byWindow(
+  chosen: readonly Chosen[],
+  { window, outsideWindow }: Planned,
+): { inside: readonly Chosen[]; outside: readonly Chosen[] } {
+  if (window === null || outsideWindow === 'defer') return { inside: chosen, outside: [] };
+  return {
+    inside: chosen.filter(each => window.isOpen(each.at)),
+    outside: chosen.filter(each => !window.isOpen(each.at)),
+  };
+}
+
+interface Due {
+  readonly chosen: readonly Chosen[];
+  readonly missed: PlannedSkip | null;
+  readonly cursor: number;
+}
+
+function dueOccurrences(schedule: CompiledSchedule, definition: Planned, now: number): Due | null {
+  const first = schedule.next(definition.cursor);
+  if (first === null || first > now) return null;
+  return definition.catchup === 'all'
+    ? chooseAll(schedule, first, now, definition.catchupWindowMs)
+    : chooseLatest(schedule, first, now, latestLimit(definition));
+}
+
+/** How old the latest occurrence may be and still give a run. */
+function latestLimit({ catchup, catchupWindowMs }: Planned): number {
+  if (catchup === 'none') return ON_TIME_MS;
+  return catchupWindowMs ?? Number.POSITIVE_INFINITY;
+}
+
+function chooseLatest(schedule: CompiledSchedule, first: number, now: number, oldest: number): Due {
+  const latest = Math.max(schedule.previous(now + 1) ?? first, first);
+  const earlier = latest === first ? 0 : countOccurrences(schedule, first, latest);
+  if (now - latest > oldest) {
+    const missed: PlannedSkip = { first, last: latest, occurrenceCount: earlier + 1, reason: 'catchup' };
+    return { chosen: [], missed, cursor: latest };
+  }
+  const missed: PlannedSkip | null =
+    earlier === 0
+      ? null
+      : { first, last: schedule.previous(latest) ?? first, occurrenceCount: earlier, reason: 'catchup' };
+  return { chosen: [{ at: latest, count: earlier + 1 }], missed, cursor: latest };
+}
+
+function chooseAll(schedule: CompiledSchedule, first: number, now: number, window: number | null): Due {
+  const oldest = window === null ? Number.NEGATIVE_INFINITY : now - window;
+  let missed: PlannedSkip | null = null;
+  let at: number | null = first;
+  if (first < oldest) {
+    const kept = schedule.next(oldest - 1);
+    const last = schedule.previous(Math.min(kept ?? now + 1, now + 1)) ?? first;
+    missed = { first, last, occurrenceCount: countOccurrences(schedule, first, last) + 1, reason: 'catchup' };
+    at = kept;
+  }
+  const chosen: Chosen[] = [];
+  let cursor = missed?.last ?? first;
+  while (at !== null && at <= now && chosen.length < MOST_RUNS_PER_PLAN) {
+    chosen.push({ at, count: 1 });
+    cursor = at;
+    at = schedule.next(at);
+  }
+  return { chosen, missed, cursor };
+}
+
+/** How many occurrences lie in [first, end), counted up to MOST_COUNTED. */
+function countOccurrences(schedule: CompiledSchedule, first: number, end: number): number {
+  let count = 0;
+  for (let at: number | null = first; at !== null && at < end && count < MOST_COUNTED; at = schedule.next(at))
+    count++;
+  return count;
+}
+
+function plannedRun(
+  schedule: CompiledSchedule,
+  definition: Planned,
+  { at, count }: Chosen,
+  isSerial: boolean,
+): PlannedRun {
+  const next = schedule.next(at);
+  const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
+  const jittered = at + jitterMs(definition.name, definition.jitterMs, gap);
+  const runAt = definition.window?.opening(jittered) ?? jittered;
+  return {
+    scheduledFor: at,
+    runAt,
+    startBy: definition.startDeadlineMs === null ? null : runAt + definition.startDeadlineMs,
+    intervalStart: schedule.previous(at),
+    occurrenceCount: count,
+    isSerial,
+  };
+}
+
+/** Occurrences that give no run, as one span. The counts of what they stood for are kept. */
+function spanOf(occurrences: readonly Chosen[], reason: SkipReason): PlannedSkip[] {
+  const [first, last] = [occurrences[0], occurrences.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  return [{ first: first.at, last: last.at, occurrenceCount: occurrences.length, reason }];
+}

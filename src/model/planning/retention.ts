@@ -1,0 +1,125 @@
+// Room: model. What retention is asked to keep, and which partition's time is over.
+// In: the options of prune; partitions with their spans, and the time. Out: milliseconds by state; a decision for each.
+import { parseDuration } from '../duration.js';
+import { TockError } from '../errors.js';
+import { quote } from '../names.js';
+import type { Keep, PruneOptions } from '../scheduler-view.js';
+import { FINISHED_STATUSES, type FinishedStatus } from '../run/states.js';
+
+const DEFAULT_KEEP = '90d';
+const DEFAULT_KEEP_KEYS = '400d';
+export const UNITS = ['month', 'day', 'auto'] as const;
+
+/** From so many finished runs a day on, `auto` makes partitions of days; below half as many, of months again. */
+export const DAYS_FROM = 1_000_000;
+
+/** All in milliseconds. */
+export interface Retention {
+  readonly keepMs: Readonly<Record<FinishedStatus, number>>;
+  readonly shortestMs: number;
+  readonly longestMs: number;
+  readonly keepKeysMs: number;
+  readonly partition: (typeof UNITS)[number];
+}
+
+/**
+ * Reads the options of prune. Keys outlive the runs of every state, so that an occurrence cannot come again.
+ *
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+ */
+export function readRetention({ keep, keepKeys, partition = 'auto' }: PruneOptions): Retention {
+  const keepMs = readKeep(keep ?? DEFAULT_KEEP);
+  const all = Object.values(keepMs);
+  const [shortestMs, longestMs] = [Math.min(...all), Math.max(...all)];
+  if (!UNITS.includes(partition)) {
+    throw new TockError('TOCK_BAD_OPTION', `partition ${quote(partition)} is none of ${UNITS.join(', ')}`);
+  }
+  const keepKeysMs =
+    keepKeys === undefined
+      ? Math.max(parseDuration(DEFAULT_KEEP_KEYS), longestMs)
+      : parseDuration(keepKeys, 'keepKeys');
+  if (keepKeysMs < longestMs) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'keepKeys must not be shorter than the longest keep: a key outlives its run, or its occurrence could come again; raise keepKeys, or leave it out',
+    );
+  }
+  return { keepMs, shortestMs, longestMs, keepKeysMs, partition };
+}
+
+function readKeep(keep: Keep): Record<FinishedStatus, number> {
+  if (typeof keep !== 'object' || keep === null) return byStatus(() => parseDuration(keep, 'keep'));
+  const names: readonly string[] = [...FINISHED_STATUSES, 'default'];
+  const unknown = Object.keys(keep).find(name => !names.includes(name));
+  if (unknown !== undefined) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `keep names ${quote(unknown)}, which no finished run is; write any of ${names.join(', ')}`,
+    );
+  }
+  return byStatus(status =>
+    keep[status] === undefined
+      ? parseDuration(keep.default ?? DEFAULT_KEEP, 'keep.default')
+      : parseDuration(keep[status], `keep.${status}`),
+  );
+}
+
+function byStatus(read: (status: FinishedStatus) => number): Record<FinishedStatus, number> {
+  const entries = FINISHED_STATUSES.map(status => [status, read(status)] as const);
+  return Object.fromEntries(entries) as Record<FinishedStatus, number>;
+}
+
+/** A partition of the finished runs: [low, high) in milliseconds since the epoch. The default one has no span. */
+export interface Partition {
+  readonly name: string;
+  readonly low: number | null;
+  readonly high: number | null;
+  /** What is left of a partition that was forgotten: runs whose state is kept longer. */
+  readonly isKept: boolean;
+  readonly bytes: number;
+}
+
+/**
+ * stay: nothing to be done. trim: some of its runs are past their time, and are deleted in batches. thin: the shortest
+ * keep is over; it goes, and runs of other states stay in a smaller one. forget: all that it holds is past its time.
+ */
+export type Fate = 'stay' | 'trim' | 'thin' | 'forget';
+
+const DAY_MS = 86_400_000;
+
+export function fateOf(partition: Partition, retention: Retention, now: number): Fate {
+  const { low, high, isKept } = partition;
+  if (low === null || high === null) return 'trim';
+  if (high + retention.longestMs <= now) return 'forget';
+  if (high + retention.shortestMs <= now) return isKept ? 'trim' : 'thin';
+  // A day waits for its end, which is near; to delete the first hours of it row by row would be most of the work.
+  return low + retention.shortestMs < now && high - low > DAY_MS ? 'trim' : 'stay';
+}
+
+/** What is kept of a month's partitions is put together up to this size, so that there are not hundreds of them. */
+const MOST_FOLDED_BYTES = 64 * 1024 * 1024;
+
+/** The kept partition right before this one, of the same month, that may take in what stays of it. */
+export function neighbourOf(partition: Partition, all: readonly Partition[]): Partition | undefined {
+  const monthOf = (ms: number) => new Date(ms).toISOString().slice(0, 7);
+  const { low } = partition;
+  if (low === null) return undefined;
+  return all.find(
+    each =>
+      each.isKept &&
+      each.high === low &&
+      each.low !== null &&
+      monthOf(each.low) === monthOf(low) &&
+      each.bytes <= MOST_FOLDED_BYTES,
+  );
+}
+
+/** Of what the coming partitions are: as asked, or by how many runs end in a day, with what there is in between. */
+export function unitOf(
+  asked: Retention['partition'],
+  { perDay, hasDays }: { readonly perDay: number; readonly hasDays: boolean },
+): 'month' | 'day' {
+  if (asked !== 'auto') return asked;
+  if (perDay >= DAYS_FROM) return 'day';
+  return hasDays && perDay >= DAYS_FROM / 2 ? 'day' : 'month';
+}

@@ -1,0 +1,257 @@
+// Room: model. What definitions would do in a window: how many runs would start in each minute, and what jitter does.
+// In: schedules with their jitter, and a window. Out: counts by local hour, the busiest minutes, the peaks. Pure.
+import { TockError } from '../errors.js';
+import { compileSchedule } from '../schedule/compile.js';
+import { jitterMs } from '../schedule/jitter.js';
+import type { ScheduleSpec } from '../schedule/spec.js';
+import { findZone, type Zone } from '../schedule/zone.js';
+import { type OutsideWindow, type Window, windowIn } from './window.js';
+
+export interface SimulatedDefinition {
+  readonly name: string;
+  readonly spec: ScheduleSpec;
+  /** Upper bound of its own jitter. Default 0. */
+  readonly jitterMs?: number;
+  /** How many runs it makes at most; default: no limit. */
+  readonly remaining?: number | null;
+  /** Local hours in which its runs may start, in the zone of its schedule. Default: all. */
+  readonly window?: string | null;
+  readonly outsideWindow?: OutsideWindow;
+}
+
+export interface SimulationWindow {
+  /** Included. */
+  readonly from: Date;
+  /** Excluded. */
+  readonly to: Date;
+  /** Whose hours are counted. Default UTC. */
+  readonly timezone?: string;
+}
+
+/** Runs that would start in one minute. */
+export interface BusyMinute {
+  readonly minute: Date;
+  readonly count: number;
+  /** Which ones, those with the most first. */
+  readonly definitions: readonly { readonly name: string; readonly count: number }[];
+}
+
+/** The most runs that would start in any minute, and the first minute with so many; null where none would. */
+export interface Peak {
+  readonly perMinute: number;
+  readonly minute: Date | null;
+}
+
+export interface Simulation {
+  readonly from: Date;
+  readonly to: Date;
+  readonly timezone: string;
+  readonly definitions: number;
+  /** Runs that would start in the window: occurrences plus jitter, put off to the opening of their own window. */
+  readonly starts: number;
+  /** Of the starts: how many wait for the opening of their definition's window. */
+  readonly deferred: number;
+  /** Occurrences that give no run, since they are outside their definition's window. */
+  readonly skipped: number;
+  /** Each local hour of the window, the first and the last perhaps in part. A repeated hour is there twice. */
+  readonly hours: readonly { readonly start: Date; readonly count: number }[];
+  /** The five busiest minutes with the definitions' own jitter. */
+  readonly busiest: readonly BusyMinute[];
+  readonly peaks: { readonly withoutJitter: Peak; readonly asDefined: Peak; readonly jitterForAll: Peak };
+}
+
+/** The jitter of `jitterForAll`: 5 minutes. */
+export const JITTER_FOR_ALL_MS = 300_000;
+export const MOST_SIMULATED = 5_000_000;
+const MINUTE_MS = 60_000;
+const YEAR_MS = 366 * 86_400_000;
+const BUSIEST = 5;
+/** A window opens once a day, on the day of a change of the clocks perhaps an hour or two later. */
+const LONGEST_WAIT_MS = 27 * 3_600_000;
+
+/**
+ * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up, overlap,
+ * pauses and what runs after others are left aside. An occurrence just before the window counts when its jitter, or
+ * the window of its definition, carries it in.
+ *
+ * @throws TockError TOCK_BAD_TIME for a window that is empty or longer than 366 days, and for over 5 million
+ * occurrences; TOCK_BAD_SCHEDULE
+ */
+export function simulate(definitions: readonly SimulatedDefinition[], window: SimulationWindow): Simulation {
+  const { from, to, timezone = 'UTC' } = window;
+  checkWindow(from, to);
+  const zone = findZone(timezone);
+  const counts = { plain: counterOf(window), own: counterOf(window), all: counterOf(window) };
+  let left = MOST_SIMULATED;
+  let [deferred, skipped] = [0, 0];
+  const isInside = (at: number) => at >= from.getTime() && at < to.getTime();
+  for (const definition of definitions) {
+    const { name, jitterMs: own = 0 } = definition;
+    const hours = hoursOf(definition);
+    const reach = Math.max(own, JITTER_FOR_ALL_MS) + (hours === null ? 0 : LONGEST_WAIT_MS);
+    left -= walk(definition, window, reach, left, (at, gap) => {
+      if (hours && definition.outsideWindow === 'skip' && !hours.isOpen(at)) {
+        if (isInside(at)) skipped++;
+        return;
+      }
+      const jittered = at + jitterMs(name, own, gap);
+      const start = startIn(hours, jittered);
+      if (start !== jittered && isInside(start)) deferred++;
+      counts.plain.add(startIn(hours, at));
+      counts.own.add(start);
+      counts.all.add(startIn(hours, at + jitterMs(name, JITTER_FOR_ALL_MS, gap)));
+    });
+  }
+  const busiest = counts.own.busiest(BUSIEST);
+  return {
+    from,
+    to,
+    timezone,
+    definitions: definitions.length,
+    starts: counts.own.total(),
+    deferred,
+    skipped,
+    hours: counts.own.byHour(zone),
+    busiest: busiest.map(({ minute, count }) => ({
+      minute,
+      count,
+      definitions: startsIn(definitions, minute),
+    })),
+    peaks: {
+      withoutJitter: counts.plain.peak(),
+      asDefined: counts.own.peak(),
+      jitterForAll: counts.all.peak(),
+    },
+  };
+}
+
+function checkWindow(from: Date, to: Date): void {
+  const length = to.getTime() - from.getTime();
+  if (Number.isNaN(length)) throw new TockError('TOCK_BAD_TIME', 'from or to is not a valid Date');
+  if (length <= 0) {
+    throw new TockError(
+      'TOCK_BAD_TIME',
+      `to ${to.toISOString()} is not after from ${from.toISOString()}; swap them, or move to`,
+    );
+  }
+  if (length > YEAR_MS) {
+    throw new TockError(
+      'TOCK_BAD_TIME',
+      'the window is longer than a year; simulate at most 366 days at once',
+    );
+  }
+}
+
+function hoursOf({ window = null, spec }: SimulatedDefinition): Window | null {
+  return window === null ? null : windowIn(window, spec.timezone ?? 'UTC');
+}
+
+function startIn(hours: Window | null, at: number): number {
+  return hours === null ? at : hours.opening(at);
+}
+
+/**
+ * Visits the occurrences from `reach` before the window to its end, with the gap to the next one; returns how many
+ * there were. What was before the window does not count towards `remaining`.
+ */
+function walk(
+  { name, spec, remaining = null }: SimulatedDefinition,
+  { from, to }: SimulationWindow,
+  reach: number,
+  most: number,
+  visit: (at: number, gap: number) => void,
+): number {
+  const schedule = compileSchedule(spec, name);
+  const [begin, end] = [from.getTime(), to.getTime()];
+  let [count, made] = [0, 0];
+  let at = schedule.next(begin - reach - 1);
+  while (at !== null && at < end && (remaining === null || made < remaining)) {
+    if (++count > most) {
+      throw new TockError(
+        'TOCK_BAD_TIME',
+        `there are more than ${MOST_SIMULATED} occurrences; simulate a shorter window, or fewer definitions`,
+      );
+    }
+    const next = schedule.next(at);
+    visit(at, next === null ? Number.POSITIVE_INFINITY : next - at);
+    if (at >= begin) made++;
+    at = next;
+  }
+  return count;
+}
+
+/** Counts instants by minute; those outside the window are left out. */
+function counterOf({ from, to }: SimulationWindow) {
+  const [begin, end] = [from.getTime(), to.getTime()];
+  const base = Math.floor(begin / MINUTE_MS) * MINUTE_MS;
+  const minutes = new Uint32Array(Math.ceil((end - base) / MINUTE_MS));
+  const dateOf = (index: number) => new Date(base + index * MINUTE_MS);
+  return {
+    add(at: number): void {
+      if (at < begin || at >= end) return;
+      const index = Math.floor((at - base) / MINUTE_MS);
+      minutes[index] = (minutes[index] ?? 0) + 1;
+    },
+    total: () => minutes.reduce((sum, count) => sum + count, 0),
+    peak(): Peak {
+      let best = -1;
+      for (const [index, count] of minutes.entries()) if (count > (minutes[best] ?? 0)) best = index;
+      return { perMinute: minutes[best] ?? 0, minute: best < 0 ? null : dateOf(best) };
+    },
+    busiest(most: number): { readonly minute: Date; readonly count: number }[] {
+      const best: { minute: Date; count: number }[] = [];
+      for (const [index, count] of minutes.entries()) {
+        if (count === 0 || (best.length === most && count <= (best.at(-1)?.count ?? 0))) continue;
+        best.push({ minute: dateOf(index), count });
+        best.sort((a, b) => b.count - a.count || a.minute.getTime() - b.minute.getTime());
+        best.length = Math.min(best.length, most);
+      }
+      return best;
+    },
+    byHour(zone: Zone): { readonly start: Date; readonly count: number }[] {
+      const hours: { start: Date; count: number }[] = [];
+      let current = '';
+      for (const [index, count] of minutes.entries()) {
+        const second = (base + index * MINUTE_MS) / 1000;
+        const { offset } = zone.segmentAt(second);
+        const hour = `${Math.floor((second + offset) / 3600)} ${offset}`;
+        if (hour !== current) hours.push({ start: dateOf(index), count: 0 });
+        current = hour;
+        const last = hours.at(-1);
+        if (last) last.count += count;
+      }
+      return hours;
+    },
+  };
+}
+
+/** Which definitions would start runs in a minute. */
+function startsIn(
+  definitions: readonly SimulatedDefinition[],
+  minute: Date,
+): { readonly name: string; readonly count: number }[] {
+  const begin = minute.getTime();
+  const found = definitions.map(each => ({
+    name: each.name,
+    count: countIn(each, begin, begin + MINUTE_MS),
+  }));
+  return found
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
+}
+
+function countIn(definition: SimulatedDefinition, begin: number, end: number): number {
+  const { name, spec, jitterMs: own = 0, outsideWindow } = definition;
+  const schedule = compileSchedule(spec, name);
+  const hours = hoursOf(definition);
+  let count = 0;
+  for (let at = schedule.next(begin - own - (hours ? LONGEST_WAIT_MS : 0) - 1); at !== null && at < end; ) {
+    const next = schedule.next(at);
+    const jittered = at + jitterMs(name, own, next === null ? Number.POSITIVE_INFINITY : next - at);
+    const isSkipped = hours !== null && outsideWindow === 'skip' && !hours.isOpen(at);
+    const start = startIn(hours, jittered);
+    if (!isSkipped && start >= begin && start < end) count++;
+    at = next;
+  }
+  return count;
+}

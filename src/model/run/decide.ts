@@ -1,0 +1,140 @@
+// Room: model. What an attempt's end means for the run: the decision that finalize carries out.
+// In: how the attempt ended, its number, the retry policy. Out: an outcome, one of the moves of states.ts.
+import { parseDuration } from '../duration.js';
+import { isSteering, type RetryLater, TockError } from '../errors.js';
+import type { Json, RetryPolicy } from '../job/job.js';
+import type { Limit } from './limits.js';
+import { backoffMs } from './retry.js';
+import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
+import type { SkipReason, TransitionName } from './states.js';
+
+/** How an attempt ended, before it is decided what that means. */
+export type Ending =
+  | { readonly kind: 'returned'; readonly value: unknown }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** An operator asked to cancel, and the handler has stopped. */
+  | { readonly kind: 'cancelled' }
+  /** The worker drains and the handler has stopped, or was given up on. */
+  | { readonly kind: 'drained' }
+  | { readonly kind: 'late' }
+  /** Claimed outside its window: to wait until then (epoch milliseconds), or to be skipped where that is null. */
+  | { readonly kind: 'outside'; readonly opensAt: number | null }
+  /** Claimed without a place under its job's limits, which it is to have first. */
+  | { readonly kind: 'unplaced'; readonly limits: readonly Limit[] }
+  /** An error that nothing caught ends the process, and it may be this run's; `isCounted`: it is taken for this run's. */
+  | { readonly kind: 'crashed'; readonly error: unknown; readonly isCounted: boolean };
+
+/** What a deferred run waits for: a time in epoch milliseconds, or places under limits. */
+export interface Deferral {
+  readonly runAt: number | null;
+  readonly limits: readonly Limit[];
+}
+
+/** What becomes of the run. `transition` is a move of states.ts made by the holder of the lease. */
+export interface Outcome {
+  readonly transition: Extract<
+    TransitionName,
+    'succeed' | 'fail' | 'exhaust' | 'release' | 'defer' | 'withdraw' | 'expire'
+  >;
+  readonly output: Json | null;
+  readonly error: ErrorEntry | null;
+  /** Wait before the next attempt; only for `fail`. */
+  readonly delayMs: number;
+  readonly skipReason: SkipReason | null;
+  /** Only for `defer`. */
+  readonly deferral?: Deferral;
+  /** Only for `fail` and `release`: it may have ended a process, so its attempts get processes of their own. */
+  readonly isSuspect?: boolean;
+}
+
+/**
+ * Decides the outcome of an attempt.
+ *
+ * @param attempt its number: 1, 2, …
+ * @param random a number in [0, 1) for the jitter of the backoff
+ */
+export function decideOutcome(
+  ending: Ending,
+  run: { readonly attempt: number; readonly maxAttempts: number },
+  policy: RetryPolicy,
+  random: number,
+): Outcome {
+  switch (ending.kind) {
+    case 'returned':
+      return succeededWith(describeOutput(ending.value));
+    case 'cancelled':
+      return { ...NOTHING, transition: 'withdraw' };
+    case 'drained':
+      return { ...NOTHING, transition: 'release' };
+    case 'late':
+      return { ...NOTHING, transition: 'expire', skipReason: 'deadline' };
+    case 'outside':
+      return ending.opensAt === null
+        ? { ...NOTHING, transition: 'expire', skipReason: 'window' }
+        : { ...NOTHING, transition: 'defer', deferral: { runAt: ending.opensAt, limits: [] } };
+    case 'unplaced':
+      return { ...NOTHING, transition: 'defer', deferral: { runAt: null, limits: ending.limits } };
+    case 'threw':
+      return decideFailure(ending.error, run, policy, random);
+    case 'crashed':
+      return {
+        ...(ending.isCounted
+          ? decideFailure(ending.error, run, policy, random)
+          : { ...NOTHING, transition: 'release', error: describeError(ending.error, run.attempt) }),
+        isSuspect: true,
+      };
+  }
+}
+
+const NOTHING = { output: null, error: null, delayMs: 0, skipReason: null } as const;
+/** One for all that return nothing. */
+const SUCCEEDED: Outcome = { ...NOTHING, transition: 'succeed' };
+
+function succeededWith(output: Json | null): Outcome {
+  return output === null ? SUCCEEDED : { ...SUCCEEDED, output };
+}
+
+function decideFailure(
+  error: unknown,
+  { attempt, maxAttempts }: { readonly attempt: number; readonly maxAttempts: number },
+  policy: RetryPolicy,
+  random: number,
+): Outcome {
+  const entry = describeError(error, attempt);
+  if (isSteering(error, 'tock.cancel')) return { ...NOTHING, transition: 'withdraw', error: entry };
+  if (isSteering(error, 'tock.dead') || attempt >= maxAttempts)
+    return { ...NOTHING, transition: 'exhaust', error: entry };
+  return {
+    ...NOTHING,
+    transition: 'fail',
+    error: entry,
+    delayMs: delayAfter(error, attempt, policy, random),
+  };
+}
+
+function delayAfter(error: unknown, attempt: number, policy: RetryPolicy, random: number): number {
+  try {
+    if (!isSteering(error, 'tock.retry-later')) return backoffMs(policy, attempt, error, random);
+    return parseDuration((error as RetryLater).delay, 'the delay of RetryLater');
+  } catch {
+    // A policy or delay that makes no sense must not cost the run its retry.
+    return backoffMs({}, attempt, error, random);
+  }
+}
+
+/** The error an attempt ends with when its payload does not fit the job's schema. */
+export function payloadError(
+  job: string,
+  issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[],
+): TockError {
+  const told = issues.slice(0, 5).map(({ message, path }) => {
+    const at = (path ?? [])
+      .map(part => String(typeof part === 'object' && part !== null ? (part as { key: unknown }).key : part))
+      .join('.');
+    return at === '' ? message : `${at}: ${message}`;
+  });
+  return new TockError(
+    'TOCK_BAD_PAYLOAD',
+    `the payload does not fit the schema of job ${job}: ${told.join('; ')}`,
+  );
+}

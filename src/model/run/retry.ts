@@ -1,0 +1,55 @@
+// Room: model. How long a failed run waits for its next attempt.
+// In: the policy, the number of the attempt that failed, and a random number. Out: milliseconds.
+import { parseDuration } from '../duration.js';
+import { TockError } from '../errors.js';
+import type { RetryPolicy } from '../job/job.js';
+import { quote } from '../names.js';
+
+export const DEFAULT_MAX_ATTEMPTS = 10;
+export const DEFAULT_BASE = '10s';
+export const DEFAULT_MAX = '1h';
+const DEFAULT_JITTER = 0.2;
+const BACKOFFS = ['fixed', 'linear', 'exponential'];
+
+/** Refuses a retry policy that makes no sense, with what would. */
+export function checkRetryPolicy(policy: RetryPolicy): void {
+  if (policy.maxAttempts !== undefined) checkMaxAttempts(policy.maxAttempts);
+  if (policy.base !== undefined) parseDuration(policy.base, 'retry.base');
+  if (policy.max !== undefined) parseDuration(policy.max, 'retry.max');
+  const { jitter, backoff } = policy;
+  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1))
+    throw bad(`retry.jitter ${quote(jitter)} is not a share between 0 and 1`);
+  if (backoff !== undefined && typeof backoff !== 'function' && !BACKOFFS.includes(backoff)) {
+    throw bad(`retry.backoff ${quote(backoff)} is none of ${BACKOFFS.join(', ')} and no function`);
+  }
+}
+
+/** Checks a number of attempts: whole, from 1 to 1,000,000. A row has room for those of many retries. */
+export function checkMaxAttempts(count: number): number {
+  if (Number.isInteger(count) && count >= 1 && count <= 1_000_000) return count;
+  throw bad(`maxAttempts ${quote(count)} is not a whole number from 1 to 1000000`);
+}
+
+function bad(message: string): TockError {
+  return new TockError('TOCK_BAD_JOB', message);
+}
+
+/**
+ * The wait before the next attempt, in milliseconds: base, grown by the backoff, capped by max, then spread
+ * by the jitter to both sides, so that runs that failed together do not come back together.
+ *
+ * @param attempt the attempt that failed: 1, 2, …
+ * @param random a number in [0, 1)
+ */
+export function backoffMs(policy: RetryPolicy, attempt: number, error: unknown, random: number): number {
+  const { backoff = 'exponential' } = policy;
+  if (typeof backoff === 'function')
+    return parseDuration(backoff(attempt, error), 'the result of retry.backoff');
+  const base = parseDuration(policy.base ?? DEFAULT_BASE);
+  const max = parseDuration(policy.max ?? DEFAULT_MAX);
+  const jitter = policy.jitter ?? DEFAULT_JITTER;
+  // 2^40 × any base but 0 is over any cap; the bound keeps the power finite.
+  const factor = { fixed: 1, linear: attempt, exponential: 2 ** Math.min(attempt - 1, 40) }[backoff];
+  const wait = Math.min(base * factor, max);
+  return Math.round(wait * (1 - jitter + 2 * jitter * random));
+}

@@ -1,0 +1,41 @@
+// Room: shell. What an error means to a script: 1 failed, 2 usage, 3 database unreachable.
+import { TockError, type TockErrorCode } from '../model/errors.js';
+import { redact } from '../model/run/sanitize.js';
+import { explainDatabaseError } from '../store/connection/errors.js';
+
+const USAGE: readonly TockErrorCode[] = [
+  'TOCK_BAD_SCHEDULE',
+  'TOCK_BAD_DURATION',
+  'TOCK_BAD_JOB',
+  'TOCK_DUPLICATE_JOB',
+  'TOCK_UNKNOWN_JOB',
+  'TOCK_BAD_PAYLOAD',
+  'TOCK_BAD_KEY',
+  'TOCK_BAD_TIME',
+  'TOCK_BAD_OPTION',
+  'TOCK_BAD_SCHEMA_NAME',
+  'TOCK_JOBS_NOT_FOUND',
+  'TOCK_NO_EMBEDDED_SERVER',
+  'TOCK_FOLDER_NOT_WRITABLE',
+];
+const UNREACHABLE: readonly TockErrorCode[] = ['TOCK_DATABASE_UNREACHABLE', 'TOCK_EMBEDDED_SERVER_FAILED'];
+
+export interface Verdict {
+  readonly exitCode: 1 | 2 | 3;
+  readonly code: string;
+  /** One line. */
+  readonly message: string;
+}
+
+/** Judges an error that reached a shell. */
+export function judgeError(thrown: unknown, schema: string): Verdict {
+  const error = explainDatabaseError(thrown, schema);
+  const text = redact(error instanceof Error ? error.message : String(error));
+  const message = text.replace(/\s*\n\s*/g, ' ');
+  if (!(error instanceof TockError)) return { exitCode: 1, code: 'UNEXPECTED', message };
+  return {
+    exitCode: UNREACHABLE.includes(error.code) ? 3 : USAGE.includes(error.code) ? 2 : 1,
+    code: error.code,
+    message,
+  };
+}

@@ -1,0 +1,57 @@
+// Room: shell. Loads the module that names the project's jobs.
+// In: its path. Out: the jobs; or one clear line that says what is wrong with which file.
+import { existsSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { TockError } from '../model/errors.js';
+import type { Hooks } from '../model/job/hooks.js';
+import type { AnyJob } from '../model/job/job.js';
+
+/** What a job module exports. */
+export interface JobModule {
+  readonly jobs: readonly AnyJob[];
+  /** Its `hooks`; an empty object where it has none. */
+  readonly hooks: Hooks;
+}
+
+/**
+ * Imports the module and returns its `jobs`, and its `hooks` if it has any.
+ *
+ * @throws TockError TOCK_JOBS_NOT_FOUND, or what defineJob says of a bad job, with its file
+ */
+export async function loadJobModule(modulePath: string): Promise<JobModule> {
+  if (!existsSync(modulePath)) {
+    throw new TockError(
+      'TOCK_JOBS_NOT_FOUND',
+      `there is no job module at ${modulePath}: build the project (npm run build), or set TOCK_JOBS to a compiled module`,
+    );
+  }
+  const loaded = await importModule(modulePath);
+  const { jobs, hooks = {} } = loaded['jobs'] === undefined ? { ...(loaded['default'] as object) } : loaded;
+  if (typeof hooks !== 'object' || hooks === null)
+    throw new TockError(
+      'TOCK_JOBS_NOT_FOUND',
+      `hooks of ${modulePath} is no object; write: export const hooks = { onDead: run => … }`,
+    );
+  if (Array.isArray(jobs)) return { jobs: jobs as readonly AnyJob[], hooks };
+  throw new TockError(
+    'TOCK_JOBS_NOT_FOUND',
+    `${modulePath} exports no array named jobs; write: export const jobs = [ … ]`,
+  );
+}
+
+/** The `jobs` of {@link loadJobModule}. */
+export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
+  return (await loadJobModule(modulePath)).jobs;
+}
+
+async function importModule(modulePath: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(modulePath).href)) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof TockError) throw error;
+    const told = error instanceof Error ? error.message : String(error);
+    throw new TockError('TOCK_JOBS_NOT_FOUND', `the job module ${modulePath} cannot be loaded: ${told}`, {
+      cause: error,
+    });
+  }
+}

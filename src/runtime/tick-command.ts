@@ -1,0 +1,107 @@
+// Room: shell. One tick, as src/tick.ts calls it.
+// In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an exit
+// code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
+import { parseArgs } from 'node:util';
+import type { TickSummary } from '../engine/run-tick.js';
+import { TockError } from '../model/errors.js';
+import type { ShellTock, TickCallOptions } from '../tock/create-tock.js';
+import { readConfig } from './configuration.js';
+import { judgeError } from './exit-codes.js';
+import { openTock } from './open.js';
+import { stopSignal } from './stop-signal.js';
+import { summaryLine } from './summary-line.js';
+
+const HELP = `Usage: node dist/tick.js [options]
+
+One tick: registers changed definitions, takes back expired leases, makes due occurrences into runs, and
+executes runs until nothing is due or the budget is over. Made for a line in the crontab:
+
+  * * * * * cd /srv/app && node dist/tick.js >> tick.log 2>&1
+
+Options:
+  --budget DURATION    for how long new runs are claimed (default 50s, or TOCK_BUDGET)
+  --concurrency N      most runs at once (default 10, or TOCK_CONCURRENCY)
+  --migrate            bring the schema to this version first
+  --json               print the summary as JSON
+  -h, --help           this text
+
+Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.`;
+
+/** Runs the shell and returns its exit code. */
+export async function tickMain(argv: readonly string[]): Promise<number> {
+  let schema = 'tock';
+  try {
+    const options = readOptions(argv);
+    if (options.help) {
+      say(HELP);
+      return 0;
+    }
+    const config = readConfig(process.env);
+    schema = config.schema;
+    const stop = stopSignal();
+    const concurrency = options.concurrency === undefined ? config.concurrency : Number(options.concurrency);
+    const call = {
+      budget: options.budget ?? config.budget ?? '50s',
+      ...(concurrency === undefined ? {} : { concurrency }),
+      ...(config.queues === undefined ? {} : { queues: config.queues }),
+      signal: stop,
+    };
+    const { tock, jobs, idle, close } = await openTock({
+      config,
+      migrate: options.migrate === true,
+      tick: call,
+    });
+    try {
+      const summary = idle ?? (await guardedTick(tock, call, stop));
+      say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
+      return 0;
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    const { exitCode, message } = judgeError(error, schema);
+    process.stderr.write(`tick: ${message}\n`);
+    return exitCode;
+  }
+}
+
+async function guardedTick(tock: ShellTock, call: TickCallOptions, stop: AbortSignal): Promise<TickSummary> {
+  // Loaded only here: a tick with nothing to do executes nothing.
+  const { underCrashGuard } = await import('./crash-guard.js');
+  return await underCrashGuard({ name: 'tick', tock, stop }, async () => await tock.tick(call));
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+interface TickFlags {
+  readonly budget?: string | undefined;
+  readonly concurrency?: string | undefined;
+  readonly migrate?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  readonly help?: boolean | undefined;
+}
+
+function readOptions(argv: readonly string[]): TickFlags {
+  // As cron calls it, mostly; the parser is loaded with its first call.
+  if (argv.length === 0) return {};
+  try {
+    const { values } = parseArgs({
+      args: [...argv],
+      options: {
+        budget: { type: 'string' },
+        concurrency: { type: 'string' },
+        migrate: { type: 'boolean' },
+        json: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+    return values;
+  } catch (error) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${error instanceof Error ? error.message : String(error)} (see --help)`,
+    );
+  }
+}

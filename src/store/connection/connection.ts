@@ -1,0 +1,98 @@
+// Room: store. How the database is reached, as plain data, so that a child process can reach it as well.
+// In: a connection string, or the app's own pool. Out: data; and a small pool from such data.
+import pg from 'pg';
+import { TockError } from '../../model/errors.js';
+
+/** What pg.Pool takes, without functions. Holds the password: it goes through memory and pipes, never to argv or a log. */
+export type Connection = Readonly<Record<string, unknown>>;
+
+const KEPT = [
+  'connectionString',
+  'host',
+  'port',
+  'database',
+  'user',
+  'password',
+  'ssl',
+  'options',
+  'client_encoding',
+  'application_name',
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+  'keepAlive',
+  'keepAliveInitialDelayMillis',
+] as const;
+
+/**
+ * Describes the connection. What is left out of a pool's options comes from the environment (PGHOST and the
+ * like), which a child process inherits.
+ *
+ * @throws TockError TOCK_BAD_OPTION for a pool whose options hold a function
+ */
+export function connectionOf(options: {
+  readonly connectionString?: string;
+  readonly pool?: pg.Pool;
+}): Connection {
+  if (options.connectionString !== undefined) return { connectionString: options.connectionString };
+  const stated = (options.pool as { readonly options?: Readonly<Record<string, unknown>> } | undefined)
+    ?.options;
+  try {
+    if (stated === undefined) throw new Error('it has no options');
+    // One by one: pg hides the password from enumeration.
+    return structuredClone(Object.fromEntries(KEPT.map(key => [key, stated[key]])));
+  } catch (error) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'a job has isolate: true, but its child process cannot connect as the pool does, whose options cannot be handed on (a password function?); pass connectionString beside pool',
+      { cause: error },
+    );
+  }
+}
+
+/** What `pg` takes as the beginning of a URL; a text without one names a socket or a database. */
+const SCHEMES = ['postgres:', 'postgresql:', 'pg:', 'socket:'];
+
+/** Refuses options that name no database of PostgreSQL. @throws TockError TOCK_BAD_OPTION */
+export function demandReachable(options: {
+  readonly connectionString?: string;
+  readonly pool?: pg.Pool;
+}): void {
+  if (options.pool) return;
+  const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(options.connectionString ?? '')?.[0].toLowerCase();
+  if (scheme !== undefined && !SCHEMES.includes(scheme)) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `the database URL begins with ${scheme}//; Tock needs PostgreSQL: write postgres://user@host:5432/database`,
+    );
+  }
+  if (options.connectionString) return;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    'no database is named: set DATABASE_URL, or pass connectionString or pool',
+  );
+}
+
+const CONNECT_MS = 10_000;
+
+/**
+ * Opens a pool of at most `most` connections; it connects on first use and never ends the process. To connect may take
+ * 10 s, or as long as a statement may if that is shorter.
+ */
+export function openPoolTo(connection: Connection, most: number, deadlineMs = CONNECT_MS): pg.Pool {
+  const pool = new pg.Pool({
+    application_name: 'tock',
+    ...connection,
+    max: most,
+    connectionTimeoutMillis: Math.max(1, Math.min(CONNECT_MS, deadlineMs)),
+    idleTimeoutMillis: 30_000,
+    // So that a connection on which we only wait (LISTEN, a long statement) is known to be dead in half a minute.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 15_000,
+    allowExitOnIdle: true,
+  });
+  // Without somebody who listens, Node ends the process for a lost client.
+  pool.on('connect', client => client.on('error', () => undefined));
+  pool.on('error', () => undefined);
+  return pool;
+}

@@ -1,0 +1,203 @@
+// Room: store. The connection to PostgreSQL: a pool whose clients never bring the process down, one way to run a
+// statement, one way to open a transaction; and no statement that waits for ever.
+// In: a connection string or the app's own pool. Out: a Database, which all other files of store/ and engine/ use.
+import { createHash } from 'node:crypto';
+import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
+import type pg from 'pg';
+import type { AnyDatabase } from '../../model/job/job.js';
+import { checkSchemaName } from '../../model/names.js';
+import { demandReachable, openPoolTo } from './connection.js';
+import { isSerializationFailure, isUnknownStatement, isUnsupported } from './errors.js';
+import { poolWithDeadlines, queryWithin } from './deadline.js';
+import type { PREPARED } from './prepared.js';
+import { schemaRewriter } from './schema-name.js';
+
+/** Something that runs a statement: the pool, or an open transaction. */
+export interface Session {
+  /**
+   * Runs one statement written for the schema `tock` and returns its rows. One that is {@link PREPARED} is planned once
+   * per connection, as far as the way to the server allows that.
+   */
+  run<Row>(text: string, values?: readonly unknown[], prepared?: typeof PREPARED): Promise<Row[]>;
+}
+
+export interface Database extends Session {
+  readonly pool: pg.Pool;
+  /** Kysely over the same pool, for queries that are put together at run time, and for handlers. */
+  readonly kysely: Kysely<AnyDatabase>;
+  readonly schema: string;
+  /** The statement with the configured schema in it, for a client that is not ours. */
+  rewrite(text: string): string;
+  /**
+   * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when
+   * `work` throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work`
+   * must do nothing but SQL, unless `retries` is 0. Each statement has its deadline, unless `isPatient`: then only
+   * those that begin and end the transaction, since the others are a handler's own, or a migration's.
+   */
+  transaction<T>(
+    work: (session: Session, trx: Transaction<AnyDatabase>) => Promise<T>,
+    options?: { readonly retries?: number; readonly isPatient?: boolean },
+  ): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly connectionString?: string;
+  /** The app's own pool; it stays open at `close`. */
+  readonly pool?: pg.Pool;
+  readonly schema?: string;
+  /** Most connections of our own pool. Default 10. */
+  readonly connections?: number;
+  /**
+   * How long one statement of Tock's own may take, in milliseconds; then its connection is given up and the error is
+   * TOCK_DATABASE_UNREACHABLE. Statements of handlers are not meant. Default 60,000.
+   */
+  readonly statementTimeoutMs?: number;
+}
+
+const MOST_RETRIES = 5;
+const STATEMENT_TIMEOUT_MS = 60_000;
+
+/** Opens the database. Connects on first use. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
+  const deadlineMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
+  demandReachable(options);
+  const pool =
+    options.pool ??
+    openPoolTo({ connectionString: options.connectionString }, options.connections ?? 10, deadlineMs);
+  const rewrite = schemaRewriter(schema);
+  const kyselyWithin = (statementMs: number | null) =>
+    new Kysely<AnyDatabase>({
+      dialect: new PostgresDialect({ pool: poolWithDeadlines(pool, deadlineMs, statementMs) }),
+    });
+  const [ours, kysely] = [kyselyWithin(deadlineMs), kyselyWithin(null)];
+  const release = surviveLostClients(pool);
+  const isolation = isolationProbe(pool, deadlineMs);
+  const preparing = preparer();
+
+  const database: Database = {
+    pool,
+    kysely,
+    schema,
+    rewrite,
+    async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
+      // A lone statement runs under the role's default isolation; where that is not READ COMMITTED it gets a
+      // transaction of its own.
+      if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
+      const rewritten = rewrite(text);
+      const run = (name: string | null) => queryWithin(pool, { name, text: rewritten }, values, deadlineMs);
+      return await retried(
+        async () => (prepared ? await preparing(rewritten, run) : await run(null)) as Row[],
+        MOST_RETRIES,
+      );
+    },
+    transaction(work, { retries = MOST_RETRIES, isPatient = false } = {}) {
+      return retried(
+        () =>
+          (isPatient ? kysely : ours)
+            .transaction()
+            .setIsolationLevel('read committed')
+            .execute(trx => work(sessionOf(trx, rewrite), trx)),
+        retries,
+      );
+    },
+    async close() {
+      release();
+      if (!options.pool) await pool.end();
+    },
+  };
+  return database;
+}
+
+/**
+ * Runs statements by name. Through a pooler that gives each transaction another connection, a name may be unknown where
+ * it is used, or taken: then nothing was executed, and from there on this process names none.
+ *
+ * Where a column's type was altered, PostgreSQL refuses what was prepared before, on each connection ("cached plan must
+ * not change result type"): then the statement gets another name, and all prepare it anew.
+ */
+function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T> {
+  const names = new Map<string, string>();
+  let mayPrepare = true;
+  let renamed = 0;
+  const nameOf = (text: string) => {
+    let name = names.get(text);
+    if (name === undefined) {
+      const hash = createHash('sha256').update(text).digest('hex').slice(0, 24);
+      name = renamed === 0 ? `tock_${hash}` : `tock_${hash}_${renamed}`;
+      names.set(text, name);
+    }
+    return name;
+  };
+  return async (text, run) => {
+    if (!mayPrepare) return await run(null);
+    const name = nameOf(text);
+    try {
+      return await run(name);
+    } catch (error) {
+      if (isUnknownStatement(error)) mayPrepare = false;
+      else if (!isUnsupported(error)) throw error;
+      else if (names.get(text) === name) {
+        renamed++;
+        names.delete(text);
+      }
+      return await run(null);
+    }
+  };
+}
+
+/**
+ * A client that is checked out when the server goes away emits 'error' on itself, and Node ends the process for an
+ * 'error' that nobody listens to; the pool's own listener covers idle clients only. At 'acquire', not at 'connect':
+ * an app's own pool has clients that were connected before we came.
+ */
+function surviveLostClients(pool: pg.Pool): () => void {
+  const heard = new WeakSet<pg.PoolClient>();
+  const listen = (client: pg.PoolClient) => {
+    if (heard.has(client)) return;
+    heard.add(client);
+    client.on('error', () => undefined);
+  };
+  pool.on('acquire', listen);
+  return () => pool.off('acquire', listen);
+}
+
+/** Whether lone statements run READ COMMITTED; asked once, and again after a failure to ask. */
+function isolationProbe(pool: pg.Pool, deadlineMs: number): () => Promise<boolean> {
+  let asked: Promise<boolean> | null = null;
+  const ask = async () => {
+    const text = `select current_setting('default_transaction_isolation') as isolation`;
+    const rows = (await queryWithin(pool, { name: null, text }, [], deadlineMs)) as { isolation: string }[];
+    return rows[0]?.isolation === 'read committed';
+  };
+  return async () => {
+    asked ??= ask();
+    try {
+      return await asked;
+    } catch (error) {
+      asked = null;
+      throw error;
+    }
+  };
+}
+
+/** A session over an open Kysely transaction. */
+export function sessionOf(trx: Transaction<AnyDatabase>, rewrite: (text: string) => string): Session {
+  return {
+    async run<Row>(text: string, values: readonly unknown[] = []) {
+      const result = await trx.executeQuery(CompiledQuery.raw(rewrite(text), [...values]));
+      return result.rows as Row[];
+    },
+  };
+}
+
+async function retried<T>(work: () => Promise<T>, retries: number): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt >= retries || !isSerializationFailure(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// Room: store. No statement waits for ever: not for a network that swallows what is sent, not for a lock that nobody
+// gives back.
+// In: a client of the pool, a statement, how long it may take. Out: its result, or TOCK_DATABASE_UNREACHABLE; and
+// whether the client may go back to the pool.
+//
+// Neither of PostgreSQL's own means fits: statement_timeout as a setting of the session breaks behind pgbouncer, and
+// the server's answer would not come through a dead network. The driver's query_timeout leaves the client with a
+// statement under way, and the pool hands it to the next one, who waits in vain: "the pool is poisoned".
+import { createConnection } from 'node:net';
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
+import type pg from 'pg';
+import { formatDuration } from '../../model/duration.js';
+import { TockError } from '../../model/errors.js';
+import { isConnectionFailure } from './errors.js';
+
+/** How long a cancel may take to reach the server, and then the answer to come. It is a courtesy. */
+const CANCEL_MS = 500;
+/** A cancel that meets its client while pgbouncer keeps it waiting for a session comes too early. */
+const CANCELS = 2;
+
+/** A statement; named, it is prepared under that name by the connection that first has it. */
+export interface Statement {
+  readonly name: string | null;
+  readonly text: string;
+}
+
+/** Runs one statement on a client of its own. A client whose connection failed is destroyed, not returned. */
+export async function queryWithin(
+  pool: pg.Pool,
+  statement: Statement,
+  values: readonly unknown[],
+  deadlineMs: number,
+): Promise<unknown[]> {
+  const client = await pool.connect();
+  let failure: Error | undefined;
+  try {
+    return (await race(client, statement, values, deadlineMs)).rows;
+  } catch (error) {
+    if (isConnectionFailure(error)) failure = error as Error;
+    throw error;
+  } finally {
+    client.release(failure);
+  }
+}
+
+/**
+ * The pool as Kysely takes it. Each statement has its deadline; a client whose connection failed is destroyed at its
+ * release, and what would still be sent over it (the rollback) is taken for done: the server rolls back by itself.
+ *
+ * @param deadlineMs of a statement; null: as long as it takes, but for those that begin and end a transaction
+ */
+export function poolWithDeadlines(pool: pg.Pool, edgeMs: number, deadlineMs: number | null): PostgresPool {
+  return {
+    connect: async () => withDeadlines(await pool.connect(), edgeMs, deadlineMs),
+    end: () => pool.end(),
+  };
+}
+
+const EDGE = /^\s*(?:begin|start transaction|commit|rollback)\b/i;
+const DONE = { command: 'SELECT', rowCount: 0, rows: [] } as const;
+
+function withDeadlines(client: pg.PoolClient, edgeMs: number, deadlineMs: number | null): PostgresPoolClient {
+  let failure: Error | undefined;
+  const query = async (text: string, values: readonly unknown[]) => {
+    if (failure !== undefined) {
+      if (/^\s*rollback\b/i.test(text)) return DONE;
+      throw failure;
+    }
+    try {
+      return await race(client, { name: null, text }, values, EDGE.test(text) ? edgeMs : deadlineMs);
+    } catch (error) {
+      if (isConnectionFailure(error)) failure = error as Error;
+      throw error;
+    }
+  };
+  return {
+    // Kysely's second form, with a cursor, is for streams, which nobody here configures.
+    query: query as unknown as PostgresPoolClient['query'],
+    release: () => client.release(failure),
+  };
+}
+
+async function race(
+  client: pg.PoolClient,
+  { name, text }: Statement,
+  values: readonly unknown[],
+  deadlineMs: number | null,
+): Promise<PostgresQueryResult<unknown>> {
+  const asked =
+    name === null ? client.query(text, [...values]) : client.query({ name, text, values: [...values] });
+  const answer = asked as unknown as Promise<PostgresQueryResult<unknown>>;
+  if (deadlineMs === null) return await answer;
+  if (await settles(answer, deadlineMs)) return await answer;
+  for (let count = 0; count < CANCELS; count++) {
+    await askToCancel(client);
+    if (!(await settles(answer, CANCEL_MS))) continue;
+    // It may have been done at the last moment.
+    const done = await answer.catch(() => null);
+    if (done !== null) return done;
+    break;
+  }
+  throw new TockError(
+    'TOCK_DATABASE_UNREACHABLE',
+    `the database did not answer a statement within ${formatDuration(deadlineMs)}: the network is gone, or somebody holds a lock (see pg_stat_activity and pg_blocking_pids)`,
+  );
+}
+
+async function settles(answer: Promise<unknown>, withinMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(resolve, withinMs, false);
+  });
+  const settled = answer.then(
+    () => true,
+    () => true,
+  );
+  return await Promise.race([settled, late]).finally(() => clearTimeout(timer));
+}
+
+/**
+ * Asks the server to end what the client waits for, over a connection of its own. Otherwise a backend that waits for
+ * a lock would go on waiting after its client has left, one more with each tick.
+ */
+async function askToCancel(client: pg.PoolClient): Promise<void> {
+  const { processID, secretKey, host, port } = client as unknown as {
+    readonly processID: number | null;
+    readonly secretKey: number | null;
+    readonly host: string;
+    readonly port: number;
+  };
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return;
+  // CancelRequest: its length, the code 1234 5678, whom, and the proof that it is ours.
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(16, 0);
+  request.writeInt16BE(1234, 4);
+  request.writeInt16BE(5678, 6);
+  request.writeInt32BE(processID, 8);
+  request.writeInt32BE(secretKey, 12);
+  await new Promise<void>(resolve => {
+    const socket = createConnection(
+      host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
+      // Not yet ended: pgbouncer drops a cancel whose client has left. The server closes when it has done it.
+      () => socket.write(request),
+    );
+    const timer = setTimeout(() => socket.destroy(), CANCEL_MS);
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.resume();
+  });
+}

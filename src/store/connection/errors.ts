@@ -1,0 +1,118 @@
+// Room: store. What an error of the driver means.
+// In: whatever pg threw. Out: whether to try again, and an error that a person can act on.
+import { TockError } from '../../model/errors.js';
+import { redact } from '../../model/run/sanitize.js';
+
+/** The SQLSTATE of an error, or null where the server never answered. */
+export function sqlState(error: unknown): string | null {
+  const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+/** A deadlock or a serialization failure: nothing happened, the same again may succeed. */
+export function isSerializationFailure(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '40001' || state === '40P01';
+}
+
+/** A prepared statement that this connection does not know, or has under this name already: nothing was executed. */
+export function isUnknownStatement(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '26000' || state === '42P05';
+}
+
+/** Among others: a table was altered, and a prepared statement would give columns of other types. Nothing was executed. */
+export function isUnsupported(error: unknown): boolean {
+  return sqlState(error) === '0A000';
+}
+
+/** A lock could not be had within lock_timeout: nothing happened. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03';
+}
+
+/**
+ * PostgreSQL will never store this, however often it is sent: data that no column takes (class 22), a broken constraint
+ * (23), more than its limits allow (54). A row for which there is no partition now is none of these.
+ */
+export function isUnstorable(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && /^(22|23|54)/.test(state) && !isPartitionMissing(error);
+}
+
+/**
+ * What was asked may succeed later as it is: the database is away, a lock is held, a statement was cancelled, the disk
+ * or the memory is full, a partition is missing.
+ */
+export function isTransient(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state === null) return isConnectionFailure(error);
+  return (
+    /^(40|53|55P03|55006|57014|58)/.test(state) || isConnectionFailure(error) || isPartitionMissing(error)
+  );
+}
+
+/** No partition takes the row, or the one it was meant for was just attached. A constraint that is broken has a name. */
+function isPartitionMissing(error: unknown): boolean {
+  return sqlState(error) === '23514' && (error as { constraint?: unknown }).constraint === undefined;
+}
+
+/** A row of the same key is there. */
+export function isUniqueViolation(error: unknown): boolean {
+  return sqlState(error) === '23505';
+}
+
+/**
+ * The server cannot be reached, is going away, refuses us, or is a standby: reconnecting later may help.
+ * An error without SQLSTATE comes from the network or the driver.
+ */
+export function isConnectionFailure(error: unknown): boolean {
+  if (error instanceof TockError) return error.code === 'TOCK_DATABASE_UNREACHABLE';
+  const state = sqlState(error);
+  if (state !== null) return /^(08|57P0|53300|25006|28|3D000)/.test(state);
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT)/.test(code))
+    return true;
+  return /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error/i.test(
+    error.message,
+  );
+}
+
+/** Turns a failure to reach the database, or to find Tock's tables in it, into one clear line. */
+export function explainDatabaseError(error: unknown, schema: string): unknown {
+  if (error instanceof TockError) return error;
+  const state = sqlState(error);
+  const message = redact(messageOf(error));
+  if (state === '42P01' || state === '3F000' || state === '42883' || state === '42703') {
+    return new TockError(
+      'TOCK_NOT_MIGRATED',
+      `the schema ${schema} lacks what this version needs (${message}); run: tock migrate`,
+      { cause: error },
+    );
+  }
+  if (!isConnectionFailure(error)) return error;
+  return new TockError(
+    'TOCK_DATABASE_UNREACHABLE',
+    `cannot reach the database: ${message}; ${mend(state, error)}`,
+    { cause: error },
+  );
+}
+
+function messageOf(error: unknown): string {
+  // Node joins the failures of several addresses in one AggregateError with an empty message.
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+function mend(state: string | null, error: unknown): string {
+  if (state === '28P01' || state === '28000')
+    return 'check the user and password in DATABASE_URL, and pg_hba.conf on the server';
+  if (state === '3D000') return 'check the database name in DATABASE_URL, or create it with createdb';
+  if (state === '53300')
+    return 'the server has no connection free: raise max_connections, or put pgbouncer in front';
+  if (state === '25006') return 'this server is read-only: name the primary in DATABASE_URL';
+  if (state?.startsWith('57P0')) return 'the server is starting or stopping: try again in a moment';
+  if (messageOf(error).includes('ENOTFOUND')) return 'check the host name in DATABASE_URL';
+  return 'check that the server runs and that DATABASE_URL names its host and port';
+}

@@ -1,0 +1,158 @@
+// Room: store. Brings the schema to the version that this code needs.
+// In: the folder of migrations/*.sql. Out: the names of those that were applied; or whether any is missing.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { TockError } from '../../model/errors.js';
+import { makeComingPartitions } from '../partitions/coming-partitions.js';
+import type { Database, Session } from './database.js';
+import { isConnectionFailure } from './errors.js';
+import { noteIdentity } from './database-identity.js';
+
+/** A migration may have much to move. It waits 10 s for a lock, and no longer. */
+const PATIENT = { isPatient: true } as const;
+/** The oldest server that is supported, as server_version_num counts. */
+const OLDEST_SERVER = 150000;
+
+interface Migration {
+  readonly name: string;
+  readonly text: string;
+  readonly checksum: string;
+}
+
+export interface MigrateResult {
+  readonly applied: readonly string[];
+  readonly alreadyThere: number;
+  readonly madePartitions: number;
+  /** Why not all of the coming partitions could be made; null: they are there. The next tick, daemon or prune tries again. */
+  readonly partitionsLeft: string | null;
+}
+
+const BOOKS = `
+do $$ begin
+  if to_regnamespace('tock') is null then create schema tock; end if;
+end $$;
+create table if not exists tock.migrations (
+  name       text primary key,
+  checksum   text not null,
+  applied_at timestamptz not null default clock_timestamp()
+);
+comment on table tock.migrations is 'Which migrations have been applied, and what they said.';
+`;
+
+/**
+ * Applies the migrations that are missing, all in one transaction. Then makes the coming partitions, in short ones: where
+ * that cannot be done now, the schema is up to date all the same.
+ *
+ * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each statement
+ * waits at most 10 s for a lock, so that it fails rather than stand in the way of live traffic.
+ *
+ * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else, TOCK_DATABASE_TOO_OLD
+ */
+export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
+  const applied = await applyMissing(database, readMigrations(folder));
+  return { ...applied, ...(await makePartitions(database)) };
+}
+
+async function makePartitions(
+  database: Database,
+): Promise<Pick<MigrateResult, 'madePartitions' | 'partitionsLeft'>> {
+  try {
+    const { made, isLeft } = await makeComingPartitions(database, { unit: null, isPatient: true });
+    const why = 'somebody held locks on the history for too long (see pg_blocking_pids)';
+    return { madePartitions: made, partitionsLeft: isLeft ? why : null };
+  } catch (error) {
+    if (isConnectionFailure(error)) throw error;
+    return { madePartitions: 0, partitionsLeft: String(error) };
+  }
+}
+
+async function applyMissing(
+  database: Database,
+  migrations: readonly Migration[],
+): Promise<Pick<MigrateResult, 'applied' | 'alreadyThere'>> {
+  return await database.transaction(async session => {
+    await refuseOldServer(session);
+    await session.run(`set local lock_timeout = '10s'`);
+    await session.run(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
+      `tock.migrate:${database.schema}`,
+    ]);
+    await session.run(BOOKS);
+    const done = await session.run<{ name: string; checksum: string }>(
+      'select name, checksum from tock.migrations',
+    );
+    const missing = pending(migrations, new Map(done.map(row => [row.name, row.checksum])));
+    for (const { name, text, checksum } of missing) {
+      // Without parameters the driver sends the text as it is, however many statements it holds.
+      await session.run(text);
+      await session.run('insert into tock.migrations (name, checksum) values ($1, $2)', [name, checksum]);
+    }
+    await noteIdentity(session);
+    return { applied: missing.map(each => each.name), alreadyThere: done.length };
+  }, PATIENT);
+}
+
+/**
+ * Refuses a schema that lacks a migration of this code: one cheap statement. A schema that is ahead is fine, since
+ * a rolling deploy migrates first.
+ *
+ * @throws TockError TOCK_NOT_MIGRATED
+ */
+export async function demandMigrated(database: Database, folder: string): Promise<void> {
+  const names = migrationNames(folder);
+  const rows = await database.run<{ name: string }>('select name from tock.migrations');
+  const applied = new Set(rows.map(row => row.name));
+  const missing = names.filter(name => !applied.has(name)).sort();
+  if (missing.length === 0) return;
+  throw new TockError(
+    'TOCK_NOT_MIGRATED',
+    `the schema ${database.schema} lacks ${missing.join(', ')}; run: tock migrate`,
+  );
+}
+
+/** The names of the migrations in the folder, unsorted. Read at once: they are few, and each tick asks. */
+export function migrationNames(folder: string): string[] {
+  return readdirSync(folder).filter(isMigration);
+}
+
+function isMigration(name: string): boolean {
+  return /^\d{4}_[\w-]+\.sql$/.test(name);
+}
+
+async function refuseOldServer(session: Session): Promise<void> {
+  const [row] = await session.run<{ version: number; name: string }>(
+    `select current_setting('server_version_num')::int as version, current_setting('server_version') as name`,
+  );
+  if (row && row.version < OLDEST_SERVER) {
+    throw new TockError(
+      'TOCK_DATABASE_TOO_OLD',
+      `the server is PostgreSQL ${row.name}; Tock needs 15 or later`,
+    );
+  }
+}
+
+function readMigrations(folder: string): Migration[] {
+  return migrationNames(folder)
+    .sort()
+    .map(name => {
+      const text = readFileSync(path.join(folder, name), 'utf8');
+      return {
+        name,
+        text,
+        checksum: createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex'),
+      };
+    });
+}
+
+function pending(migrations: readonly Migration[], done: ReadonlyMap<string, string>): Migration[] {
+  return migrations.filter(({ name, checksum }) => {
+    const applied = done.get(name);
+    if (applied !== undefined && applied !== checksum) {
+      throw new TockError(
+        'TOCK_MIGRATION_CHANGED',
+        `${name} was changed after it had been applied; migrations are append-only: restore it and add a new file`,
+      );
+    }
+    return applied === undefined;
+  });
+}

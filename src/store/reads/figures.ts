@@ -1,0 +1,113 @@
+// Room: store. Figures of the scheduler: how much waits, since when, what ended how.
+// In: a span of time, or nothing. Out: numbers, by the database's clock.
+import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
+import type { Database } from '../connection/database.js';
+import { IS_COPY } from '../connection/database-identity.js';
+import { readable } from './readable.js';
+
+const STATUS = `
+with live as (
+  select r.queue,
+    count(*) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as waiting,
+    count(*) filter (where r.status = 'queued' and r.run_at > tock.now()) as scheduled,
+    count(*) filter (where r.status = 'running') as running,
+    count(*) filter (where r.status = 'failed') as failed,
+    count(*) filter (where r.status = 'running' and r.locked_until < tock.now()) as stuck,
+    min(r.run_at) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as oldest
+  from tock.job_runs_live r group by r.queue
+), finished as (
+  select r.status, count(*) as count,
+    count(*) filter (where r.status = 'dead' and r.errors -> -1 ->> 'code' = 'TOCK_BAD_ROW') as set_aside
+  from tock.job_runs_finished r
+  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() group by r.status
+), queues as (
+  select coalesce(l.queue, q.name) as queue, coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running,
+    coalesce(l.failed, 0) as failed, q.paused_at is not null as paused
+  from live l full join tock.job_queues q on q.name = l.queue
+), holders as (
+  select w.id, w.kind, w.host, w.pid, w.seen_at,
+    w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+      and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
+    (select count(*) from tock.job_runs_live r where r.status = 'running' and r.locked_by = w.id) as running
+  from tock.workers w
+), snapshot as (
+  select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
+  from pg_stat_activity a
+  where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
+  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1
+)
+select jsonb_build_object(
+  'at', tock.now(),
+  'isCopy', ${IS_COPY},
+  'definitions', (select jsonb_build_object(
+    'scheduled', count(*) filter (where next_at is not null and vanished_at is null),
+    'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),
+    'paused', count(*) filter (where paused_at is not null),
+    'broken', count(*) filter (where broken_at is not null),
+    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null and vanished_at is null),
+    'aheadMs', greatest(0, round(extract(epoch from max(cursor) filter (where next_at is not null and vanished_at is null) - tock.now()) * 1000)),
+    'overdueMs', coalesce(round(extract(epoch from tock.now() - min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
+      and paused_at is null and broken_at is null and vanished_at is null)) * 1000), 0)) from tock.job_definitions),
+  'runs', (select jsonb_build_object(
+    'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
+    'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
+  'oldestWaitMs', coalesce((select extract(epoch from tock.now() - ${readable('min(oldest)')}) * 1000 from live), 0),
+  'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
+    || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
+    || jsonb_build_object('setAside', coalesce((select sum(set_aside) from finished), 0)),
+  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', ${readable('seen_at')}, 'silent', is_silent,
+    'running', running) order by host, pid) from holders), '[]'),
+  'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
+    'paused', paused) order by queue) from queues), '[]'),
+  'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
+  'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
+    'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),
+  'deadRows', coalesce((select n_dead_tup from pg_stat_user_tables where relid = 'tock.job_runs_live'::regclass), 0)
+) as status
+from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`;
+
+/** Reads the scheduler's figures in one statement. */
+export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
+  const [row] = await database.run<{
+    status: SchedulerStatus & { at: string; workers: { seenAt: string }[]; partitions: { end: string } };
+  }>(STATUS);
+  if (!row) throw new Error('the status query gave no row');
+  const { status } = row;
+  return {
+    ...status,
+    at: new Date(status.at),
+    oldestWaitMs: Math.round(status.oldestWaitMs),
+    partitions: { ...status.partitions, end: new Date(status.partitions.end) },
+    workers: status.workers.map(worker => ({ ...worker, seenAt: new Date(worker.seenAt) })),
+  };
+}
+
+const IN_SPAN = `r.finished_at >= $1 and r.finished_at < $2`;
+const REPORT = `
+select jsonb_build_object(
+  'jobs', coalesce((select jsonb_agg(to_jsonb(j) order by j.job) from (
+    select r.job,
+      count(*) filter (where r.status = 'succeeded') as succeeded, count(*) filter (where r.status = 'dead') as dead,
+      count(*) filter (where r.status = 'cancelled') as cancelled, count(*) filter (where r.status = 'skipped') as skipped,
+      coalesce(sum(greatest(r.attempts - 1, 0)), 0) as retries,
+      round((avg(extract(epoch from r.finished_at - ${readable('r.started_at')})) filter (where r.status = 'succeeded') * 1000)::numeric, 1) as "meanMs",
+      round((percentile_cont(0.95) within group (order by extract(epoch from r.finished_at - ${readable('r.started_at')}))
+        filter (where r.status = 'succeeded') * 1000)::numeric, 1) as "p95Ms"
+    from tock.job_runs_finished r where ${IN_SPAN} group by r.job) j), '[]'),
+  'days', coalesce((select jsonb_agg(to_jsonb(d) order by d.day) from (
+    select to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD') as day,
+      count(*) filter (where r.status = 'succeeded') as succeeded, count(*) filter (where r.status = 'dead') as dead,
+      count(*) filter (where r.status = 'skipped') as skipped
+    from tock.job_runs_finished r where ${IN_SPAN} group by 1) d), '[]'),
+  'errors', coalesce((select jsonb_agg(to_jsonb(e) order by e.count desc, e.job) from (
+    select r.job, e.value ->> 'name' as name, left(e.value ->> 'message', 300) as message, count(*) as count
+    from tock.job_runs_finished r cross join lateral jsonb_array_elements(case jsonb_typeof(r.errors) when 'array' then r.errors else '[]' end) e
+    where ${IN_SPAN} group by 1, 2, 3 order by count(*) desc limit 20) e), '[]')
+) as report`;
+
+/** What ended in [from, to), by job and by UTC day, with the most frequent errors. */
+export async function readReport(database: Database, from: Date, to: Date): Promise<RunReport> {
+  const [row] = await database.run<{ report: Omit<RunReport, 'from' | 'to'> }>(REPORT, [from, to]);
+  if (!row) throw new Error('the report query gave no row');
+  return { from, to, ...row.report };
+}

@@ -1,0 +1,112 @@
+// Room: store. What a claim says of a run that it took, as a row and as the worker reads it.
+// In: a row `r` of an update that claims. Out: a ClaimedRun.
+import { isWithinYears } from '../../model/instant-bounds.js';
+
+/** A run that the worker has claimed: what executing it needs. Times in epoch milliseconds. */
+export interface ClaimedRun {
+  readonly id: string;
+  readonly fence: number;
+  readonly job: string;
+  /** Name of the definition; null for a one-off run. */
+  readonly definition: string | null;
+  readonly attempts: number;
+  readonly max_attempts: number;
+  readonly payload: unknown;
+  /** In characters of JSON. */
+  readonly payload_length: number;
+  readonly scheduled_for: number | null;
+  readonly interval_start: number | null;
+  readonly occurrence_count: number;
+  readonly idempotency_key: string | null;
+  readonly trigger: string;
+  /** The concurrency keys under which it holds places. */
+  readonly slot_keys: readonly string[] | null;
+  /** Claimed for the first time, and its start deadline has passed: to be skipped, not executed. */
+  readonly is_late: boolean;
+  /** The hours in which its definition's runs may start; null: all. `now` is the database's. */
+  readonly window: {
+    readonly hours: string;
+    readonly timezone: string;
+    readonly outside: string;
+    readonly now: number;
+  } | null;
+  /** What its row holds that no handler can be given; null: nothing. Then it is to be set aside, not executed. */
+  readonly defect: string | null;
+}
+
+type Planned = Pick<
+  ClaimedRun,
+  'definition' | 'scheduled_for' | 'interval_start' | 'occurrence_count' | 'slot_keys' | 'is_late' | 'window'
+>;
+
+/** A row of {@link CLAIMED}. */
+export interface ClaimedRow extends Omit<ClaimedRun, keyof Planned | 'payload' | 'payload_length'> {
+  readonly payload: string | null;
+  readonly planned: Planned | null;
+}
+
+const EPOCH_MS = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
+
+/**
+ * The columns of a claimed run, over `r` in the `returning` of the update that claims it. What only a planned or
+ * limited run has comes together and is null otherwise: most runs of a large backlog are neither, and each column of
+ * each row costs on both sides.
+ */
+export const CLAIMED = `r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', ${EPOCH_MS('r.scheduled_for')}, 'interval_start', ${EPOCH_MS('r.interval_start')},
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${EPOCH_MS('tock.now()')})) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned`;
+
+const UNPLANNED: Planned = {
+  definition: null,
+  scheduled_for: null,
+  interval_start: null,
+  occurrence_count: 1,
+  slot_keys: null,
+  is_late: false,
+  window: null,
+};
+
+/** Reads a row of {@link CLAIMED}. */
+export function claimedRun(row: ClaimedRow): ClaimedRun {
+  const planned = row.planned ?? UNPLANNED;
+  return {
+    id: row.id,
+    fence: row.fence,
+    job: row.job,
+    definition: planned.definition ?? null,
+    attempts: row.attempts,
+    max_attempts: row.max_attempts,
+    payload: row.payload === null ? null : JSON.parse(row.payload),
+    payload_length: row.payload?.length ?? 0,
+    scheduled_for: planned.scheduled_for,
+    interval_start: planned.interval_start,
+    occurrence_count: planned.occurrence_count,
+    idempotency_key: row.idempotency_key,
+    trigger: row.trigger,
+    slot_keys: planned.slot_keys,
+    is_late: planned.is_late,
+    window: planned.window ?? null,
+    defect: row.planned === null ? null : defectOf(planned),
+  };
+}
+
+/** JSON has infinite ones as text. */
+const isInstant = (ms: number | null) => ms === null || (typeof ms === 'number' && isWithinYears(ms));
+
+function defectOf({ scheduled_for: scheduledFor, interval_start: intervalStart }: Planned): string | null {
+  return isInstant(scheduledFor) && isInstant(intervalStart)
+    ? null
+    : 'its occurrence is not between the years 0001 and 9999';
+}
+
+/** Runs in the order of the ids `turns`, in which they are to begin. */
+export function inTurn(runs: readonly ClaimedRun[], turns: readonly string[]): readonly ClaimedRun[] {
+  if (runs.every((run, index) => run.id === turns[index])) return runs;
+  const places = new Map(turns.map((id, place) => [id, place]));
+  return runs.toSorted((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
+}

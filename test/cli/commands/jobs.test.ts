@@ -1,0 +1,68 @@
+// `tock jobs`: jobs in code and definitions in the database, side by side.
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness } from '../cli-harness.js';
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness();
+});
+afterAll(async () => await harness.close());
+
+async function query(sql: string): Promise<void> {
+  const client = new Client({ connectionString: harness.url });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+describe('tock jobs', () => {
+  it('tells what is not registered yet', async () => {
+    const { code, stdout } = await harness.tock(['jobs']);
+    expect(stdout).toMatch(/^nightly +30 2 \* \* \* America\/New_York +reports +not registered yet/m);
+    expect(code).toBe(0);
+  });
+
+  it('shows schedule, next occurrence, queue and flags side by side', async () => {
+    await harness.tock(['tick']);
+    await query(`update tock.job_definitions set paused_at = now(), pause_reason = 'too loud' where name = 'nightly';
+      update tock.job_definitions set cron = null, every_ms = 3600000 where name = 'steady';
+      insert into tock.job_definitions (name, job, origin, cron, broken_reason, broken_at, next_at)
+      values ('tenant-1', 'greet', 'runtime', '0 6 * * *', 'no such zone', now(), null),
+        ('orphan', 'gone', 'runtime', '0 6 * * *', null, null, '2040-01-01T06:00:00Z');
+      insert into tock.job_definitions (name, job, vanished_at) values ('old', 'old', now())`);
+    const { stdout } = await harness.tock(['jobs']);
+    expect(stdout).toMatch(/^nightly .* reports +paused: too loud$/m);
+    expect(stdout).toMatch(/^steady +every 1h.*changed in code: the next tick registers it$/m);
+    expect(stdout).toMatch(/^tenant-1 \(greet\) +0 6 \* \* \* UTC +default +broken: no such zone$/m);
+    expect(stdout).toMatch(
+      /^orphan \(gone\) .* Sun 2040-01-01 06:00 UTC +in \d+d +default +this code has no job gone$/m,
+    );
+    expect(stdout).toMatch(/^old .*vanished from code$/m);
+    expect(stdout).toMatch(/^greet +by hand/m);
+    expect(stdout).not.toMatch(/[│─]/);
+  });
+
+  it('says the same as a document', async () => {
+    const { jobs } = await harness.json<{ jobs: Record<string, unknown>[] }>(['jobs']);
+    expect(jobs.find(({ name }) => name === 'nightly')).toMatchObject({
+      job: 'nightly',
+      schedule: { cron: '30 2 * * *', timezone: 'America/New_York', dst: 'once' },
+      queue: 'reports',
+      registered: true,
+      inCode: true,
+      pauseReason: 'too loud',
+      flags: ['paused: too loud'],
+    });
+    expect(jobs.find(({ name }) => name === 'greet')).toMatchObject({
+      schedule: null,
+      description: 'Says hello.',
+    });
+  });
+
+  it('keeps a registered job apart from one that is only beyond the limit', async () => {
+    const { stdout } = await harness.tock(['jobs', '--limit', '2']);
+    expect(stdout).not.toContain('not registered yet');
+    expect(stdout).toContain('only the 2 definitions that are due next');
+  });
+});

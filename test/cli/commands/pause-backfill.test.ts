@@ -1,0 +1,115 @@
+// `tock pause`, `resume`, `backfill`: what they do, and what they say of it.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness } from '../cli-harness.js';
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness();
+  await harness.tock(['tick']);
+});
+afterAll(async () => await harness.close());
+
+const schedule = (...args: string[]) => harness.tock(['schedule', ...args]);
+
+describe('tock pause and tock resume', () => {
+  it('work for code and for run time, and can be repeated', async () => {
+    await schedule('add', 'tenant-1', '--job', 'greet', '--cron', '0 7 * * *');
+    for (const name of ['nightly', 'tenant-1']) {
+      const paused = await harness.tock(['pause', name, '--note', 'too\u001B[31m loud']);
+      expect(paused.stdout).toBe(`${name} is paused (too loud): no runs are made until it is resumed\n`);
+      expect(paused.code).toBe(0);
+      expect((await harness.tock(['pause', name])).stdout).toContain('paused (too loud)');
+      const resumed = await harness.tock(['resume', name]);
+      expect(resumed.stdout).toMatch(new RegExp(`^${name} is not paused; next occurrence: .* UTC|Z \\(in `));
+      expect((await harness.tock(['resume', name])).code).toBe(0);
+    }
+    expect(await harness.json(['pause', 'tenant-1'])).toMatchObject({ definition: { pauseReason: null } });
+    expect(await harness.json(['resume', 'tenant-1'])).toMatchObject({ definition: { pausedAt: null } });
+  });
+
+  it('tell what came due in the pause, and the way to run it', async () => {
+    await schedule('add', 'quick', '--job', 'greet', '--every', '1s');
+    await harness.tock(['pause', 'quick']);
+    await new Promise(resolve => setTimeout(resolve, 2100));
+    const { stdout } = await harness.tock(['resume', 'quick']);
+    const [, from = '', to = ''] = /tock backfill quick --from (\S+) --to (\S+)/.exec(stdout) ?? [];
+    expect(stdout).toMatch(/\n[2-9] occurrences came due in the pause and were skipped, /);
+    const filled = await harness.tock(['backfill', 'quick', '--from', from, '--to', to]);
+    expect(filled.stdout).toMatch(/^quick: (\d) occurrences, 0 with a run already, \1 made and due now\n/);
+    await schedule('remove', 'quick');
+  });
+
+  it('refuse what is not there', async () => {
+    for (const command of ['pause', 'resume']) {
+      const { code, stderr } = await harness.tock([command, 'nothing']);
+      expect(stderr).toMatch(new RegExp(`^tock ${command}: there is no definition "nothing"`));
+      expect(code).toBe(1);
+    }
+    expect((await harness.tock(['pause', 'greet'])).stderr).toMatch(/has no schedule to pause/);
+  });
+});
+
+describe('tock backfill', () => {
+  const window = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-03T00:00:00Z'];
+
+  it('tells in a dry run, makes the runs, and makes none twice', async () => {
+    const dry = await harness.tock(['backfill', 'steady', ...window, '--dry-run']);
+    expect(dry.stdout).toMatch(
+      /^steady: 8 occurrences, 0 with a run already, 8 to be made; nothing was written\nnext occurrence: /,
+    );
+    expect(dry.code).toBe(0);
+    const made = await harness.tock(['backfill', 'steady', ...window]);
+    expect(made.stdout).toMatch(/^steady: 8 occurrences, 0 with a run already, 8 made and due now\n/);
+    expect(made.stderr).toBe('');
+    expect(await harness.json(['backfill', 'steady', ...window])).toEqual({
+      definition: 'steady',
+      from: '2026-01-01T00:00:00Z',
+      to: '2026-01-03T00:00:00Z',
+      dryRun: false,
+      occurrences: 8,
+      existing: 8,
+      made: 0,
+    });
+    const { runs } = await harness.json<{ runs: { trigger: string }[] }>(['runs', '--job', 'steady']);
+    expect(runs.filter(({ trigger }) => trigger === 'backfill')).toHaveLength(8);
+  });
+
+  it('tells how far it is, on lines in a pipe', async () => {
+    await schedule(
+      'add',
+      'minutely',
+      '--job',
+      'greet',
+      '--cron',
+      '* * * * *',
+      '--start-at',
+      '2026-01-01T00:00:00Z',
+    );
+    const { stdout, stderr } = await harness.tock(['backfill', 'minutely', ...window]);
+    expect(stdout).toMatch(/^minutely: 2880 occurrences, 0 with a run already, 2880 made and due now\n/);
+    expect(stderr).toBe(
+      '[#######-------------] 34% 1000 of 2880, 1000 made\n[##############------] 69% 2000 of 2880, 2000 made\n',
+    );
+    expect((await harness.json<{ made: number }>(['backfill', 'minutely', ...window])).made).toBe(0);
+  });
+
+  it('refuses the future, an empty window, and what has no occurrences', async () => {
+    const refused: [string[], RegExp, number][] = [
+      [
+        ['steady', '--from', '2026-01-01T00:00:00Z', '--to', '2100-01-01T00:00:00Z'],
+        /in the future.* or earlier/,
+        2,
+      ],
+      [['steady', '--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], /is empty/, 2],
+      [['steady', '--from', '2026-01-01T00:00:00Z'], /required option.*--to/, 2],
+      [['greet', ...window], /has no schedule/, 1],
+      [['nothing', ...window], /no definition "nothing"/, 1],
+    ];
+    for (const [args, message, exitCode] of refused) {
+      const { code, stdout, stderr } = await harness.tock(['backfill', ...args]);
+      expect(stderr).toMatch(message);
+      expect(stdout).toBe('');
+      expect(code).toBe(exitCode);
+    }
+  });
+});

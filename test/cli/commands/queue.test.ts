@@ -1,0 +1,129 @@
+// `tock queue`: limits of queues over all hosts, and their pauses.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness } from '../cli-harness.js';
+
+interface QueueDocument {
+  readonly queue: Record<string, unknown>;
+}
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness();
+});
+afterAll(async () => await harness.close());
+const queue = (...args: string[]) => harness.tock(['queue', ...args]);
+
+describe('tock queue', () => {
+  it('lists nothing where there is nothing', async () => {
+    const { code, stdout } = await queue();
+    expect(stdout).toBe('no queue has a limit, a pause or a live run\n');
+    expect(code).toBe(0);
+    expect(await harness.json(['queue'])).toEqual({ queues: [] });
+    expect(await harness.json(['queue', 'list'])).toEqual({ queues: [] });
+  });
+
+  it('sets what is given and keeps the rest; none takes it back', async () => {
+    const { code, stdout, stderr } = await queue(
+      'set',
+      'reports',
+      '--concurrency',
+      '3',
+      '--rate',
+      '100/1m',
+      '--window',
+      '23:00-06:00',
+      '--timezone',
+      'Europe/Berlin',
+    );
+    expect(stderr).toBe('');
+    expect(stdout).toBe(
+      'reports: 3 at once, 100 per 1m, only 23:00-06:00 Europe/Berlin (0 waiting, 0 running)\n',
+    );
+    expect(code).toBe(0);
+    const one = await harness.json<QueueDocument>(['queue', 'set', 'reports', '--concurrency', '0']);
+    expect(one.queue).toEqual({
+      name: 'reports',
+      concurrency: 0,
+      rate: { count: 100, perMs: 60_000 },
+      window: '23:00-06:00',
+      timezone: 'Europe/Berlin',
+      pausedAt: null,
+      pauseReason: null,
+      waiting: 0,
+      running: 0,
+    });
+    const two = await harness.json<QueueDocument>([
+      'queue',
+      'set',
+      'reports',
+      '--rate',
+      'none',
+      '--window',
+      'NONE',
+    ]);
+    expect(two.queue).toMatchObject({ concurrency: 0, rate: null, window: null });
+    const three = await queue('set', 'reports', '--concurrency', 'none', '--timezone', 'none');
+    expect(three.stdout).toBe('reports: no limits (0 waiting, 0 running)\n');
+  });
+
+  it('holds runs back while it is paused, and says what waits', async () => {
+    const paused = await queue('pause', 'later', '--note', 'out of\u001B[31m paper');
+    expect(paused.stdout).toMatch(
+      /^later: paused: out of paper \(since .* UTC\); until tock queue resume later no run of it starts \(0 waiting, 0 running\)\n$/,
+    );
+    await harness.tock(['run', 'greet', '--queue', 'later']);
+    expect(await harness.json(['tick'])).toMatchObject({ executed: { claimed: 0 } });
+    await queue('set', 'later', '--concurrency', '2');
+    const { stdout } = await queue();
+    expect(stdout).toMatch(/^queue +waiting +running +limits +pause\n/);
+    expect(stdout).toMatch(/^later +1 +0 +2 at once +paused: out of paper \(since .*\)$/m);
+    expect(stdout).toMatch(/^reports +0 +0 +none$/m);
+    const resumed = await queue('resume', 'later');
+    expect(resumed.stdout).toBe(
+      'later: is not paused any more; its limits: 2 at once (1 waiting, 0 running)\n',
+    );
+    expect((await queue('resume', 'later')).stdout).toMatch(/^later: was not paused; its limits/);
+    expect(await harness.json(['tick'])).toMatchObject({ executed: { succeeded: 1 } });
+  });
+
+  it('takes everything back', async () => {
+    await queue('pause', 'gone');
+    expect((await queue('remove', 'gone')).stdout).toBe('gone has no limits and no pause any more\n');
+    const { code, stdout } = await queue('remove', 'gone');
+    expect(stdout).toBe('gone had neither limits nor a pause\n');
+    expect(code).toBe(0);
+    expect(await harness.json(['queue', 'remove', 'gone'])).toEqual({ queue: 'gone', removed: false });
+  });
+
+  it.each([
+    [
+      ['set', 'reports', '--window', '25:00-26:00'],
+      /window "25:00-26:00" is not two times of day; write it as/,
+    ],
+    [['set', 'reports', '--timezone', 'Mars/Phobos'], /Mars\/Phobos/],
+    [['set', 'reports', '--concurrency', '1.5'], /--concurrency 1.5: it must be a whole number/],
+    [['pause', 'a b'], /"a b" cannot be the name of a queue/],
+    [['pause'], /missing required argument 'queue'/],
+    [['resume', 'reports', 'more'], /too many arguments/],
+    [['list', '--limt'], /unknown option '--limt'/],
+  ])('%j is usage', async (args, message) => {
+    const { code, stdout, stderr } = await queue(...args);
+    expect(stderr).toMatch(message);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  it('is a document on either side of its word', async () => {
+    for (const args of [
+      ['queue', '--json', 'list'],
+      ['queue', 'list', '--json'],
+      ['queue', '--json'],
+    ]) {
+      const { stdout } = await harness.tock(args);
+      expect(JSON.parse(stdout)).toHaveProperty('queues');
+    }
+    const { stderr } = await harness.tock(['queue', 'set', 'a', '--window', 'x', '--json']);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'TOCK_BAD_SCHEDULE' } });
+  });
+});

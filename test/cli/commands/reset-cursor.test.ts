@@ -1,0 +1,97 @@
+// `tock reset-cursor`: what it does, what it says of it, and what it refuses.
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness } from '../cli-harness.js';
+
+let harness: CliHarness;
+let client: pg.Client;
+beforeAll(async () => {
+  harness = await openCliHarness();
+  await harness.tock(['tick']);
+  client = new pg.Client({ connectionString: harness.url });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await harness.close();
+});
+/** As after a clock that was six hours ahead: what it wrote lies in the future. */
+beforeEach(async () => {
+  await client.query(`update tock.job_definitions set cursor = tock.now() + interval '6 hours 30 minutes', next_at = tock.now() + interval '7 hours'
+    where name in ('nightly', 'steady')`);
+});
+const ahead = async () =>
+  (
+    await client.query<{ name: string }>(
+      `select name from tock.job_definitions where cursor > tock.now() order by name`,
+    )
+  ).rows.map(row => row.name);
+
+describe('tock reset-cursor', () => {
+  it('sets one cursor back, or all that are ahead, and says when the definition comes next', async () => {
+    const status = await harness.tock(['status']);
+    expect(status.stdout).toMatch(/2 definitions get no runs .* for up to 6h.*: tock reset-cursor --all/);
+    const one = await harness.tock(['reset-cursor', 'nightly']);
+    expect(one).toMatchObject({ code: 0, stderr: '' });
+    expect(one.stdout).toMatch(
+      /^nightly: the cursor went back by 6h.*, to 20\S+Z; next occurrence 20\S+Z\n$/,
+    );
+    expect(await ahead()).toEqual(['steady']);
+    const all = await harness.tock(['reset-cursor', '--all']);
+    expect(all.stdout).toMatch(/^steady: the cursor went back by 6h/);
+    expect(await ahead()).toEqual([]);
+    expect((await harness.tock(['status'])).stdout).not.toContain('reset-cursor');
+  });
+
+  it('says so where nothing is ahead, and that is no failure', async () => {
+    await harness.tock(['reset-cursor', '--all']);
+    const all = await harness.tock(['reset-cursor', '--all']);
+    expect(all).toMatchObject({ code: 0, stderr: '' });
+    expect(all.stdout).toBe('no cursor is ahead of the database’s clock: nothing to reset\n');
+    const one = await harness.tock(['reset-cursor', 'nightly']);
+    expect(one).toMatchObject({ code: 0, stderr: '' });
+    expect(one.stdout).toBe('nightly: the cursor is not ahead; nothing to reset\n');
+  });
+
+  it('writes nothing in a dry run', async () => {
+    const dry = await harness.tock(['reset-cursor', '--all', '--dry-run']);
+    expect(dry.stdout).toMatch(
+      /^nightly: the cursor would go back .*\nsteady: the cursor would go back .*\nnothing was written\n$/,
+    );
+    expect(await ahead()).toEqual(['nightly', 'steady']);
+  });
+
+  it('prints a document with --json', async () => {
+    await harness.tock(['reset-cursor', 'steady']);
+    expect(await harness.json(['reset-cursor', 'nightly', 'steady', '--json'])).toEqual({
+      dryRun: false,
+      reset: [
+        {
+          definition: 'nightly',
+          from: expect.stringMatching(/^20/),
+          to: expect.stringMatching(/^20/),
+          nextAt: expect.stringMatching(/^20/),
+        },
+      ],
+      unchanged: ['steady'],
+    });
+  });
+
+  it.each([
+    [[], /name definitions, or give --all/],
+    [['nightly', '--all'], /give names, or --all; not both/],
+    [['nightyl', 'steady'], /there is no definition "nightyl" in the database; did you mean nightly\?/],
+    [['--al'], /unknown option '--al'/],
+  ])('refuses %j as usage, and resets nothing', async (args, message) => {
+    const { code, stdout, stderr } = await harness.tock(['reset-cursor', ...args]);
+    expect(stderr).toMatch(message);
+    expect(stderr).toMatch(/^tock reset-cursor: /);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(await ahead()).toEqual(['nightly', 'steady']);
+  });
+
+  it('ends with 3 where the database is away', async () => {
+    const away = { env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } };
+    expect((await harness.tock(['reset-cursor', '--all'], away)).code).toBe(3);
+  });
+});

@@ -1,0 +1,152 @@
+// `tock run`: enqueues by hand, and sees a run through.
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until as untilTrue } from '../../support/test-tock.js';
+import { type CliHarness, openCliHarness, untilFile } from '../cli-harness.js';
+
+interface RunDocument {
+  readonly id: string;
+  readonly isNew: boolean;
+  readonly run: {
+    readonly status: string;
+    readonly output: unknown;
+    readonly trigger: string;
+    readonly runAt: string;
+  };
+}
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness();
+});
+afterAll(async () => await harness.close());
+
+describe('tock run', () => {
+  it('enqueues, tells the id, and makes the trigger manual', async () => {
+    const { code, stdout } = await harness.tock([
+      'run',
+      'greet',
+      '--queue',
+      'later',
+      '--at',
+      '2040-01-01T00:00:00Z',
+    ]);
+    expect(stdout).toMatch(/^enqueued run \d+ of greet: attempt 1 of 10 is due in \d+d\n$/);
+    expect(code).toBe(0);
+    const { run } = await harness.json<RunDocument>([
+      'run',
+      'greet',
+      '--at',
+      '2040-01-01T00:00:00Z',
+      '--max-attempts',
+      '3',
+      '--priority',
+      '-7',
+    ]);
+    expect(run).toMatchObject({
+      status: 'queued',
+      trigger: 'manual',
+      runAt: '2040-01-01T00:00:00.000Z',
+      maxAttempts: 3,
+      priority: -7,
+    });
+  });
+
+  it('says when the key was used before', async () => {
+    const args = ['run', 'greet', '--key', 'greeting:1', '--at', '2040-01-01T00:00:00Z'];
+    const first = await harness.json<RunDocument>(args);
+    expect(first.isNew).toBe(true);
+    expect(await harness.json(args)).toMatchObject({ id: first.id, isNew: false });
+    const { code, stdout } = await harness.tock(args);
+    expect(stdout).toBe(
+      `nothing was enqueued: the key "greeting:1" belongs to run ${first.id}, which is queued\n`,
+    );
+    expect(code).toBe(0);
+  });
+
+  it('waits for a success and prints its output', async () => {
+    const { code, stdout, stderr } = await harness.tock([
+      'run',
+      'greet',
+      '--payload',
+      '{"name":"Ann"}',
+      '--wait',
+    ]);
+    expect(stdout).toMatch(/run \d+ of greet: succeeded in \S+ \(attempt 1 of 10\)\n\{\n/);
+    expect(stdout).toContain('"greeting": "hello Ann"');
+    expect(stderr).toMatch(/^run \d+ of greet: queued\n/);
+    expect(code).toBe(0);
+  });
+
+  it('keeps standard output clean under --json, whatever a handler prints', async () => {
+    const { code, stdout, stderr } = await harness.tock(['run', 'greet', '--wait', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      isNew: true,
+      run: { status: 'succeeded', output: { greeting: 'hello you' } },
+    });
+    expect(stderr).toContain('a handler prints on standard output');
+    expect(code).toBe(0);
+  });
+
+  it('waits through failed attempts and exits 1 on a dead run', async () => {
+    const { code, stdout, stderr } = await harness.tock(['run', 'broken', '--wait'], {
+      env: { TOCK_LOG_LEVEL: 'silent' },
+    });
+    expect(stderr).toMatch(/: attempt 2 of 2 is due \S+Z; the last one failed: TypeError: no such\n/);
+    expect(stdout).toMatch(
+      /^run (\d+) of broken: dead in \S+ \(attempt 2 of 2\)\n {2}TypeError: no such\n {2}more: tock show \1 --stack\n$/,
+    );
+    expect(code).toBe(1);
+  });
+
+  it('shows progress as lines in a pipe', async () => {
+    const until = path.join(harness.folder, 'progress-go');
+    const started = path.join(harness.folder, 'progress-started');
+    const payload = JSON.stringify({ started, until });
+    const { printed, ended } = harness.begin(['run', 'patient', '--payload', payload, '--wait']);
+    await untilFile(started);
+    const seen = /run \d+ of patient: (running, attempt 1 of 10|\[#+-+\] 25% waiting, 1 event)\n/;
+    await untilTrue(async () => seen.test(printed.stderr), 'progress on standard error');
+    await writeFile(until, '');
+    expect((await ended).code).toBe(0);
+    expect(printed.stdout).toMatch(/succeeded.*\n"seen"\n$/);
+  });
+
+  it('reads the payload from a file and from standard input', async () => {
+    const file = path.join(harness.folder, 'payload.json');
+    await writeFile(file, '\uFEFF{"name": "file"}');
+    const fromFile = await harness.json<RunDocument>(['run', 'greet', '--wait', '--payload', `@${file}`]);
+    expect(fromFile.run.output).toMatchObject({ greeting: 'hello file' });
+    const fromInput = await harness.json<RunDocument>(['run', 'greet', '--wait', '--payload', '-'], {
+      input: '{"name":"pipe"}',
+    });
+    expect(fromInput.run.output).toMatchObject({ greeting: 'hello pipe' });
+  });
+
+  it.each([
+    [['gret'], 'there is no job "gret"; did you mean greet?'],
+    [['xyzzy'], 'there is no job "xyzzy"; there are greet, nightly'],
+    [['greet', '--payload', '{"name": 4}'], 'the payload does not fit the schema of job greet: name:'],
+    [['greet', '--key', ''], 'cannot be an idempotency key'],
+    [['greet', '--queue', 'a b'], '"a b" cannot be the name of a queue'],
+  ])('%j is usage', async (args, message) => {
+    const { code, stdout, stderr } = await harness.tock(['run', ...args]);
+    expect(stderr).toContain(message);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  it('leaves a run in the queue when the waiting is interrupted', async () => {
+    const started = path.join(harness.folder, 'interrupt-started');
+    const payload = JSON.stringify({ started, until: path.join(harness.folder, 'never') });
+    const waiting = harness.begin(['run', 'patient', '--payload', payload, '--wait'], {
+      env: { TOCK_LOG_LEVEL: 'silent' },
+    });
+    await untilFile(started);
+    waiting.child.kill('SIGINT');
+    const { code, stderr } = await waiting.ended;
+    expect(stderr).toMatch(/tock run: stopped waiting; run \d+ is queued: attempt 1 of 10 is due now\n$/);
+    expect(code).toBe(1);
+  });
+});

@@ -1,0 +1,297 @@
+// Chains, windows, exclusions and overlap policies by command, and how jobs, next and simulate tell of them.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness } from '../cli-harness.js';
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness({ fixture: 'test/cli/fixture-limits.ts' });
+  await harness.tock(['tick']);
+});
+afterAll(async () => await harness.close());
+
+interface Document {
+  readonly change: string;
+  readonly definition: Record<string, unknown>;
+}
+const schedule = (...args: string[]) => harness.tock(['schedule', ...args]);
+const document = async (...args: string[]) =>
+  (await harness.json<Document>(['schedule', ...args])).definition;
+
+describe('tock schedule add --after', () => {
+  it('runs after all, or after any, with the outcome that counts', async () => {
+    const { code, stdout, stderr } = await schedule(
+      'add',
+      'whole',
+      '--job',
+      'idle',
+      '--after',
+      'nightly,report',
+      '--after',
+      'idle',
+    );
+    expect(stderr).toBe('');
+    expect(stdout).toBe(
+      'whole made, version 1: idle, after idle and nightly and report\nit runs after idle and nightly and report, for each occurrence of theirs\n',
+    );
+    expect(code).toBe(0);
+    const any = await document(
+      'add',
+      'alarm',
+      '--job',
+      'idle',
+      '--after-any',
+      'nightly,report',
+      '--after-on',
+      'failure',
+    );
+    expect(any).toMatchObject({
+      after: { definitions: ['nightly', 'report'], require: 'any', on: 'failure' },
+      overlap: 'buffer_all',
+      nextAt: null,
+    });
+  });
+
+  it.each([
+    [
+      ['--after', 'nobody'],
+      1,
+      /after names "nobody", which no definition is called \(tock jobs lists them\)/,
+    ],
+    [['--after', 'self'], 2, /after names "self" itself/],
+    [
+      ['--after', 'nightly', '--after-on', 'luck'],
+      2,
+      /after.on "luck" is none of success, failure, completion/,
+    ],
+    [['--after', 'nightly', '--jitter', '5m'], 2, /a schedule has after and jitter; what runs after others/],
+    [['--after', 'nightly', '--exclude', '2026-12-25'], 2, /a schedule has after and exclude/],
+    [
+      ['--after', 'nightly', '--window', '7-8'],
+      2,
+      /window "7-8" is not two times of day; write it as 23:00-06:00/,
+    ],
+    [['--every', '1h', '--outside-window', 'wait'], 2, /outsideWindow "wait" is none of defer, skip/],
+    [
+      ['--every', '1h', '--overlap', 'queue'],
+      2,
+      /overlap "queue" is none of skip, buffer_one, buffer_all, cancel_other/,
+    ],
+    [['--every', '1h', '--exclude', 'christmas'], 2, /christmas/],
+    [['--every', '1h', '--max-attempts', '0'], 2, /--max-attempts 0: it must be a whole number/],
+  ])('%j is refused, with the mend', async (args, exitCode, message) => {
+    const { code, stdout, stderr } = await schedule('add', 'self', '--job', 'idle', ...args);
+    expect(stderr).toMatch(message);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stdout).toBe('');
+    expect(code).toBe(exitCode);
+  });
+
+  it('refuses a circle', async () => {
+    await document('add', 'one', '--job', 'idle', '--after', 'nightly');
+    await document('add', 'two', '--job', 'idle', '--after', 'one');
+    const { code, stderr } = await schedule('set', 'one', '--after', 'two');
+    expect(stderr).toContain('after makes a circle, and none of it would ever run: one after two after one');
+    expect(code).toBe(2);
+  });
+});
+
+describe('tock schedule set', () => {
+  it('keeps what it runs after, its window and the rest', async () => {
+    const made = await document(
+      'add',
+      'kept',
+      '--job',
+      'idle',
+      '--after-any',
+      'nightly,report',
+      '--after-on',
+      'failure',
+      '--window',
+      '23:00-06:00',
+      '--outside-window',
+      'skip',
+      '--timezone',
+      'Europe/Berlin',
+      '--pause-on-failure',
+      '3',
+      '--max-attempts',
+      '4',
+      '--overlap',
+      'cancel_other',
+    );
+    expect(made).toMatchObject({
+      window: '23:00-06:00',
+      outsideWindow: 'skip',
+      pauseOnFailure: 3,
+      maxAttempts: 4,
+    });
+    const same = await document('set', 'kept', '--priority', '0');
+    expect(same).toEqual(made);
+    const words = await schedule('set', 'kept', '--priority', '-1');
+    expect(words.stdout).toMatch(
+      /^kept changed, version 2: idle, after nightly or report \(on failure\), only 23:00-06:00 Europe\/Berlin \(else skipped\), pauses after 3 dead\n/,
+    );
+    const on = await document('set', 'kept', '--after-on', 'completion');
+    expect(on['after']).toEqual({ definitions: ['nightly', 'report'], require: 'any', on: 'completion' });
+    const all = await document('set', 'kept', '--after', 'nightly');
+    expect(all['after']).toEqual({ definitions: ['nightly'], require: 'all', on: 'completion' });
+    const bare = await document('set', 'kept', '--window', 'none', '--pause-on-failure', 'none');
+    expect(bare).toMatchObject({
+      window: null,
+      pauseOnFailure: null,
+      maxAttempts: 4,
+      overlap: 'cancel_other',
+    });
+  });
+
+  it('goes from a chain to a schedule of its own, and back', async () => {
+    await document('add', 'moved', '--job', 'idle', '--after', 'nightly');
+    const timed = await document(
+      'set',
+      'moved',
+      '--every',
+      '1h',
+      '--jitter',
+      '5m',
+      '--exclude',
+      '2026-12-25',
+    );
+    expect(timed).toMatchObject({ after: null, everyMs: 3_600_000, overlap: 'skip', jitterMs: 300_000 });
+    const refused = await schedule('set', 'moved', '--after-on', 'failure');
+    expect(refused.stderr).toContain(
+      '--after-on needs --after or --after-any: moved does not run after anything',
+    );
+    expect(refused.code).toBe(2);
+    const chained = await document('set', 'moved', '--after', 'nightly');
+    expect(chained).toMatchObject({ everyMs: null, jitterMs: 0, exclude: [], overlap: 'buffer_all' });
+    await document('set', 'moved', '--overlap', 'allow_all');
+    expect(await document('set', 'moved', '--cron', '@daily')).toMatchObject({
+      after: null,
+      overlap: 'allow_all',
+    });
+  });
+
+  it('keeps exclusions, states them anew, and takes them back', async () => {
+    const made = await document(
+      'add',
+      'holidays',
+      '--job',
+      'idle',
+      '--cron',
+      '0 7 * * *',
+      '--exclude',
+      '2040-12-25',
+      '--exclude',
+      '* * 1 1 *',
+    );
+    expect(made['exclude']).toEqual(['2040-12-25', { cron: '* * 1 1 *' }]);
+    expect((await document('set', 'holidays', '--cron', '0 8 * * *'))['exclude']).toEqual(made['exclude']);
+    const next = await harness.json<{ occurrences: string[] }>([
+      'next',
+      'holidays',
+      '--from',
+      '2040-12-24T12:00:00Z',
+      '--count',
+      '1',
+    ]);
+    expect(next.occurrences).toEqual(['2040-12-26T08:00:00Z']);
+    expect((await document('set', 'holidays', '--exclude', '2040-12-26'))['exclude']).toEqual(['2040-12-26']);
+    expect((await document('set', 'holidays', '--exclude', 'none'))['exclude']).toEqual([]);
+  });
+
+  it.each(['skip', 'buffer_one', 'buffer_all', 'cancel_other', 'terminate_other', 'allow_all'])(
+    'takes the overlap policy %s',
+    async overlap => {
+      const name = `overlap-${overlap}`;
+      expect(
+        await document('add', name, '--job', 'idle', '--every', '1d', '--overlap', overlap),
+      ).toMatchObject({
+        overlap,
+      });
+      await schedule('remove', name);
+    },
+  );
+});
+
+describe('what is told of chains and windows', () => {
+  it('tock jobs has them in words, and as values', async () => {
+    const { stdout } = await harness.tock(['jobs']);
+    expect(stdout).toMatch(/^nightly +0 \* \* \* \* Europe\/Berlin, only 23:00-06:00 /m);
+    expect(stdout).toMatch(/^report +after idle or nightly \(on completion\), pauses after 3 dead /m);
+    expect(stdout).toMatch(/^whole \(idle\) +after idle and nightly and report /m);
+    expect(stdout).not.toContain('changed in code');
+    const { jobs } = await harness.json<{ jobs: { name: string; schedule: unknown }[] }>(['jobs']);
+    expect(jobs.find(job => job.name === 'report')?.schedule).toMatchObject({
+      cron: null,
+      after: { definitions: ['idle', 'nightly'], require: 'any', on: 'completion' },
+    });
+    expect(jobs.find(job => job.name === 'nightly')?.schedule).toMatchObject({
+      cron: '0 * * * *',
+      after: null,
+      window: '23:00-06:00',
+      outsideWindow: 'defer',
+    });
+  });
+
+  it('tock next says whose occurrences it has, from code and from the database', async () => {
+    const { code, stdout } = await harness.tock(['next', 'report']);
+    expect(stdout).toBe(
+      'report runs after idle or nightly (on completion): it has their occurrences (tock next idle)\n',
+    );
+    expect(code).toBe(0);
+    expect(await harness.json(['next', 'whole'])).toMatchObject({
+      occurrences: [],
+      after: { require: 'all' },
+    });
+  });
+
+  it('tock why tells of a chain', async () => {
+    const { code, stdout } = await harness.tock(['why', 'report', '2199-03-08T07:00:00Z']);
+    expect(stdout).toMatch(/^report: after idle or nightly \(on completion\), pauses after 3 dead\n/);
+    expect(stdout).toContain('\n2199-03-08 07:00: still to come\n  it runs after idle or nightly');
+    expect(stdout).toContain('  idle: it has no occurrence then\n');
+    expect(code).toBe(0);
+    const paused = await harness.tock(['pause', 'nightly']);
+    expect(paused.code).toBe(0);
+    expect(await harness.json(['why', 'report', '2199-03-08T07:00:00Z'])).toMatchObject({
+      verdict: 'waiting',
+    });
+    const waiting = await harness.tock(['why', 'report', '2199-03-08T07:00:00Z']);
+    expect(waiting.stdout).toContain('2199-03-08 07:00: waits for what it runs after\n');
+    await harness.tock(['resume', 'nightly']);
+  });
+
+  it('tock simulate defers and skips by windows, and leaves chains aside', async () => {
+    await document(
+      'add',
+      'dropped',
+      '--job',
+      'idle',
+      '--cron',
+      '30 * * * *',
+      '--timezone',
+      'Europe/Berlin',
+      '--window',
+      '23:00-06:00',
+      '--outside-window',
+      'skip',
+    );
+    const span = ['--from', '2040-01-10T00:00:00Z', '--to', '2040-01-11T00:00:00Z'];
+    const names = ['nightly', 'dropped', 'report'].flatMap(name => ['--definition', name]);
+    const { stdout } = await harness.tock(['simulate', ...span, ...names, '--timezone', 'Europe/Berlin']);
+    // In Berlin the day is 01:00 to 01:00: the window is open until 06:00 and from 23:00 on.
+    expect(stdout).toContain('31 runs of 2 definitions would start from');
+    expect(stdout).toContain('17 of them put off to the opening of their window\n');
+    expect(stdout).toContain('17 occurrences give no run, outside their window\n');
+    expect(stdout).toContain(
+      'left out: report (it runs after idle or nightly (on completion); chains are left aside)\n',
+    );
+    expect(stdout).toMatch(/^2040-01-10 23:00 {2}#+ 19$/m);
+    expect(await harness.json(['simulate', ...span, ...names])).toMatchObject({
+      starts: 31,
+      deferred: 17,
+      skipped: 17,
+      leftOut: [{ name: 'report' }],
+    });
+  });
+});

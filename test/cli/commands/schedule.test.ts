@@ -1,0 +1,232 @@
+// `tock schedule add, set, remove`: what they do, and what they say of it; and the help of all that act on schedules.
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness, tock } from '../cli-harness.js';
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness();
+  await harness.tock(['tick']);
+});
+afterAll(async () => await harness.close());
+
+interface Document {
+  readonly change: string;
+  readonly definition: Record<string, unknown>;
+}
+const schedule = (...args: string[]) => harness.tock(['schedule', ...args]);
+const document = (...args: string[]) => harness.json<Document>(['schedule', ...args]);
+
+describe('help', () => {
+  it.each([
+    [['schedule'], 'tock schedule '],
+    [['schedule', 'add'], 'tock schedule add '],
+    [['schedule', 'set'], 'tock schedule set '],
+    [['schedule', 'remove'], 'tock schedule remove '],
+    [['pause'], 'tock pause '],
+    [['resume'], 'tock resume '],
+    [['queue'], 'tock queue '],
+    [['queue', 'list'], 'tock queue list '],
+    [['queue', 'set'], 'tock queue set '],
+    [['queue', 'pause'], 'tock queue pause '],
+    [['queue', 'resume'], 'tock queue resume '],
+    [['queue', 'remove'], 'tock queue remove '],
+    [['backfill'], 'tock backfill '],
+  ])('teaches %j with a sentence and examples', async (command, usage) => {
+    const { code, stdout } = await tock([...command, '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Usage: ${usage}`);
+    expect(stdout).toContain('--json');
+    expect(stdout).toMatch(new RegExp(`\nExamples:\n {2}tock ${command.join(' ')}`));
+  });
+
+  it('says what there is when nothing, or something else, is to be done', async () => {
+    const nothing = await schedule();
+    expect(nothing.stderr).toMatch(/^tock schedule: say what to do: .*add, set or remove/);
+    expect(nothing.code).toBe(2);
+    const other = await schedule('ad');
+    expect(other.stderr).toMatch(/^tock schedule: "ad" is no command; did you mean add/);
+    expect(other.code).toBe(2);
+  });
+});
+
+describe('tock schedule add', () => {
+  it('makes a schedule and says when it comes next', async () => {
+    const { code, stdout, stderr } = await schedule(
+      'add',
+      'tenant-1',
+      '--job',
+      'greet',
+      '--cron',
+      '0 7 * * *',
+      '--timezone',
+      'Europe/Berlin',
+      '--payload',
+      '{"name": "one"}',
+      '--jitter',
+      '5m',
+      '--start-at',
+      '2040-01-01T00:00:00Z',
+    );
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^tenant-1 made, version 1: greet, 0 7 \* \* \* Europe\/Berlin\n/);
+    expect(stdout).toMatch(
+      /\nnext occurrence: Sun 2040-01-01 07:00 CET, 2040-01-01T06:00:00Z \(in \d+d\)\n$/,
+    );
+    expect(code).toBe(0);
+    const next = await harness.json<{ occurrences: string[] }>(['next', 'tenant-1']);
+    expect(next.occurrences[0]).toBe('2040-01-01T06:00:00Z');
+  });
+
+  it('takes every option, a payload from a file, and prints a document', async () => {
+    const file = path.join(harness.folder, 'payload.json');
+    await writeFile(file, '{"name": "two"}');
+    const { change, definition } = await document(
+      'add',
+      'tenant-2',
+      '--job',
+      'greet',
+      '--every',
+      '6h',
+      '--phase',
+      '1h',
+      '--payload',
+      `@${file}`,
+      '--catchup',
+      'all',
+      '--catchup-window',
+      '2d',
+      '--overlap',
+      'allow_all',
+      '--start-deadline',
+      '1h',
+      '--end-at',
+      '2050-01-01T00:00:00Z',
+      '--remaining',
+      '9',
+      '--queue',
+      'tenants',
+      '--priority',
+      '-5',
+    );
+    expect(change).toBe('made');
+    expect(definition).toMatchObject({
+      origin: 'runtime',
+      everyMs: 21_600_000,
+      phaseMs: 3_600_000,
+      payload: { name: 'two' },
+      catchup: 'all',
+      catchupWindowMs: 172_800_000,
+      overlap: 'allow_all',
+      startDeadlineMs: 3_600_000,
+      endAt: '2050-01-01T00:00:00.000Z',
+      remaining: 9,
+      queue: 'tenants',
+      priority: -5,
+    });
+    const once = await document('add', 'once', '--job', 'greet', '--at', '2040-05-01T10:00:00+02:00');
+    expect(once.definition).toMatchObject({ nextAt: '2040-05-01T08:00:00.000Z' });
+  });
+
+  it('refuses a name that is taken, and what is usage', async () => {
+    const again = await schedule('add', 'tenant-1', '--job', 'greet', '--every', '1h');
+    expect(again.stderr).toMatch(/^tock schedule add: there is a schedule "tenant-1" already; change it/);
+    expect(again.code).toBe(1);
+    const inCode = await schedule('add', 'nightly', '--job', 'greet', '--every', '1h');
+    expect(inCode.stderr).toMatch(/^tock schedule add: "nightly" is defined in code/);
+    expect(inCode.code).toBe(1);
+    const usage: [string[], RegExp][] = [
+      [['add', 'a', '--every', '1h'], /required option.*--job/],
+      [['add', 'a', '--job', 'greet'], /needs one of --cron, --every, --at and --after\n/],
+      [['add', 'a', '--job', 'nobody', '--every', '1h'], /no job "nobody"/],
+      [['add', 'a', '--job', 'greet', '--cron', '61 * * * *'], /61/],
+      [['add', 'a', '--job', 'greet', '--every', '1h', '--payload', '{"name": 7}'], /name/],
+      [['add', 'a', '--job', 'greet', '--every', '1h', '--payload', '{'], /payload/],
+      [['add', 'a', '--job', 'greet', '--every', '1h', '--overlap', 'maybe'], /overlap "maybe" is none of/],
+      [['add', 'a', '--job', 'greet', '--every', 'often'], /--every often: .*duration/],
+      [['add', 'a b', '--job', 'greet', '--every', '1h'], /cannot be the name of a schedule/],
+    ];
+    for (const [args, message] of usage) {
+      const { code, stdout, stderr } = await schedule(...args);
+      expect(stderr).toMatch(message);
+      expect(stderr.trim().split('\n')).toHaveLength(1);
+      expect(stdout).toBe('');
+      expect(code).toBe(2);
+    }
+  });
+});
+
+describe('tock schedule set', () => {
+  it('changes what is given and keeps the rest', async () => {
+    const before = (await harness.json<Document>(['schedule', 'set', 'tenant-2'])).definition;
+    const same = await schedule('set', 'tenant-2', '--priority', '-5');
+    expect(same.stdout).toMatch(/^tenant-2 unchanged, version 1: /);
+    const { change, definition } = await document('set', 'tenant-2', '--timezone', 'Asia/Tokyo');
+    expect(change).toBe('changed');
+    const rest = {
+      version: 2,
+      timezone: 'Asia/Tokyo',
+      cursor: definition['cursor'],
+      nextAt: definition['nextAt'],
+    };
+    expect(definition).toEqual({ ...before, ...rest });
+    const retimed = await document('set', 'tenant-2', '--cron', '5 4 * * *', '--catchup', 'latest');
+    expect(retimed.definition).toMatchObject({
+      cron: '5 4 * * *',
+      everyMs: null,
+      phaseMs: 0,
+      catchup: 'latest',
+      catchupWindowMs: null,
+      payload: { name: 'two' },
+      remaining: 9,
+    });
+  });
+
+  it('takes back with the word none', async () => {
+    const { definition } = await document(
+      'set',
+      'tenant-2',
+      '--end-at',
+      'none',
+      '--remaining',
+      'none',
+      '--start-deadline',
+      'none',
+    );
+    expect(definition).toMatchObject({ endAt: null, remaining: null, startDeadlineMs: null });
+    const policy = await document('set', 'tenant-2', '--catchup', 'none');
+    expect(policy.definition).toMatchObject({ catchup: 'none' });
+    const { code, stderr } = await schedule('set', 'tenant-2', '--end-at', 'never');
+    expect(stderr).toMatch(/--end-at never: .*, or none/);
+    expect(code).toBe(2);
+  });
+
+  it('refuses another version, what is not there, and what code defines', async () => {
+    const version = await schedule('set', 'tenant-1', '--cron', '0 8 * * *', '--if-version', '7');
+    expect(version.stderr).toMatch(/^tock schedule set: .*not at version 7: version 1 is there/);
+    expect(version.code).toBe(1);
+    expect((await schedule('set', 'tenant-1', '--cron', '0 8 * * *', '--if-version', '1')).code).toBe(0);
+    expect((await schedule('set', 'nothing', '--cron', '0 8 * * *')).stderr).toContain(
+      'there is no schedule',
+    );
+    const inCode = await schedule('set', 'nightly', '--cron', '0 8 * * *');
+    expect(inCode.stderr).toMatch(/defined in code/);
+    expect(inCode.code).toBe(1);
+  });
+});
+
+describe('tock schedule remove', () => {
+  it('removes, and tells when there is nothing to remove', async () => {
+    const { id } = (await document('add', 'gone', '--job', 'greet', '--every', '1h')).definition;
+    const { code, stdout } = await schedule('remove', 'gone');
+    expect(stdout).toBe('gone removed, version 2: greet, every 1h\n');
+    expect(code).toBe(0);
+    expect((await harness.tock(['jobs'])).stdout).not.toContain('gone');
+    const again = await schedule('remove', 'gone');
+    expect(again.stderr).toMatch(/^tock schedule remove: there is no definition "gone"/);
+    expect(again.code).toBe(1);
+    const back = await document('add', 'gone', '--job', 'greet', '--every', '2h');
+    expect(back.definition).toMatchObject({ id, version: 3 });
+  });
+});

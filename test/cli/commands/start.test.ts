@@ -1,0 +1,151 @@
+// `tock start`: what it shows, what it executes, how it stops.
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness, until, untilFile } from '../cli-harness.js';
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness({ migrated: false });
+});
+afterAll(async () => await harness.close());
+
+/** Enqueues a run that goes on until `go` is written; `started` appears when it begins. */
+async function patientRun(name: string): Promise<{ id: string; started: string; go: string }> {
+  const started = path.join(harness.folder, `${name}-started`);
+  const go = path.join(harness.folder, `${name}-go`);
+  const { id } = await harness.json<{ id: string }>([
+    'run',
+    'patient',
+    '--payload',
+    JSON.stringify({ started, until: go }),
+  ]);
+  return { id, started, go };
+}
+
+describe('tock start', () => {
+  it('migrates, shows what comes next, says how to stop, and stops on SIGTERM with exit code 0', async () => {
+    const { child, printed, ended } = harness.begin(['start']);
+    await until('it says that it is running', () => printed.stdout.includes('Ctrl-C stops'));
+    child.kill('SIGTERM');
+    const { code, stdout, stderr } = await ended;
+    expect(stdout).toMatch(/^definition +schedule +next +last run\n/);
+    expect(stdout).toMatch(
+      /\nnightly +30 2 \* \* \* America\/New_York +\w{3} \d{4}-\d\d-\d\d \d\d:\d\d UTC +in .* +none yet\n/,
+    );
+    expect(stdout).toMatch(/\nsteady +every 6h, 1h past +/);
+    expect(stdout).toMatch(
+      /\nrunning on \S+, up to 10 runs at once. Ctrl-C stops: what runs may end first.\n/,
+    );
+    expect(stdout).toMatch(/\nstopping: nothing is running\nstopped: 0 succeeded, 0 failed, 0 dead\n$/);
+    // On a busy machine a step that takes long is named as well.
+    const lines = stderr.split('\n').filter(line => line !== '' && !line.endsWith(' …'));
+    for (const line of lines) expect(JSON.parse(line)).toHaveProperty('event');
+    expect(code).toBe(0);
+  });
+
+  it('drains on SIGINT: says what it waits for, lets it end, exits 0', async () => {
+    const { id, started, go } = await patientRun('drain');
+    const { child, printed, ended } = harness.begin(['start', '--pretty', '--concurrency', '2']);
+    await untilFile(started);
+    child.kill('SIGINT');
+    await until('it says what it waits for', () => printed.stdout.includes('stopping: waiting'));
+    await writeFile(go, '');
+    const { code, stdout, stderr } = await ended;
+    expect(stdout).toContain(
+      `stopping: waiting up to 20s for 1 run to end (patient ${id}). Ctrl-C again ends at once.\n`,
+    );
+    expect(stdout).toMatch(/\nstopped: 1 succeeded, 0 failed, 0 dead\n$/);
+    expect(stderr).toMatch(new RegExp(`^\\d\\d:\\d\\d:\\d\\d INFO .*run ${id} of patient succeeded`, 'm'));
+    expect(code).toBe(0);
+    expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'succeeded', output: 'seen' } });
+  });
+
+  it('gives back what does not end in time, without counting the attempt', async () => {
+    const { id, started } = await patientRun('slow');
+    const { child, ended } = harness.begin(['start', '--no-listen'], { env: { TOCK_DRAIN: '50ms' } });
+    await untilFile(started);
+    child.kill('SIGINT');
+    const { code, stdout } = await ended;
+    expect(stdout).toContain('waiting up to 50ms for 1 run to end');
+    expect(stdout).toContain('1 given back to the queue');
+    expect(code).toBe(0);
+    expect(await harness.json(['show', id])).toMatchObject({
+      run: { status: 'queued', attempts: 0, releases: 1 },
+    });
+    await harness.tock(['cancel', id]);
+  });
+
+  it('ends at once on a second SIGINT', async () => {
+    const { id, started } = await patientRun('impatient');
+    const { child, printed, ended } = harness.begin(['start']);
+    await untilFile(started);
+    child.kill('SIGINT');
+    await until('it says what it waits for', () => printed.stdout.includes('stopping: waiting'));
+    child.kill('SIGINT');
+    const { code, stdout } = await ended;
+    expect(code).toBe(1);
+    expect(stdout).not.toContain('stopped:');
+    expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'running' } });
+  });
+
+  it('prints one document under --json', async () => {
+    const { child, printed, ended } = harness.begin([
+      'start',
+      '--json',
+      '--queues',
+      'reports,mail',
+      '--concurrency',
+      '3',
+    ]);
+    await until('the document is there', () => printed.stdout.endsWith('\n'));
+    child.kill('SIGINT');
+    const { code, stdout } = await ended;
+    expect(JSON.parse(stdout)).toMatchObject({
+      concurrency: 3,
+      queues: ['reports', 'mail'],
+      worker: expect.any(String) as string,
+    });
+    expect(code).toBe(0);
+  });
+
+  it('says of an empty jobs array how to add one, and goes on', async () => {
+    const jobs = path.join(harness.folder, 'empty.mjs');
+    await writeFile(jobs, 'export const jobs = [];');
+    const env = { TOCK_JOBS: jobs, TOCK_SCHEMA: 'without_jobs' };
+    const { child, printed, ended } = harness.begin(['start'], { env });
+    await until('it says that it is running', () => printed.stdout.includes('Ctrl-C stops'));
+    child.kill('SIGINT');
+    const { code, stdout } = await ended;
+    expect(stdout).toMatch(/^no jobs are defined in .*empty\.mjs\. Add one: .*defineJob.*jobs\/index\.ts/);
+    expect(code).toBe(0);
+  });
+
+  it('goes on when its reader has gone, and still drains', async () => {
+    const { id, started, go } = await patientRun('unread');
+    const { child, ended } = harness.begin(['start'], { env: { TOCK_LOG_LEVEL: 'silent' } });
+    child.stdout.once('data', () => child.stdout.destroy());
+    await untilFile(started);
+    child.kill('SIGINT');
+    await writeFile(go, '');
+    expect((await ended).code).toBe(0);
+    expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'succeeded' } });
+  });
+
+  it('bounds the memory of its process, unless Node was told how much', async () => {
+    const young = async (env: Record<string, string>) => {
+      const { id } = await harness.json<{ id: string }>(['run', 'churning']);
+      const { child, ended } = harness.begin(['start'], { env });
+      let output: { young: number } | null = null;
+      await until('it has succeeded', async () => {
+        ({ output } = (await harness.json<{ run: { output: typeof output } }>(['show', id])).run);
+        return output !== null;
+      });
+      child.kill('SIGINT');
+      expect((await ended).code).toBe(0);
+      return (output as { young: number } | null)?.young;
+    };
+    expect(await young({})).toBe(16 * 2 ** 20);
+    expect(await young({ NODE_OPTIONS: '--max-semi-space-size=32' })).toBeGreaterThan(16 * 2 ** 20);
+  });
+});

@@ -1,0 +1,177 @@
+// Engine: how a worker's claims follow one another.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Claimer, createClaimer } from '../../../src/engine/claim/claimer.js';
+import type { Engine } from '../../../src/engine/engine.js';
+import type { Claim } from '../../../src/store/runs/claim.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+const WORKER = '00000000-0000-4000-8000-000000000001';
+
+let test: TestTock;
+let database: Database;
+let claimer: Claimer;
+let room: number;
+/** Ids that were taken in, a text for each claim; those that need a place in brackets. */
+let taken: string[];
+let events: string[];
+/** What else happens when the claim of this number is taken in. */
+let onTaken: Record<number, () => unknown>;
+beforeAll(async () => {
+  test = await openTestTock();
+  database = openDatabase({ connectionString: test.url });
+});
+beforeEach(async () => {
+  await emptyTables(test);
+  room = 2;
+  taken = [];
+  events = [];
+  onTaken = {};
+  claimer = createClaimer({ database, settings: { leaseMs: 60_000 } } as Engine, {
+    workerId: WORKER,
+    queues: null,
+    jobs: () => null,
+    room: () => room,
+    async takeIn({ runs, limited }: Claim) {
+      taken.push([...runs.map(run => run.id), ...limited.map(id => `[${id}]`)].join(' '));
+      await onTaken[taken.length]?.();
+      return runs.length;
+    },
+    onEnd: () => events.push('end'),
+    onRest: () => events.push(claimer.isClaiming ? 'rest while claiming' : 'rest'),
+  });
+});
+afterAll(async () => {
+  await database.close();
+  await test.close();
+});
+
+const add = (count: number, row: RunRow = {}) => addRuns(test, ...Array.from({ length: count }, () => row));
+
+/** Four runs and one, of which there is room for four: each queue gives two at first. */
+const addTwoQueues = async () => {
+  room = 4;
+  await add(4, { queue: 'a' });
+  await add(1, { queue: 'b' });
+};
+
+describe('a claim', () => {
+  it('goes on until nothing more is due, from the beginning once it came up short', async () => {
+    await addTwoQueues();
+    onTaken[2] = () => add(1, { priority: -1 });
+    expect(await claimer.claim()).toBe(6);
+    expect(taken).toEqual(['1 2 5', '3', '4', '6']);
+    expect([claimer.isFlowing, events]).toEqual([false, ['rest']]);
+    expect(await claimer.claim()).toBe(0);
+  });
+
+  it('takes no more than there is room for, and is left flowing', async () => {
+    await add(4);
+    onTaken[1] = () => (room = 0);
+    expect(await claimer.claim()).toBe(2);
+    expect([taken, claimer.isFlowing, events]).toEqual([['1 2'], true, ['rest']]);
+    expect(await claimer.claim()).toBe(0);
+    expect(taken).toEqual(['1 2']);
+    room = 9;
+    expect(await claimer.claim()).toBe(2);
+    expect([taken.slice(1), claimer.isFlowing, events]).toEqual([
+      ['3 4', ''],
+      false,
+      ['rest', 'rest', 'end', 'rest'],
+    ]);
+  });
+
+  it('reckons with what it has claimed before that is taken in', async () => {
+    await add(6);
+    room = 3;
+    onTaken[1] = () => (room = 0);
+    expect(await claimer.claim()).toBe(3);
+    expect(taken).toEqual(['1 2 3']);
+  });
+
+  it('asks for two thousand at most', async () => {
+    await test.sql(
+      `insert into tock.job_runs_live (job, payload, status) select 'noop', '{}', 'queued' from generate_series(1, 2003)`,
+    );
+    room = 9999;
+    expect(await claimer.claim()).toBe(2003);
+    expect(taken[0]?.split(' ')).toHaveLength(2000);
+    await test.sql('delete from tock.job_runs_live');
+    await test.sql(
+      `insert into tock.job_runs_live (job, payload, status) select 'noop', '{}', 'queued' from generate_series(1, 2003)`,
+    );
+    expect(await claimer.claim({ queue: 'default', priority: 0 })).toBe(2000);
+  });
+
+  it('is one at a time: who asks meanwhile gets the answer to that', async () => {
+    await add(1);
+    const first = claimer.claim();
+    expect(claimer.isClaiming).toBe(true);
+    expect(claimer.claim()).toBe(first);
+    expect(await first).toBe(1);
+    expect(claimer.isClaiming).toBe(false);
+  });
+
+  it('looks again where what it found had no place, but not for ever', async () => {
+    await add(3, { slot_keys: ['job:x'], slot_limits: [1] });
+    onTaken[2] = () => test.sql(`update tock.job_runs_live set blocked_on = 'job:x' where id <= 2`);
+    await claimer.claim();
+    // Nobody put the last one aside.
+    expect(taken).toEqual(['[1] [2]', ...Array.from({ length: 19 }, () => '[3]')]);
+  });
+
+  it('takes in what is under way when what it claimed before could not be, and fails with that', async () => {
+    await addTwoQueues();
+    onTaken[1] = () => {
+      throw new Error('no announcement');
+    };
+    await expect(claimer.claim()).rejects.toThrow('no announcement');
+    expect(taken).toEqual(['1 2 5', '3']);
+    expect([claimer.isClaiming, events]).toEqual([false, []]);
+    expect(await claimer.claim()).toBe(1);
+  });
+
+  it('fails where the database does, and can be made again', async () => {
+    await add(1);
+    await test.sql('alter table tock.job_queues rename to elsewhere');
+    await expect(claimer.claim()).rejects.toMatchObject({ code: '42P01' });
+    await test.sql('alter table tock.elsewhere rename to job_queues');
+    expect(await claimer.claim()).toBe(1);
+  });
+});
+
+describe('a claim where somebody has told of a run', () => {
+  const told = { queue: 'default', priority: 0 };
+
+  it('takes what is there, once, and is flowing if there is more', async () => {
+    await add(3);
+    await add(1, { queue: 'other' });
+    expect(await claimer.claim(told)).toBe(2);
+    expect([taken, claimer.isFlowing, events]).toEqual([['1 2'], true, ['rest']]);
+    expect(await claimer.claim(told)).toBe(1);
+    expect([taken.slice(1), claimer.isFlowing]).toEqual([['3'], true]);
+  });
+
+  it('takes nothing without room', async () => {
+    await add(1);
+    room = 0;
+    expect(await claimer.claim(told)).toBe(0);
+    expect(taken).toEqual([]);
+    room = 1;
+    expect(await claimer.claim(told)).toBe(1);
+  });
+});
+
+describe('halt', () => {
+  it('stops the flow', async () => {
+    await add(4);
+    onTaken[1] = () => (room = 0);
+    await claimer.claim();
+    claimer.halt();
+    expect(claimer.isFlowing).toBe(false);
+    room = 9;
+    await claimer.claim();
+    expect(events).toEqual(['rest', 'rest']);
+  });
+});

@@ -1,0 +1,61 @@
+// Engine: LISTEN, over a connection that may break.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.js';
+import { type Listener, startListener } from '../../../src/engine/claim/listen.js';
+import { silentLogger } from '../../../src/model/logger.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+
+let test: TestTock;
+let database: Database;
+let listener: Listener;
+let heard: string[];
+beforeEach(async () => {
+  test = await openTestTock();
+  database = openDatabase({ connectionString: test.url, connections: 1 });
+  heard = [];
+  listener = startListener({ database, logger: silentLogger } as Engine, notice =>
+    heard.push(notice.kind === 'queued' ? (notice.lane?.queue ?? 'anywhere') : notice.kind),
+  );
+  await until(async () => heard.includes('anywhere'), 'the first connection');
+});
+afterEach(async () => {
+  listener.stop();
+  await database.close();
+  await test.close();
+});
+
+const listening = () =>
+  test.sql<{ pid: number }>(
+    `select pid from pg_stat_activity where datname = current_database() and query ~ '^listen'`,
+  );
+/** A notice of a new run in a queue. */
+const notify = (queue: string) => test.sql(`select pg_notify('tock', $1)`, [`queued:0:${queue}`]);
+
+describe('startListener', () => {
+  it('listens again after its connection broke, each time, and says so, lest what was enqueued meanwhile wait', async () => {
+    for (const round of [1, 2]) {
+      await notify(`before-${round}`);
+      await until(async () => heard.includes(`before-${round}`), 'the notice');
+      heard.length = 0;
+      await test.sql('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [
+        (await listening()).map(each => each.pid),
+      ]);
+      await until(async () => heard.includes('anywhere'), 'a new connection');
+      await notify(`after-${round}`);
+      await until(async () => heard.includes(`after-${round}`), 'a notice over the new connection');
+      expect(await listening()).toHaveLength(1);
+    }
+  });
+
+  it('gives its connection up when it is stopped, and makes no other', async () => {
+    listener.stop();
+    await until(async () => (await listening()).length === 0, 'the connection to be closed');
+    expect(database.pool.totalCount).toBe(0);
+    heard.length = 0;
+    await notify('too-late');
+    // The pool has room for one: were it taken again, this would wait for ever.
+    expect(await database.run('select 1 as one')).toEqual([{ one: 1 }]);
+    expect(heard).toEqual([]);
+  });
+});

@@ -1,0 +1,240 @@
+// Engine: definitions are kept in step with the code, from several hosts and from two versions at once.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineJob, type JobSchedule } from '../../../src/index.js';
+import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+
+const job = (name: string, schedule?: JobSchedule) =>
+  defineJob({ name, ...(schedule ? { schedule } : {}), run: () => null });
+let test: TestTock;
+beforeEach(async () => {
+  test = await openTestTock();
+  await test.setClock('2026-03-01T12:00:30Z');
+});
+afterEach(() => test.close());
+
+describe('register', () => {
+  it('adds, leaves alone, changes and marks as vanished, and says which', async () => {
+    const first = test.another({
+      jobs: [
+        job('stays', { cron: '0 * * * *' }),
+        job('changes', { cron: '0 * * * *' }),
+        job('goes', { cron: '0 * * * *' }),
+      ],
+    });
+    expect(await first.register()).toMatchObject({
+      status: 'registered',
+      added: ['changes', 'goes', 'stays'],
+    });
+    expect(await first.register()).toMatchObject({ status: 'unchanged' });
+    const ids = new Map((await first.schedules.list()).map(each => [each.name, each.id]));
+    await test.advance('10m');
+    const second = test.another({
+      jobs: [job('stays', { cron: '0 * * * *' }), job('changes', { cron: '30 * * * *' }), job('one-off')],
+    });
+    expect(await second.register()).toEqual({
+      status: 'registered',
+      added: ['one-off'],
+      changed: ['changes'],
+      vanished: ['goes'],
+    });
+    const after = new Map((await second.schedules.list()).map(each => [each.name, each]));
+    expect(after.get('changes')).toMatchObject({
+      id: ids.get('changes'),
+      nextAt: new Date('2026-03-01T12:30:00Z'),
+      cursor: new Date('2026-03-01T12:10:30Z'),
+    });
+    expect(after.get('stays')).toMatchObject({ cursor: new Date('2026-03-01T12:00:30Z') });
+    expect(after.get('goes')?.vanishedAt).not.toBeNull();
+    expect(after.get('one-off')?.nextAt).toBeNull();
+  });
+
+  it('gives the same id to a definition that is removed and comes again, and catches nothing up in between', async () => {
+    const a = job('a', { cron: '* * * * *', catchup: 'all' });
+    const first = test.another({ jobs: [a, job('b')] });
+    await first.register();
+    const [before] = await first.schedules.list({ name: 'a' });
+    await test.another({ jobs: [job('b')] }).register();
+    await test.advance('1h');
+    const with_ = test.another({ jobs: [a, job('b'), job('c')] });
+    expect(await with_.register()).toMatchObject({ status: 'registered', changed: ['a'] });
+    const [after] = await with_.schedules.list({ name: 'a' });
+    expect(after).toMatchObject({ id: before?.id, vanishedAt: null });
+    expect((await with_.tick()).materialized.runs).toBe(0);
+  });
+
+  it('keeps the queued runs of a vanished definition and makes no new ones', async () => {
+    const one = test.another({ jobs: [job('a', { cron: '* * * * *', jitter: '50s' }), job('b')] });
+    await one.register();
+    await test.setClock('2026-03-01T12:01:00Z');
+    await one.tick();
+    const live = await test.sql(`select id from tock.job_runs_live`);
+    const two = test.another({ jobs: [job('b')] });
+    await two.register();
+    expect(await test.sql(`select id from tock.job_runs_live`)).toEqual(live);
+    await test.advance('10m');
+    expect((await two.tick()).materialized).toMatchObject({ definitions: 0 });
+  });
+
+  it('withdraws queued runs of the old schedule that are not yet due, and records it', async () => {
+    const one = test.another({ jobs: [job('a', { cron: '0 * * * *', jitter: '30m' })] });
+    await one.register();
+    await test.setClock('2026-03-01T13:00:00Z');
+    await one.tick();
+    const live = await test.sql<{ due: boolean }>(
+      `select run_at <= tock.now() as due from tock.job_runs_live`,
+    );
+    expect(live).toEqual([{ due: false }]);
+    await test.another({ jobs: [job('a', { cron: '15 * * * *' })] }).register();
+    expect(await one.runs.list()).toMatchObject([{ status: 'skipped', skipReason: 'edited' }]);
+  });
+
+  it('loses no occurrence to a deploy: what came due under the old definition is materialized first', async () => {
+    const one = test.another({ jobs: [job('a', { cron: '0 * * * *' })] });
+    await one.register();
+    await test.setClock('2026-03-01T15:00:01Z');
+    const two = test.another({ jobs: [job('a', { cron: '30 * * * *' })] });
+    expect((await two.tick()).executed).toMatchObject({ succeeded: 1 });
+    expect(await two.runs.list()).toMatchObject([
+      { status: 'succeeded', scheduledFor: new Date('2026-03-01T15:00:00Z'), occurrenceCount: 3 },
+      { status: 'skipped', skipReason: 'catchup', occurrenceCount: 2 },
+    ]);
+    expect(await two.schedules.list()).toMatchObject([
+      { nextAt: new Date('2026-03-01T15:30:00Z'), cursor: new Date('2026-03-01T15:00:01Z') },
+    ]);
+  });
+
+  it('does not let an old version win back from a new one that is alive', async () => {
+    const old = test.another({ jobs: [job('a', { cron: '0 1 * * *' })] });
+    const fresh = test.another({ jobs: [job('a', { cron: '0 2 * * *' })] });
+    await old.register();
+    await fresh.register();
+    for (let minute = 0; minute < 20; minute++) {
+      await test.advance('1m');
+      expect(await old.register()).toMatchObject({ status: 'superseded' });
+      expect(await fresh.register()).toMatchObject({ status: 'unchanged' });
+    }
+    expect(await fresh.schedules.list()).toMatchObject([{ cron: '0 2 * * *' }]);
+    const [row] = await test.sql<{ version: number }>('select version from tock.job_definitions');
+    expect(row?.version).toBe(2);
+    // A roll-back: the new version is gone, and after five minutes the old one is in force again.
+    await test.advance('4m');
+    expect(await old.register()).toMatchObject({ status: 'superseded' });
+    await test.advance('2m');
+    expect(await old.register()).toMatchObject({ status: 'registered', changed: ['a'] });
+  });
+
+  const minutes = async (name: string) => {
+    const rows = await test.sql<{ minute: string }>(
+      `select to_char(r.scheduled_for at time zone 'UTC', 'HH24:MI') as minute
+       from tock.job_runs r join tock.job_definitions d on d.id = r.definition_id
+       where d.name = $1 and r.status = 'succeeded' order by r.scheduled_for`,
+      [name],
+    );
+    return rows.map(row => row.minute);
+  };
+  const at = (minute: number) => test.setClock(new Date(Date.UTC(2026, 2, 1, 12, minute, 1)).toISOString());
+
+  it.each([
+    ['removed', []],
+    ['changed', [job('a', { cron: '0 4 1 1 *' })]],
+  ])(
+    'catches up in a roll-back what came due since the newer version was last seen: %s',
+    async (_how, newer) => {
+      const old = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' }), job('b')] });
+      const fresh = test.another({ jobs: [...newer, job('b'), job('c')] });
+      await old.tick();
+      await at(1);
+      await old.tick();
+      await at(2);
+      // It is in force for two minutes, in which the old version's occurrences are none.
+      await old.tick();
+      expect((await fresh.tick()).registered.status).toBe('registered');
+      await at(4);
+      expect((await fresh.tick()).registered.status).toBe('unchanged');
+      for (const minute of [5, 6, 7, 8]) {
+        await at(minute);
+        expect((await old.tick()).registered.status).toBe('superseded');
+      }
+      await at(10);
+      expect((await old.tick()).registered).toMatchObject({ status: 'registered', changed: ['a'] });
+      expect(await minutes('a')).toEqual([
+        '12:01',
+        '12:02',
+        '12:05',
+        '12:06',
+        '12:07',
+        '12:08',
+        '12:09',
+        '12:10',
+      ]);
+    },
+  );
+
+  it('does not catch up a pause in a roll-back', async () => {
+    const old = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' })] });
+    await old.tick();
+    await test.another({ jobs: [job('a', { cron: '0 4 1 1 *' })] }).register();
+    await old.schedules.pause('a');
+    await at(10);
+    expect((await old.tick()).registered).toMatchObject({ status: 'registered', changed: ['a'] });
+    await at(12);
+    expect(await old.schedules.resume('a')).toMatchObject({ skipped: { count: 2 } });
+    await at(13);
+    await old.tick();
+    expect(await minutes('a')).toEqual(['12:13']);
+  });
+
+  it('leaves runs of new jobs to the newer version, in ticks of an older one', async () => {
+    const once = { retry: { maxAttempts: 1 } };
+    const known = defineJob({ name: 'known', schedule: { cron: '* * * * *' }, run: () => null });
+    const added = defineJob({ name: 'added', schedule: { cron: '* * * * *' }, ...once, run: () => null });
+    const old = test.another({ jobs: [known] });
+    const fresh = test.another({ jobs: [known, added] });
+    await old.tick();
+    await fresh.tick();
+    for (const minute of [1, 2, 3]) {
+      await at(minute);
+      // It materializes both, and executes the one that it knows.
+      expect(await old.tick()).toMatchObject({
+        registered: { status: 'superseded' },
+        materialized: { runs: 2 },
+        executed: { claimed: 1, succeeded: 1 },
+      });
+      expect((await fresh.tick()).executed).toMatchObject({ claimed: 1, succeeded: 1 });
+    }
+    expect(await minutes('known')).toEqual(['12:01', '12:02', '12:03']);
+    expect(await minutes('added')).toEqual(['12:01', '12:02', '12:03']);
+  });
+
+  it('leaves them to the newer version in a daemon too', async () => {
+    const old = test.another({ jobs: [job('known')] });
+    const fresh = test.another({ jobs: [job('known'), job('added')] });
+    await old.register();
+    await fresh.register();
+    const daemon = await old.start();
+    const left = await fresh.enqueue('added');
+    const taken = await fresh.enqueue('known');
+    await until(async () => (await fresh.runs.get(taken))?.finishedAt, 'the run of the known job to end');
+    expect(await fresh.runs.get(left)).toMatchObject({ status: 'queued', attempts: 0 });
+    await daemon.stop();
+    expect((await fresh.tick()).executed).toMatchObject({ succeeded: 1 });
+  });
+
+  it('is done once when eight hosts register at once', async () => {
+    const jobs = Array.from({ length: 50 }, (_, index) => job(`job-${index}`, { cron: '0 * * * *' }));
+    const results = await Promise.all(
+      Array.from({ length: 8 }, () => test.another({ jobs, connections: 2 }).register()),
+    );
+    expect(results.filter(each => each.status === 'registered')).toHaveLength(1);
+    const [row] = await test.sql<{ count: string; versions: number }>(
+      'select count(*), max(version) as versions from tock.job_definitions',
+    );
+    expect(row).toEqual({ count: '50', versions: 1 });
+  });
+
+  it('registers nothing, and marks nothing as vanished, when there are no jobs', async () => {
+    await test.another({ jobs: [job('a', { cron: '0 * * * *' })] }).register();
+    expect(await test.another({ jobs: [] }).register()).toMatchObject({ status: 'empty' });
+    expect(await test.tock.schedules.list()).toMatchObject([{ name: 'a', vanishedAt: null }]);
+  });
+});

@@ -1,0 +1,251 @@
+// Engine: schedules that are made and edited at run time.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineJob, type JobSchedule, type ScheduleInput } from '../../../src/index.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+const mail = defineJob({
+  name: 'mail',
+  payload: z.object({ tenant: z.number() }),
+  queue: 'mails',
+  retry: { maxAttempts: 4 },
+  run: (_ctx, { tenant }) => ({ tenant }),
+});
+const plain = defineJob({ name: 'plain', run: () => null });
+const inCode = (schedule: JobSchedule) => defineJob({ name: 'in-code', schedule, run: () => null });
+const minutely = { name: 'tenant-7', job: mail, payload: { tenant: 7 }, cron: '* * * * *' } as const;
+
+let test: TestTock;
+beforeEach(async () => {
+  test = await openTestTock([mail, plain, inCode({ cron: '0 * * * *' })]);
+  await test.setClock('2026-03-01T12:00:30Z');
+  await test.tock.register();
+});
+afterEach(() => test.close());
+
+const rows = async (definition: string) =>
+  (await test.tock.runs.list({ definition })).map(run => ({
+    status: run.status,
+    at: run.scheduledFor?.toISOString().slice(11, 16),
+    count: run.occurrenceCount,
+    reason: run.skipReason,
+  }));
+const find = async (name: string) => (await test.tock.schedules.list({ name }))[0];
+
+describe('upsert', () => {
+  it('makes a schedule with its own payload, which begins now and is run', async () => {
+    const made = await test.tock.schedules.upsert({
+      ...minutely,
+      timezone: 'Europe/Berlin',
+      exclude: ['2026-12-25'],
+      startAt: '2026-01-01T00:00:00Z',
+      jitter: 0,
+    });
+    expect(made).toMatchObject({
+      name: 'tenant-7',
+      job: 'mail',
+      origin: 'runtime',
+      version: 1,
+      queue: 'mails',
+      maxAttempts: 4,
+      payload: { tenant: 7 },
+      exclude: ['2026-12-25'],
+      startAt: new Date('2026-01-01T00:00:00Z'),
+      cursor: new Date('2026-03-01T12:00:30Z'),
+      nextAt: new Date('2026-03-01T12:01:00Z'),
+    });
+    await test.setClock('2026-03-01T12:01:00Z');
+    expect(await test.tock.tick()).toMatchObject({ executed: { succeeded: 1 } });
+    expect(await test.tock.runs.list()).toMatchObject([
+      {
+        definition: 'tenant-7',
+        idempotencyKey: `cron:${made.id}:2026-03-01T12:01:00Z`,
+        output: { tenant: 7 },
+      },
+    ]);
+  });
+
+  it('changes nothing where nothing changed, whatever the order of the keys and the spelling', async () => {
+    const first = await test.tock.schedules.upsert({
+      name: 'a',
+      job: 'plain',
+      every: '1h',
+      payload: { b: 1, a: { d: [2], c: null } },
+      remaining: 5,
+    });
+    await test.setClock('2026-03-01T13:00:10Z');
+    await test.tock.tick();
+    const again = await test.tock.schedules.upsert({
+      payload: { a: { c: null, d: [2] }, b: 1 },
+      every: 3_600_000,
+      remaining: 5,
+      job: plain,
+      name: 'a',
+    });
+    expect(again).toMatchObject({ id: first.id, version: 1, remaining: 4 });
+    // What is there now is no change either.
+    const now = { name: 'a', job: plain, every: '60m', payload: { b: 1, a: { d: [2], c: null } } };
+    expect(await test.tock.schedules.upsert({ ...now, remaining: 4 })).toMatchObject({ version: 1 });
+    expect(await test.tock.schedules.upsert({ ...now, remaining: 9 })).toMatchObject({ version: 2 });
+  });
+
+  it('keeps the id in an edit, begins at now, withdraws what is queued and not due, and leaves what runs alone', async () => {
+    const { id } = await test.tock.schedules.upsert({ ...minutely, cron: '0 * * * *', jitter: '30m' });
+    await test.setClock('2026-03-01T13:00:00Z');
+    await test.tock.tick();
+    await test.sql(
+      `insert into tock.job_runs_live (definition_id, job, scheduled_for, status, trigger, attempts, locked_until)
+       values ($1, 'mail', '2026-03-01T12:00:00Z', 'running', 'cron', 1, '2026-03-01T14:00:00Z')`,
+      [id],
+    );
+    const edited = await test.tock.schedules.upsert({ ...minutely, cron: '15 * * * *' });
+    expect(edited).toMatchObject({
+      id,
+      version: 2,
+      cron: '15 * * * *',
+      jitterMs: 0,
+      cursor: new Date('2026-03-01T13:00:00Z'),
+      nextAt: new Date('2026-03-01T13:15:00Z'),
+    });
+    expect(await rows('tenant-7')).toEqual([
+      { status: 'running', at: '12:00', count: 1, reason: null },
+      { status: 'skipped', at: '13:00', count: 1, reason: 'edited' },
+    ]);
+  });
+
+  it('leaves each occurrence one row when an edit and a tick come in the same second', async () => {
+    for (let round = 0; round < 8; round++) {
+      const name = `raced-${round}`;
+      await test.setClock('2026-03-01T12:00:30Z');
+      await test.tock.schedules.upsert({ ...minutely, name });
+      await test.setClock('2026-03-01T12:01:00Z');
+      const edit = { ...minutely, name, cron: '*/5 * * * *' };
+      await Promise.all([test.tock.tick(), test.another().schedules.upsert(edit)]);
+      await test.tock.tick();
+      const [row, ...others] = await rows(name);
+      expect(others).toEqual([]);
+      expect(row).toMatchObject({ at: '12:01', reason: row?.status === 'skipped' ? 'edited' : null });
+      expect(await find(name)).toMatchObject({ nextAt: new Date('2026-03-01T12:05:00Z') });
+    }
+  });
+
+  it('refuses another version than the one that is there, and says which is', async () => {
+    await test.tock.schedules.upsert(minutely, { ifVersion: 0 });
+    const edit = { ...minutely, cron: '5 * * * *' };
+    await expect(test.tock.schedules.upsert(edit, { ifVersion: 0 })).rejects.toMatchObject({
+      code: 'TOCK_VERSION_CONFLICT',
+      message: expect.stringContaining('version 1 is there') as string,
+    });
+    await expect(test.tock.schedules.upsert(edit, { ifVersion: 2 })).rejects.toMatchObject({
+      code: 'TOCK_VERSION_CONFLICT',
+    });
+    await expect(
+      test.tock.schedules.upsert({ ...edit, name: 'none' }, { ifVersion: 1 }),
+    ).rejects.toMatchObject({
+      code: 'TOCK_VERSION_CONFLICT',
+      message: expect.stringContaining('there is no schedule') as string,
+    });
+    expect(await test.tock.schedules.upsert(edit, { ifVersion: 1 })).toMatchObject({ version: 2 });
+    await expect(test.tock.schedules.upsert(edit, { ifVersion: 1.5 })).rejects.toMatchObject({
+      code: 'TOCK_BAD_OPTION',
+    });
+  });
+
+  it('lets one of two concurrent edits of a version win, and tells the other', async () => {
+    await test.tock.schedules.upsert(minutely);
+    const other = test.another();
+    for (let version = 1; version <= 5; version++) {
+      const edits = [test.tock, other].map((tock, index) =>
+        tock.schedules.upsert(
+          { ...minutely, cron: `${version * 2 + index} * * * *` },
+          { ifVersion: version },
+        ),
+      );
+      const results = await Promise.allSettled(edits);
+      expect(results.map(each => each.status).sort()).toEqual(['fulfilled', 'rejected']);
+      expect(results.find(each => each.status === 'rejected')?.reason).toMatchObject({
+        code: 'TOCK_VERSION_CONFLICT',
+      });
+      expect(await find('tenant-7')).toMatchObject({ version: version + 1 });
+    }
+  });
+
+  it('makes one schedule of many that are made at once under one name', async () => {
+    const tocks = Array.from({ length: 6 }, () => test.another({ connections: 2 }));
+    const made = await Promise.all(tocks.map(tock => tock.schedules.upsert(minutely)));
+    expect(new Set(made.map(({ id, version }) => `${id} ${version}`)).size).toBe(1);
+    const raced = await Promise.allSettled(
+      tocks.map(tock => tock.schedules.upsert({ ...minutely, name: 'new' }, { ifVersion: 0 })),
+    );
+    expect(raced.filter(each => each.status === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('refuses what cannot be right before it writes, with the mend', async () => {
+    const { schedules } = test.tock;
+    const wrong: [ScheduleInput, string][] = [
+      [{ ...minutely, payload: { tenant: 'seven' } as never }, 'TOCK_BAD_PAYLOAD'],
+      [{ ...minutely, payload: (() => ({ tenant: 7 })) as never }, 'TOCK_BAD_PAYLOAD'],
+      [{ name: 'a', job: 'nobody', every: '1h' }, 'TOCK_UNKNOWN_JOB'],
+      [{ name: 'a', job: plain }, 'TOCK_BAD_SCHEDULE'],
+      [{ name: 'a', job: plain, cron: '61 * * * *' }, 'TOCK_BAD_SCHEDULE'],
+      [{ name: 'a', job: plain, cron: '* * * * *', timezone: 'Mars/Base' }, 'TOCK_BAD_SCHEDULE'],
+      [{ name: 'a', job: plain, cron: '* * * * *', every: '1h' }, 'TOCK_BAD_SCHEDULE'],
+      [{ name: 'a', job: plain, every: '1h', overlap: 'maybe' as never }, 'TOCK_BAD_SCHEDULE'],
+      [{ name: 'a', job: plain, every: '1h', jitter: 'soon' }, 'TOCK_BAD_DURATION'],
+      [{ name: 'a', job: plain, every: '1h', remaining: -1 }, 'TOCK_BAD_SCHEDULE'],
+      [{ name: 'not a name', job: plain, every: '1h' }, 'TOCK_BAD_OPTION'],
+      [{ name: 'a', job: plain, every: '1h', queue: 'no queue' }, 'TOCK_BAD_OPTION'],
+      [{ name: 'in-code', job: plain, every: '1h' }, 'TOCK_BAD_STATE'],
+    ];
+    for (const [input, code] of wrong) await expect(schedules.upsert(input)).rejects.toMatchObject({ code });
+    // Also where this process does not have the job of that name.
+    const other = test.another({ jobs: [plain] });
+    await expect(other.schedules.upsert({ name: 'in-code', job: plain, every: '1h' })).rejects.toMatchObject({
+      code: 'TOCK_BAD_STATE',
+      message: expect.stringMatching(/defined in code.*can be paused/) as string,
+    });
+    await expect(
+      // @ts-expect-error the payload has the type of the job's schema
+      schedules.upsert({ name: 'a', job: mail, every: '1h', payload: { tenant: 'seven' } }),
+    ).rejects.toMatchObject({ code: 'TOCK_BAD_PAYLOAD' });
+    const count = await test.sql(`select 1 from tock.job_definitions where origin = 'runtime'`);
+    expect(count).toEqual([]);
+  });
+
+  it('mends a definition that was broken', async () => {
+    await test.tock.schedules.upsert(minutely);
+    await test.sql(`update tock.job_definitions set cron = 'x', broken_at = now(), broken_reason = 'x'
+      where name = 'tenant-7'`);
+    expect(await test.tock.schedules.upsert(minutely)).toMatchObject({ version: 2, brokenReason: null });
+  });
+
+  it('holds 500 schedules of one job, each with its payload', async () => {
+    const tenants = Array.from({ length: 500 }, (_, tenant) => tenant);
+    await Promise.all(
+      tenants.map(tenant =>
+        test.tock.schedules.upsert({ ...minutely, name: `tenant-${tenant}`, payload: { tenant } }),
+      ),
+    );
+    await test.setClock('2026-03-01T12:01:00Z');
+    expect(await test.tock.tick({ concurrency: 100 })).toMatchObject({
+      materialized: { runs: 500 },
+      executed: { succeeded: 500 },
+    });
+    const outputs = await test.sql<{ name: string; tenant: number }>(
+      `select d.name, (r.output ->> 'tenant')::int as tenant from tock.job_runs_finished r
+       join tock.job_definitions d on d.id = r.definition_id`,
+    );
+    expect(outputs).toHaveLength(500);
+    for (const { name, tenant } of outputs) expect(name).toBe(`tenant-${tenant}`);
+    expect(await test.tock.schedules.list({ limit: 1000 })).toHaveLength(503);
+  });
+
+  it('is left alone when code registers, and taken over when code defines the name', async () => {
+    const { id } = await test.tock.schedules.upsert({ ...minutely, name: 'later-in-code' });
+    const later = defineJob({ name: 'later-in-code', schedule: { every: '1h' }, run: () => null });
+    await test.another({ jobs: [mail, plain] }).register();
+    expect(await find('later-in-code')).toMatchObject({ vanishedAt: null, origin: 'runtime' });
+    await test.another({ jobs: [mail, later] }).register();
+    expect(await find('later-in-code')).toMatchObject({ id, origin: 'code', everyMs: 3_600_000 });
+  });
+});

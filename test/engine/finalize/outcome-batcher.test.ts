@@ -1,0 +1,341 @@
+// Engine: how outcomes gather, and what becomes of those that the server does not take. The database is real; what it
+// answers to some statements is the test's.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.js';
+import { createFinalizer, type Finalizer } from '../../../src/engine/finalize/outcome-batcher.js';
+import type { Outcome } from '../../../src/model/run/decide.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Finalization } from '../../../src/store/runs/finalize.js';
+import { collectLines, type LineLog } from '../../support/lines.js';
+import { addRuns, emptyTables } from '../../support/runs.js';
+import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+
+const WORKER = '00000000-0000-4000-8000-000000000001';
+
+let test: TestTock;
+let database: Database;
+let log: LineLog;
+let finalizer: Finalizer<Finalization>;
+/** The ids of each batch that was sent. */
+let sent: string[];
+/** Called with what is sent; and with it when it has been carried out, and the answer is on its way. */
+let before: (ids: string, text: string) => unknown;
+let answered: (ids: string) => unknown;
+let done: string[];
+let resumed: number;
+let repeated: string[];
+let mayWrite: (id: string) => boolean;
+beforeAll(async () => {
+  test = await openTestTock();
+  database = openDatabase({ connectionString: test.url });
+});
+beforeEach(async () => {
+  await emptyTables(test);
+  await test.setClock('2026-03-02T12:00:00Z');
+  log = collectLines();
+  [sent, done, repeated, resumed] = [[], [], [], 0];
+  before = () => undefined;
+  answered = () => undefined;
+  mayWrite = () => true;
+  const watched: Database = {
+    ...database,
+    async run<Row>(...[text, values = [], prepared]: Parameters<Database['run']>) {
+      // What writes outcomes, or reads them back, has the ids first, and then their fences.
+      const ids = /^\{[\d,]*\}$/.test(String(values[0])) ? String(values[0]).slice(1, -1) : null;
+      if (ids !== null) {
+        sent.push(ids);
+        await before(ids, `${text} ${JSON.stringify(values)}`);
+      }
+      const rows = await database.run<Row>(text, values, prepared);
+      if (ids !== null) await answered(ids);
+      return rows;
+    },
+  };
+  finalizer = createFinalizer<Finalization>({ database: watched, logger: log.logger } as Engine, {
+    workerId: WORKER,
+    mayWrite: entry => mayWrite(entry.id),
+    beforeResend: async entries => void repeated.push(entries.map(each => each.id).join()),
+    done: (entry, isWritten) => done.push(`${entry.id} ${isWritten}`),
+    onResumed: () => resumed++,
+  });
+});
+afterEach(() => vi.useRealTimers());
+afterAll(async () => {
+  await database.close();
+  await test.close();
+});
+
+const SUCCEED: Outcome = { transition: 'succeed', output: null, error: null, delayMs: 0, skipReason: null };
+const FAIL: Outcome = {
+  ...SUCCEED,
+  transition: 'fail',
+  error: { attempt: 2, name: 'Error', code: null, message: 'poison', stack: null },
+};
+/** So many runs that WORKER holds. */
+const hold = (count: number) =>
+  addRuns(
+    test,
+    ...Array.from({ length: count }, () => ({ status: 'running', attempts: 2, fence: 3, locked_by: WORKER })),
+  );
+const add = (ids: readonly string[], outcome: Outcome = SUCCEED) => {
+  for (const id of ids) finalizer.add({ id, fence: 3, outcome });
+};
+const ended = (count: number) => until(async () => done.length >= count, `${count} outcomes to end`);
+const idle = async () => {
+  for (let last = -1; last !== sent.length + done.length; ) {
+    last = sent.length + done.length;
+    await database.run('select 1');
+    await new Promise(resolve => setImmediate(resolve));
+  }
+};
+const eventsOf = () => log.lines.map(line => line['event']);
+const refusing = (code: string) => Object.assign(new Error(`refused ${code}`), { code });
+const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs where id = $1', [id]))[0];
+
+describe('outcomes', () => {
+  it('gather for 3 ms, and are written together', async () => {
+    const ids = await hold(3);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    add(ids);
+    vi.advanceTimersByTime(2);
+    await idle();
+    expect(sent).toEqual([]);
+    vi.advanceTimersByTime(1);
+    await idle();
+    expect([sent, done, finalizer.isHeldUp]).toEqual([['1,2,3'], ['1 true', '2 true', '3 true'], false]);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(await rowOf('2')).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('are written at once when nothing else is coming, or there are 2,000', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    finalizer.hurry();
+    add(['1']);
+    finalizer.hurry();
+    await idle();
+    expect([sent, done, vi.getTimerCount()]).toEqual([['1'], ['1 false'], 0]);
+    const many = Array.from({ length: 2001 }, (_, index) => String(index + 10));
+    add(many.slice(0, 1999));
+    await idle();
+    expect(sent).toHaveLength(1);
+    add(many.slice(1999));
+    await idle();
+    // The last one waited for the batch before, and no longer.
+    expect(sent.slice(1).map(ids => ids.split(',').length)).toEqual([2000, 1]);
+  });
+
+  it('that come while a batch is under way wait for that, and go together', async () => {
+    const ids = await hold(4);
+    let go = (): void => undefined;
+    before = () => new Promise<void>(resolve => (go = resolve));
+    add(ids.slice(0, 1));
+    finalizer.hurry();
+    add(ids.slice(1, 3));
+    finalizer.hurry();
+    add(ids.slice(3));
+    await idle();
+    expect(sent).toEqual(['1']);
+    before = () => undefined;
+    go();
+    await ended(4);
+    expect(sent).toEqual(['1', '2,3,4']);
+  });
+
+  it('of a lease that is lost are not written, and that is said of them alone', async () => {
+    const ids = await hold(2);
+    await test.sql('update tock.job_runs_live set fence = 4 where id = 1');
+    add(ids);
+    await ended(2);
+    expect(done).toEqual(['1 false', '2 true']);
+  });
+
+  it('let in who waited for their places, and pause a definition that fails too often', async () => {
+    await test.sql(
+      `insert into tock.job_definitions (name, job, cron, pause_on_failure_count) values ('nightly', 'noop', '0 0 * * *', 1)`,
+    );
+    const [placed = '', last = '', lost = ''] = await hold(3);
+    await test.sql('update tock.job_runs_live set definition_id = 1, scheduled_for = tock.now() where id > 1');
+    await test.sql(`insert into tock.job_slots values ('job:x', 1, $1, 3)`, [placed]);
+    const [waits = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1], blocked_on: 'job:x' });
+    add([placed]);
+    await ended(1);
+    await until(async () => (await rowOf(waits))?.['blocked_on'] === null, 'the one that waits to be let in');
+    await test.sql('update tock.job_runs_live set fence = 4 where id = $1', [lost]);
+    add([lost], { ...FAIL, transition: 'exhaust' });
+    await ended(2);
+    expect(eventsOf()).toEqual([]);
+    add([last], { ...FAIL, transition: 'exhaust' });
+    await ended(3);
+    await until(async () => eventsOf().includes('definition.paused'), 'the definition to be paused');
+  });
+});
+
+describe('outcomes that the server does not take for now', () => {
+  it('are sent again, in halves, until it does; it is said once', async () => {
+    const ids = await hold(4);
+    before = () => {
+      throw refusing('57014');
+    };
+    add(ids);
+    await until(async () => sent.length === 3, 'the halves to be sent');
+    expect(finalizer.isHeldUp).toBe(true);
+    before = () => undefined;
+    await ended(4);
+    await until(async () => resumed === 1, 'the finalizer to be idle again');
+    expect(sent).toEqual(['1,2,3,4', '1,2', '3,4', '1', '2', '3', '4']);
+    expect(repeated).toEqual(['1,2', '3,4', '1', '2', '3', '4']);
+    expect([done, finalizer.isHeldUp]).toEqual([['1 true', '2 true', '3 true', '4 true'], false]);
+    expect(log.lines).toMatchObject([
+      { event: 'finalize.waiting', runs: 4, code: '57014', error: 'Error: refused 57014' },
+      { event: 'finalize.resumed' },
+    ]);
+    // It is said anew when it begins anew.
+    add((await hold(1)).slice());
+    before = ids => {
+      before = () => undefined;
+      if (ids === '5') throw refusing('57014');
+    };
+    await ended(5);
+    await until(async () => resumed === 2, 'the finalizer to be idle again');
+    expect(eventsOf().slice(2)).toEqual(['finalize.waiting', 'finalize.resumed']);
+  });
+
+  it('are sent three at most in a round that is in vain, and in turn', async () => {
+    const ids = await hold(7);
+    before = () => {
+      throw refusing('57014');
+    };
+    add(ids);
+    await until(async () => sent.length >= 12, 'a few rounds');
+    expect(sent.slice(0, 12)).toEqual([
+      '1,2,3,4,5,6,7',
+      ...['1,2,3,4', '5,6,7'],
+      ...['1,2', '3,4', '5,6'],
+      ...['7', '1', '2'],
+      ...['3', '4', '5'],
+    ]);
+    before = () => undefined;
+    await ended(7);
+  });
+
+  it('hold up no others: one that stays refused is alone soon', async () => {
+    const ids = await hold(4);
+    let isOpen = false;
+    before = sentIds => {
+      if (!isOpen && sentIds.split(',').includes('2')) throw refusing('55P03');
+    };
+    add(ids);
+    await ended(3);
+    expect(done.toSorted()).toEqual(['1 true', '3 true', '4 true']);
+    // What is new is written meanwhile.
+    const fresh = await hold(1);
+    add(fresh);
+    await ended(4);
+    expect(finalizer.isHeldUp).toBe(false);
+    isOpen = true;
+    await ended(5);
+    await until(async () => resumed === 1, 'the finalizer to be idle again');
+  });
+
+  it('take what is new along with the next try, first', async () => {
+    const ids = await hold(2);
+    before = () => {
+      throw refusing('57014');
+    };
+    add(ids.slice(0, 1));
+    await until(async () => finalizer.isHeldUp, 'the finalizer to be held up');
+    add(ids.slice(1));
+    finalizer.hurry();
+    await until(async () => sent.includes('2'), 'the new one to be sent');
+    expect(sent.indexOf('2')).toBe(sent.lastIndexOf('1', sent.indexOf('2')) + 1);
+    before = () => undefined;
+    await ended(2);
+    expect(done.toSorted()).toEqual(['1 true', '2 true']);
+  });
+
+  it('are given up when their leases are over, and no others', async () => {
+    const ids = await hold(3);
+    before = () => {
+      throw refusing('57014');
+    };
+    mayWrite = id => id !== '2';
+    add(ids);
+    await ended(1);
+    expect(done).toEqual(['2 false']);
+    before = () => undefined;
+    await ended(3);
+    expect(done.slice(1).toSorted()).toEqual(['1 true', '3 true']);
+    expect(log.lines.filter(line => line['event'] === 'finalize.lost')).toMatchObject([
+      { runs: 1, error: 'Error: refused 57014' },
+    ]);
+  });
+});
+
+describe('a server that is away', () => {
+  const away = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+
+  it('is sent the whole batch again, once in a round', async () => {
+    const ids = await hold(5);
+    before = () => {
+      throw away();
+    };
+    add(ids.slice(0, 4));
+    await until(async () => sent.length === 3, 'two more tries');
+    add(ids.slice(4));
+    finalizer.hurry();
+    await until(async () => sent.length === 5, 'two more tries');
+    before = () => undefined;
+    await ended(5);
+    expect(new Set(sent)).toEqual(new Set(['1,2,3,4', '5']));
+  });
+
+  it('may have carried it out: that is read back, and again where that fails too', async () => {
+    const ids = await hold(2);
+    await test.sql('update tock.job_runs_live set fence = 4 where id = 2');
+    let losses = 0;
+    answered = () => {
+      losses++;
+      // The batch; then, of what was sent again, the one that asks what became of it.
+      if (losses === 1 || losses === 3) throw away();
+    };
+    add(ids);
+    await ended(2);
+    expect(done).toEqual(['1 true', '2 false']);
+    expect(await rowOf('1')).toMatchObject({ status: 'succeeded' });
+  });
+});
+
+describe('an outcome that PostgreSQL can never store', () => {
+  it('is written without what it refuses; the others of its batch are written as they are', async () => {
+    const ids = await hold(4);
+    before = (_ids, text) => {
+      if (text.includes('poison')) throw refusing('22P05');
+    };
+    add(ids.slice(0, 2), { ...SUCCEED, output: { sent: 1 } });
+    add(ids.slice(2, 3), FAIL);
+    add(ids.slice(3), { ...FAIL, error: { attempt: 2, name: 'E', code: null, message: 'fine', stack: null } });
+    finalizer.hurry();
+    await ended(4);
+    expect(done.toSorted()).toEqual(['1 true', '2 true', '3 true', '4 true']);
+    expect(await rowOf('1')).toMatchObject({ status: 'succeeded', output: { sent: 1 } });
+    expect(await rowOf('3')).toMatchObject({
+      status: 'failed',
+      errors: [{ attempt: 2, message: 'the error could not be stored' }],
+    });
+    expect(await rowOf('4')).toMatchObject({ status: 'failed', errors: [{ message: 'fine' }] });
+    expect(log.lines).toMatchObject([{ event: 'finalize.refused', run_id: '3', code: '22P05' }]);
+    expect([finalizer.isHeldUp, resumed]).toEqual([false, 0]);
+  });
+
+  it('is given up where even the constant text is refused', async () => {
+    const ids = await hold(2);
+    before = sentIds => {
+      if (sentIds.split(',').includes('1')) throw refusing('22P05');
+    };
+    add(ids, FAIL);
+    await ended(2);
+    expect(done.toSorted()).toEqual(['1 false', '2 true']);
+    expect(eventsOf()).toEqual(['finalize.refused', 'finalize.failed']);
+    expect(finalizer.isHeldUp).toBe(false);
+  });
+});

@@ -1,0 +1,350 @@
+// Engine: definitions become runs, each occurrence once, whatever the clock and the ticks do.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineJob, type JobSchedule } from '../../../src/index.js';
+import { collectLines } from '../../support/lines.js';
+import { whileHeld } from '../../support/runs.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+const scheduled = (name: string, schedule: JobSchedule) =>
+  defineJob({
+    name,
+    schedule,
+    run: ctx => ({ scheduledFor: ctx.scheduledFor, interval: ctx.dataInterval, count: ctx.occurrenceCount }),
+  });
+let test: TestTock;
+beforeEach(async () => {
+  test = await openTestTock();
+  await test.setClock('2026-03-01T12:00:30Z');
+});
+afterEach(() => test.close());
+
+const rows = () =>
+  test.sql<{
+    name: string;
+    status: string;
+    scheduled_for: Date;
+    occurrence_count: number;
+    skip_reason: string | null;
+    run_at: Date;
+  }>(
+    `select d.name, r.status, r.scheduled_for, r.occurrence_count, r.skip_reason, r.run_at
+     from tock.job_runs r join tock.job_definitions d on d.id = r.definition_id order by r.scheduled_for, d.name`,
+  );
+
+describe('an occurrence', () => {
+  it('gives one run when it is due, with its nominal time and data interval', async () => {
+    const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *' })] });
+    expect((await tock.tick()).materialized).toMatchObject({ runs: 0 });
+    await test.setClock('2026-03-01T12:01:00Z');
+    expect(await tock.tick()).toMatchObject({ materialized: { runs: 1 }, executed: { succeeded: 1 } });
+    expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
+    const [run] = await tock.runs.list();
+    expect(run).toMatchObject({
+      trigger: 'cron',
+      scheduledFor: new Date('2026-03-01T12:01:00Z'),
+      output: {
+        scheduledFor: '2026-03-01T12:01:00.000Z',
+        interval: { start: '2026-03-01T12:00:00.000Z', end: '2026-03-01T12:01:00.000Z' },
+        count: 1,
+      },
+    });
+    const [definition] = await tock.schedules.list();
+    expect(run?.idempotencyKey).toBe(`cron:${definition?.id}:2026-03-01T12:01:00Z`);
+    expect(definition).toMatchObject({
+      cursor: new Date('2026-03-01T12:01:00Z'),
+      nextAt: new Date('2026-03-01T12:02:00Z'),
+    });
+  });
+
+  it('is not doubled by a cursor that was set back: the key refuses it', async () => {
+    const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all' })] });
+    await tock.tick();
+    await test.setClock('2026-03-01T12:03:00Z');
+    expect((await tock.tick()).materialized.runs).toBe(3);
+    await test.sql(
+      `update tock.job_definitions set cursor = '2026-03-01T12:00:30Z', next_at = '2026-03-01T12:01:00Z'`,
+    );
+    expect((await tock.tick()).materialized.runs).toBe(0);
+    expect(await rows()).toHaveLength(3);
+  });
+
+  it('is not lost or doubled when the clock is set back an hour and comes again', async () => {
+    const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all' })] });
+    await tock.tick();
+    for (const clock of ['12:01:00', '12:02:00', '11:30:00', '11:59:00', '12:02:00', '12:04:00']) {
+      await test.setClock(`2026-03-01T${clock}Z`);
+      await tock.tick();
+    }
+    expect((await rows()).map(row => row.scheduled_for.toISOString().slice(11, 16))).toEqual([
+      '12:01',
+      '12:02',
+      '12:03',
+      '12:04',
+    ]);
+  });
+});
+
+describe('after three days off', () => {
+  it('latest gives one run per definition that says how many it stands for, and a row for those it left out', async () => {
+    const jobs = Array.from({ length: 20 }, (_, index) =>
+      scheduled(`hourly-${index}`, { cron: '0 * * * *' }),
+    );
+    const tock = test.another({ jobs });
+    await tock.tick();
+    await test.advance('3d');
+    const summary = await tock.tick();
+    expect(summary).toMatchObject({ materialized: { runs: 20, skips: 20 }, executed: { succeeded: 20 } });
+    const mine = (await rows()).filter(row => row.name === 'hourly-7');
+    expect(mine).toMatchObject([
+      {
+        status: 'skipped',
+        skip_reason: 'catchup',
+        occurrence_count: 71,
+        scheduled_for: new Date('2026-03-04T11:00:00Z'),
+      },
+      { status: 'succeeded', occurrence_count: 72, scheduled_for: new Date('2026-03-04T12:00:00Z') },
+    ]);
+  });
+
+  it('all gives a run for each occurrence within its window, and one skipped row for the older ones', async () => {
+    const tock = test.another({
+      jobs: [scheduled('hourly', { cron: '0 * * * *', catchup: 'all', catchupWindow: '1d' })],
+    });
+    await tock.tick();
+    await test.advance('3d');
+    expect((await tock.tick()).materialized).toMatchObject({ runs: 24, skips: 1 });
+    expect((await rows())[0]).toMatchObject({
+      status: 'skipped',
+      occurrence_count: 48,
+      scheduled_for: new Date('2026-03-03T12:00:00Z'),
+    });
+  });
+
+  it('none gives nothing but a skipped row, and goes on with the next occurrence', async () => {
+    const tock = test.another({ jobs: [scheduled('nightly', { cron: '0 3 * * *', catchup: 'none' })] });
+    await tock.tick();
+    await test.advance('3d');
+    expect((await tock.tick()).materialized).toMatchObject({ runs: 0, skips: 1 });
+    await test.setClock('2026-03-05T03:00:20Z');
+    expect((await tock.tick()).executed.succeeded).toBe(1);
+  });
+});
+
+describe('policies', () => {
+  it('overlap skip leaves a skipped row while an earlier run is live, allow_all runs beside it', async () => {
+    const tock = test.another({
+      jobs: [
+        scheduled('alone', { cron: '* * * * *' }),
+        scheduled('together', { cron: '* * * * *', overlap: 'allow_all' }),
+      ],
+    });
+    await tock.tick();
+    await test.setClock('2026-03-01T12:01:00Z');
+    await tock.tick();
+    await test.sql(`with r as (delete from tock.job_runs_finished where status = 'succeeded' returning *)
+      insert into tock.job_runs_live (id, definition_id, job, status, scheduled_for, locked_by, locked_until, fence)
+      select id, definition_id, job, 'running', scheduled_for, gen_random_uuid(), '2026-03-02', fence from r`);
+    await test.setClock('2026-03-01T12:02:00Z');
+    expect((await tock.tick()).materialized).toMatchObject({ runs: 1, skips: 1 });
+    expect((await rows()).filter(row => row.scheduled_for.getUTCMinutes() === 2)).toMatchObject([
+      { name: 'alone', status: 'skipped', skip_reason: 'overlap' },
+      { name: 'together', status: 'succeeded' },
+    ]);
+  });
+
+  it('a start deadline skips the run that is claimed too late, with its reason', async () => {
+    const tock = test.another({ jobs: [scheduled('punctual', { cron: '0 * * * *', startDeadline: '5m' })] });
+    await tock.tick();
+    await test.setClock('2026-03-01T13:10:00Z');
+    expect((await tock.tick()).executed).toMatchObject({ skipped: 1, succeeded: 0 });
+    expect(await rows()).toMatchObject([{ status: 'skipped', skip_reason: 'deadline' }]);
+  });
+
+  it('a start deadline does not hold for the second attempt of a run that began in time', async () => {
+    const flaky = defineJob({
+      name: 'flaky',
+      schedule: { cron: '0 * * * *', startDeadline: '5m' },
+      retry: { base: '20m', jitter: 0 },
+      run: ctx => {
+        if (ctx.attempt === 1) throw new Error('not yet');
+      },
+    });
+    const tock = test.another({ jobs: [flaky] });
+    await tock.tick();
+    await test.setClock('2026-03-01T13:00:10Z');
+    await tock.tick();
+    await test.setClock('2026-03-01T13:30:00Z');
+    expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, skipped: 0 });
+  });
+
+  it('jitter moves the start and not the occurrence, the same each time', async () => {
+    const tock = test.another({ jobs: [scheduled('spread', { cron: '0 * * * *', jitter: '10m' })] });
+    await tock.tick();
+    await test.setClock('2026-03-01T13:00:00Z');
+    await tock.tick();
+    await test.setClock('2026-03-01T14:00:00Z');
+    await tock.tick();
+    const [first, second] = await rows();
+    const delay = (row: { run_at: Date; scheduled_for: Date } | undefined) =>
+      row ? row.run_at.getTime() - row.scheduled_for.getTime() : -1;
+    expect(first?.scheduled_for.toISOString()).toBe('2026-03-01T13:00:00.000Z');
+    expect(delay(first)).toBeGreaterThanOrEqual(0);
+    expect(delay(first)).toBeLessThan(600_000);
+    // The second may have found the first live, and then is a skip without a start.
+    expect(second?.status === 'skipped' || delay(second) === delay(first)).toBe(true);
+  });
+
+  it('remaining = 2 gives two runs with two tickers, then none', async () => {
+    const jobs = [scheduled('twice', { cron: '* * * * *', remaining: 2 })];
+    const [one, two] = [test.another({ jobs }), test.another({ jobs })];
+    await one.tick();
+    for (let minute = 1; minute <= 5; minute++) {
+      await test.setClock(`2026-03-01T12:0${minute}:00Z`);
+      await Promise.all([one.tick(), two.tick()]);
+    }
+    expect(await rows()).toHaveLength(2);
+    expect(await one.schedules.list()).toMatchObject([{ remaining: 0, nextAt: null }]);
+  });
+
+  it('a payload function gets the occurrence; one that throws fails the run and not the tick', async () => {
+    const good = defineJob({
+      name: 'computed',
+      payload: z.object({ from: z.string() }),
+      schedule: {
+        cron: '* * * * *',
+        payload: ({ dataInterval }) => ({ from: dataInterval.start.toISOString() }),
+      },
+      run: (_ctx, payload) => payload,
+    });
+    const bad = defineJob({
+      name: 'throwing',
+      schedule: {
+        cron: '* * * * *',
+        payload: () => {
+          throw new Error('no payload today');
+        },
+      },
+      run: () => 'never',
+    });
+    const tock = test.another({ jobs: [good, bad] });
+    await tock.tick();
+    await test.setClock('2026-03-01T12:01:00Z');
+    expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, failed: 1 });
+    expect(await tock.runs.list({ job: 'computed' })).toMatchObject([
+      { payload: { from: '2026-03-01T12:00:00.000Z' }, output: { from: '2026-03-01T12:00:00.000Z' } },
+    ]);
+    expect(await tock.runs.list({ job: 'throwing' })).toMatchObject([
+      { errors: [{ message: 'no payload today' }] },
+    ]);
+  });
+});
+
+describe('a materialization', () => {
+  it('goes on until nothing is due, and adds up what it did', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, catchup, cursor)
+      select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', case when n % 2 = 0 then 'latest' else 'none' end,
+        tock.now() - interval '10 minutes' from generate_series(1, 502) n`);
+    expect((await tock.tick()).materialized).toEqual({ definitions: 502, runs: 251, skips: 502, broken: [] });
+    expect((await tock.tick()).materialized).toEqual({ definitions: 0, runs: 0, skips: 0, broken: [] });
+  });
+
+  it('passes over a definition that another tick has locked', async () => {
+    const jobs = [scheduled('free', { cron: '* * * * *' }), scheduled('locked', { cron: '* * * * *' })];
+    const tock = test.another({ jobs, statementTimeout: '8s' });
+    await tock.tick();
+    await test.setClock('2026-03-01T12:01:00Z');
+    const lock = `select from tock.job_definitions where name = 'locked' for update`;
+    const { materialized } = await whileHeld(test, lock, [], () => tock.tick());
+    expect(materialized).toMatchObject({ definitions: 1, runs: 1 });
+    expect((await tock.tick()).materialized).toMatchObject({ definitions: 1, runs: 1 });
+  });
+
+  it('makes nothing of a definition without a schedule, and of one that is over', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+    await test.sql(`insert into tock.job_definitions (name, job, origin, at, cursor) values
+      ('manual', 'worker', 'runtime', null, tock.now()),
+      ('once', 'worker', 'runtime', tock.now() - interval '1 second', tock.now() - interval '1 minute')`);
+    expect((await tock.tick()).materialized).toEqual({ definitions: 2, runs: 1, skips: 0, broken: [] });
+    expect(await test.sql('select name, next_at, broken_at from tock.job_definitions order by name')).toEqual([
+      { name: 'manual', next_at: null, broken_at: null },
+      { name: 'once', next_at: null, broken_at: null },
+    ]);
+  });
+
+  it.each(['paused_at', 'broken_at', 'vanished_at'])('leaves alone a definition with %s', async column => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor, ${column}) values
+      ('left-alone', 'worker', 'runtime', '* * * * *', tock.now() - interval '1 hour', tock.now())`);
+    expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
+  });
+});
+
+describe('a broken definition', () => {
+  it('is marked with its reason; the others run', async () => {
+    const tock = test.another({
+      jobs: [scheduled('fine', { cron: '* * * * *' }), scheduled('spoiled', { cron: '* * * * *' })],
+    });
+    await tock.tick();
+    await test.sql(`update tock.job_definitions set cron = '61 25 * * *' where name = 'spoiled'`);
+    await test.setClock('2026-03-01T12:01:00Z');
+    expect(await tock.tick()).toMatchObject({
+      materialized: { runs: 1, broken: ['spoiled'] },
+      executed: { succeeded: 1 },
+    });
+    const [definition] = await tock.schedules.list({ name: 'spoiled' });
+    expect(definition?.brokenReason).toMatch(/minute/);
+    expect((await tock.tick()).materialized.broken).toEqual([]);
+  });
+
+  it('is told of in the log, with the same reason', async () => {
+    const { logger, lines } = collectLines();
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })], logger });
+    await test.sql(
+      `insert into tock.job_definitions (name, job, origin, cron) values ('spoiled', 'worker', 'runtime', '61 * * * *')`,
+    );
+    expect((await tock.tick()).materialized.broken).toEqual(['spoiled']);
+    const [definition] = await tock.schedules.list({ name: 'spoiled' });
+    const reason = definition?.brokenReason;
+    expect(reason).not.toMatch(/^\w*Error/);
+    expect(lines.filter(line => line['event'] === 'definition.broken')).toEqual([
+      {
+        event: 'definition.broken',
+        definition: 'spoiled',
+        reason,
+        message: `definition spoiled is broken and left out: ${reason}`,
+      },
+    ]);
+  });
+});
+
+describe('a definition written by hand', () => {
+  it('is taken up by the next tick, from its creation on', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: (_ctx, payload) => payload })] });
+    await tock.tick();
+    await test.sql(
+      `insert into tock.job_definitions (name, job, origin, cron, payload) values ('by-hand', 'worker', 'runtime', '* * * * *', '{"tenant": 7}')`,
+    );
+    await tock.tick();
+    await test.setClock('2026-03-01T12:01:00Z');
+    expect((await tock.tick()).executed.succeeded).toBe(1);
+    expect(await tock.runs.list()).toMatchObject([
+      { definition: 'by-hand', job: 'worker', output: { tenant: 7 } },
+    ]);
+  });
+});
+
+describe('six tickers in one process', () => {
+  it('give each of 700 due definitions one run', async () => {
+    const jobs = Array.from({ length: 700 }, (_, index) => scheduled(`job-${index}`, { cron: '* * * * *' }));
+    const tickers = Array.from({ length: 6 }, () => test.another({ jobs, connections: 3 }));
+    await tickers[0]?.register();
+    await test.setClock('2026-03-01T12:01:00Z');
+    const summaries = await Promise.all(tickers.map(tock => tock.tick()));
+    expect(summaries.reduce((sum, each) => sum + each.materialized.runs, 0)).toBe(700);
+    expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(700);
+    const [keys] = await test.sql<{ count: string }>('select count(*) from tock.job_occurrences');
+    expect(keys?.count).toBe('700');
+  });
+});

@@ -1,0 +1,322 @@
+// Engine: the worker's pipeline: how far it claims ahead, where its claims go on, and what it gives back.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readSettings } from '../../../src/engine/engine.js';
+import { createPace, MOST_AHEAD } from '../../../src/engine/claim/throughput.js';
+import { createScan } from '../../../src/engine/claim/claim-cursor.js';
+import { openWorker } from '../../../src/engine/worker/worker.js';
+import type { Worker } from '../../../src/engine/worker/worker-interface.js';
+import { defineJob } from '../../../src/index.js';
+import { silentLogger } from '../../../src/model/logger.js';
+import { createRegistry } from '../../../src/model/job/registry.js';
+import type { Claim, Lane } from '../../../src/store/runs/claim.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+
+describe('pace', () => {
+  /** Lets so many runs end per millisecond, for so long; tells the time it is then. */
+  const run = (pace: ReturnType<typeof createPace>, perMs: number, ms: number, from = 0) => {
+    for (let at = from; at < from + ms; at++) for (let count = 0; count < perMs; count++) pace.note(at);
+    return from + ms;
+  };
+
+  it('claims nothing ahead before anything has ended, nor with slow handlers', () => {
+    const pace = createPace();
+    expect(pace.ahead(1000)).toBe(0);
+    for (let at = 1000; at < 20_000; at += 1000) pace.note(at);
+    expect(pace.ahead(20_000)).toBe(0);
+  });
+
+  it('claims what is begun within a moment, and never beyond its bound', () => {
+    const pace = createPace();
+    const now = run(pace, 2, 300);
+    expect(pace.ahead(now)).toBeGreaterThan(80);
+    expect(pace.ahead(now)).toBeLessThanOrEqual(100);
+    expect(pace.ahead(run(pace, 100, 300, now))).toBe(MOST_AHEAD);
+  });
+
+  it('claims fewer ahead the larger their payloads are', () => {
+    const pace = createPace();
+    for (let at = 0; at < 300; at++) for (let count = 0; count < 50; count++) pace.note(at, 2 ** 20);
+    expect(pace.ahead(300)).toBe(8);
+  });
+
+  it('forgets after a silence, and at once when it is told to', () => {
+    const pace = createPace();
+    const now = run(pace, 10, 300);
+    pace.halt(now);
+    expect(pace.ahead(now)).toBe(0);
+    const later = run(pace, 10, 300, now);
+    expect(pace.ahead(later + 60_000)).toBe(0);
+  });
+});
+
+describe('scan', () => {
+  const lane = (more: Partial<Lane> = {}): Lane => ({
+    queue: 'default',
+    priority: 0,
+    at: '2026-03-01 12:00:00+00',
+    id: '7',
+    hasMore: true,
+    isLimited: false,
+    isPlain: true,
+    ...more,
+  });
+  const claim = (...lanes: Lane[]): Claim => ({
+    runs: [],
+    limited: [],
+    lanes,
+    hasMore: lanes.some(each => each.hasMore),
+  });
+
+  it('goes on where a claim left off, for half a second; then it begins anew', () => {
+    const scan = createScan();
+    expect(scan.from(0)).toBeNull();
+    scan.note(claim(lane()), 0);
+    expect(scan.from(100)).toEqual([lane()]);
+    scan.note(claim(lane({ id: '9' })), 100);
+    expect(scan.from(499)).toEqual([lane({ id: '9' })]);
+    expect(scan.from(500)).toBeNull();
+  });
+
+  it('keeps the place of a queue that gave nothing this time', () => {
+    const scan = createScan();
+    scan.note(claim(lane(), lane({ queue: 'slow', id: '3' })), 0);
+    scan.note(claim(lane({ id: '9' }), lane({ queue: 'slow', at: null, id: null, hasMore: false })), 1);
+    expect(scan.from(2)).toEqual([lane({ id: '9' }), lane({ queue: 'slow', id: '3' })]);
+  });
+
+  it('begins anew where there was no more, and where a queue has a limit', () => {
+    const scan = createScan();
+    scan.note(claim(lane({ hasMore: false })), 0);
+    expect(scan.from(1)).toBeNull();
+    scan.note(claim(lane(), lane({ queue: 'narrow', isLimited: true })), 1);
+    expect(scan.from(2)).toBeNull();
+  });
+});
+
+describe('a worker', () => {
+  let test: TestTock;
+  beforeEach(async () => {
+    test = await openTestTock();
+  });
+  afterEach(() => test.close());
+  const count = async (status: string) =>
+    (
+      await test.sql<{ count: number }>(
+        `select count(*)::int as count from tock.job_runs where status = $1`,
+        [status],
+      )
+    )[0]?.count;
+
+  it('gives back what it claimed ahead and cannot begin, without counting the attempt', async () => {
+    let isSlow = false;
+    let release = () => undefined as void;
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    const job = defineJob({ name: 'changes', run: () => (isSlow ? held : undefined) });
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 6000 }, () => ({ job })));
+    const daemon = await tock.start({ concurrency: 2 });
+    await until(async () => ((await count('succeeded')) ?? 0) > 1000, 'the daemon to be at full pace');
+    isSlow = true;
+    await until(async () => daemon.tally.deferred > 0, 'runs to be given back');
+    await until(async () => (await count('running')) === 2, 'only those to be held that are executed');
+    const [row] = await test.sql(
+      `select max(attempts) as attempts from tock.job_runs_live where status = 'queued'`,
+    );
+    expect(row).toEqual({ attempts: 0 });
+    isSlow = false;
+    release();
+    await until(async () => (await count('succeeded')) === 6000, 'all to be executed');
+    await daemon.stop();
+    expect(daemon.tally).toMatchObject({ succeeded: 6000, lost: 0, failed: 0 });
+  });
+
+  it('goes on claiming by itself, also where handlers end before the claim has', async () => {
+    const job = defineJob({ name: 'instant', run: () => null });
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 500 }, () => ({ job })));
+    const database = openDatabase({ connectionString: test.url });
+    const engine = {
+      database,
+      registry: createRegistry([job]),
+      logger: silentLogger,
+      settings: readSettings({}),
+      isolation: null,
+      hooks: {},
+      workers: new Set<Worker>(),
+    };
+    const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
+    // Once, and nobody else does: as while a daemon waits for the reaper.
+    await worker.claim();
+    await until(async () => (await count('succeeded')) === 500, 'all to be executed');
+    await worker.stop();
+    await database.close();
+    expect(worker.tally).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
+  });
+
+  it('stops only when a claim that is under way has been answered, and gives back what it took', async () => {
+    const job = defineJob({ name: 'late', run: () => null });
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job })));
+    const database = openDatabase({ connectionString: test.url });
+    let answer = () => undefined as void;
+    const isAnswered = new Promise<void>(resolve => {
+      answer = resolve;
+    });
+    // The server has claimed, and its answer is on its way.
+    const slow: Database = {
+      ...database,
+      async run<Row>(...statement: Parameters<Database['run']>) {
+        const rows = await database.run<Row>(...statement);
+        if (statement[0].includes('attempts = r.attempts + 1')) await isAnswered;
+        return rows;
+      },
+    };
+    const engine = {
+      database: slow,
+      registry: createRegistry([job]),
+      logger: silentLogger,
+      settings: readSettings({}),
+      isolation: null,
+      hooks: {},
+      workers: new Set<Worker>(),
+    };
+    const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
+    const claimed = worker.claim();
+    await until(async () => (await count('running')) === 5, 'the server to have claimed');
+    let hasStopped = false;
+    const stopped = worker.stop().then(() => {
+      hasStopped = true;
+    });
+    // It knows of no run. A round trip later it would have stopped, if it asked for nothing else.
+    expect(await count('running')).toBe(5);
+    expect(hasStopped).toBe(false);
+    answer();
+    await Promise.all([claimed, stopped]);
+    // Regression: who stopped at once closed the pool, and the runs waited for the end of their leases.
+    await database.close();
+    const rows = await test.sql('select status, attempts, locked_by from tock.job_runs');
+    expect(rows).toEqual(
+      Array.from({ length: 5 }, () => ({ status: 'queued', attempts: 0, locked_by: null })),
+    );
+  });
+
+  it('executes each run once while several work at full pace, and sees what is urgent meanwhile', async () => {
+    const seen = new Map<string, number>();
+    let urgentAfter = Number.POSITIVE_INFINITY;
+    const job = defineJob({
+      name: 'busy',
+      run: (ctx, payload: unknown) => {
+        seen.set(ctx.runId, (seen.get(ctx.runId) ?? 0) + 1);
+        if (payload === 'urgent') urgentAfter = seen.size;
+      },
+    });
+    const hosts = [1, 2, 3].map(() => test.another({ jobs: [job] }));
+    const [first] = hosts;
+    if (!first) throw new Error('no host');
+    for (let batch = 0; batch < 8; batch++)
+      await first.enqueueMany(Array.from({ length: 5000 }, () => ({ job })));
+    const daemons = await Promise.all(hosts.map(host => host.start({ concurrency: 50 })));
+    await until(async () => seen.size > 2000, 'the work to be under way');
+    await first.enqueue(job, 'urgent', { priority: -5 });
+    await until(async () => (await count('succeeded')) === 40_001, 'all to be executed');
+    await Promise.all(daemons.map(daemon => daemon.stop()));
+    expect(seen.size).toBe(40_001);
+    expect([...seen.values()].every(times => times === 1)).toBe(true);
+    expect(urgentAfter).toBeLessThan(40_000);
+  });
+
+  it('begins runs in the order in which they were due, not in that of their ids', async () => {
+    const order: string[] = [];
+    const job = defineJob({ name: 'ordered', run: ctx => void order.push(ctx.runId) });
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 4000 }, () => ({ job })));
+    await test.sql(`update tock.job_runs_live set run_at = run_at - id * interval '1 ms'`);
+    await tock.tick({ concurrency: 20 });
+    expect(order).toHaveLength(4000);
+    expect(order).toEqual(order.toSorted((a, b) => Number(b) - Number(a)));
+  });
+
+  it('claims what needs a place under a limit also in the midst of a backlog that needs none', async () => {
+    const ended: string[] = [];
+    const plain = defineJob({ name: 'plain', run: () => void ended.push('plain') });
+    const limited = defineJob({
+      name: 'limited',
+      concurrency: { limit: 1 },
+      run: () => void ended.push('limited'),
+    });
+    const tock = test.another({ jobs: [plain, limited] });
+    await tock.enqueueMany(
+      Array.from({ length: 20_000 }, (_, n) => ({ job: n % 4000 === 3999 ? limited : plain })),
+    );
+    const daemon = await tock.start({ concurrency: 50 });
+    await until(async () => (await count('succeeded')) === 20_000, 'all to be executed');
+    await daemon.stop();
+    expect(ended.filter(each => each === 'limited')).toHaveLength(5);
+    expect(daemon.tally).toMatchObject({ succeeded: 20_000, lost: 0, failed: 0 });
+  });
+
+  it('gives handlers a context that may be taken apart', async () => {
+    const job = defineJob({
+      name: 'apart',
+      run: async ({ step, once, transaction, enqueue, log, progress, signal, scheduler, db, runId }) => {
+        log.info({}, 'begun');
+        progress(0.5, 'half');
+        await step('one', () => 1);
+        await once(`apart-${runId}`, () => 2);
+        await enqueue('other');
+        const { definitions } = await scheduler.status();
+        const rows = await db.selectFrom('tock.job_effects').selectAll().execute();
+        return await transaction(() => ({ rows: rows.length, definitions, aborted: signal.aborted }));
+      },
+    });
+    const tock = test.another({ jobs: [job, defineJob({ name: 'other', run: () => null })] });
+    const id = await tock.enqueue(job);
+    await tock.tick();
+    expect(await tock.runs.get(id)).toMatchObject({
+      status: 'succeeded',
+      output: { rows: 2, aborted: false },
+    });
+  });
+
+  it('lets serial runs of a definition go in the order of their occurrences, whoever is claimed first', async () => {
+    const order: string[] = [];
+    const job = defineJob({
+      name: 'serial',
+      schedule: { cron: '* * * * *', overlap: 'buffer_all', catchup: 'all' },
+      run: ctx => void order.push(ctx.scheduledFor?.toISOString().slice(11, 16) ?? ''),
+    });
+    const tock = test.another({ jobs: [job] });
+    await test.setClock('2026-03-01T12:00:30Z');
+    await tock.tick();
+    await tock.queues.pause('default');
+    await test.advance('3m');
+    await tock.tick();
+    await tock.queues.resume('default');
+    // The last one would be found first.
+    await test.sql(`update tock.job_runs_live set priority = -extract(minute from scheduled_for)::integer`);
+    await tock.tick();
+    expect(order).toEqual(['12:01', '12:02', '12:03']);
+  });
+
+  it('takes back an expired lease with the wait of its own job', async () => {
+    const job = defineJob({
+      name: 'patient',
+      retry: { backoff: 'linear', base: '7m', max: '1h' },
+      run: () => null,
+    });
+    const tock = test.another({ jobs: [job] });
+    await test.setClock('2026-03-01T12:00:00Z');
+    const id = await tock.enqueue(job);
+    await test.sql(
+      `update tock.job_runs_live set status = 'running', attempts = 3, fence = 3, locked_until = tock.now() - interval '1 s'`,
+    );
+    await tock.tick();
+    expect(await tock.runs.get(id)).toMatchObject({
+      status: 'failed',
+      runAt: new Date('2026-03-01T12:21:00Z'),
+    });
+  });
+});

@@ -1,0 +1,232 @@
+// Room: test, model. What an attempt's end means for the run: each ending, each way to steer, each hostile error.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decideOutcome, type Ending, payloadError } from '../../../src/model/run/decide.js';
+import { Cancel, Dead, RetryLater } from '../../../src/model/errors.js';
+import type { RetryPolicy } from '../../../src/model/job/job.js';
+import { SKIP_REASONS, TRANSITIONS } from '../../../src/model/run/states.js';
+
+const FIRST = { attempt: 1, maxAttempts: 3 };
+const LAST = { attempt: 3, maxAttempts: 3 };
+const FIXED: RetryPolicy = { backoff: 'fixed', base: '30s', jitter: 0 };
+const NOTHING = { output: null, error: null, delayMs: 0, skipReason: null };
+
+const decide = (ending: Ending, run = FIRST, policy = FIXED) => decideOutcome(ending, run, policy, 0.5);
+const threw = (error: unknown): Ending => ({ kind: 'threw', error });
+
+/** What a handler throws that was compiled with another copy of the package. */
+function otherCopy(kind: string, more: object = {}): Error {
+  return Object.assign(new Error('from another copy'), { kind, ...more });
+}
+
+describe('decideOutcome', () => {
+  it('lets a run succeed whose handler returned, with its output', () => {
+    const outcome = { ...NOTHING, transition: 'succeed', output: { sent: 3 } };
+    expect(decide({ kind: 'returned', value: { sent: 3 } })).toEqual(outcome);
+    expect(decide({ kind: 'returned', value: { sent: 3 } }, LAST)).toEqual(outcome);
+    expect(decide({ kind: 'returned', value: undefined })).toEqual({ ...NOTHING, transition: 'succeed' });
+  });
+
+  it('lets a run succeed whose output cannot be kept', () => {
+    expect(decide({ kind: 'returned', value: 12n })).toMatchObject({
+      transition: 'succeed',
+      output: { outputLeftOut: expect.stringContaining('BigInt') as string },
+    });
+  });
+
+  it('withdraws a cancelled run, releases a drained one, expires a late one, on any attempt', () => {
+    for (const run of [FIRST, LAST]) {
+      expect(decide({ kind: 'cancelled' }, run)).toEqual({ ...NOTHING, transition: 'withdraw' });
+      expect(decide({ kind: 'drained' }, run)).toEqual({ ...NOTHING, transition: 'release' });
+      expect(decide({ kind: 'late' }, run)).toEqual({
+        ...NOTHING,
+        transition: 'expire',
+        skipReason: 'deadline',
+      });
+    }
+  });
+
+  it('defers a run outside its window until that opens, and skips it where that is not to be', () => {
+    for (const run of [FIRST, LAST]) {
+      expect(decide({ kind: 'outside', opensAt: 1_700_000_000_000 }, run)).toEqual({
+        ...NOTHING,
+        transition: 'defer',
+        deferral: { runAt: 1_700_000_000_000, limits: [] },
+      });
+      expect(decide({ kind: 'outside', opensAt: null }, run)).toEqual({
+        ...NOTHING,
+        transition: 'expire',
+        skipReason: 'window',
+      });
+    }
+  });
+
+  it('defers a run without its places, to come back with them', () => {
+    const limits = [{ key: 'job:sync', limit: 3 }];
+    expect(decide({ kind: 'unplaced', limits }, LAST)).toEqual({
+      ...NOTHING,
+      transition: 'defer',
+      deferral: { runAt: null, limits },
+    });
+  });
+
+  it('fails a run that threw while attempts are left, and waits as the policy says', () => {
+    expect(decide(threw(new TypeError('no such invoice')))).toMatchObject({
+      transition: 'fail',
+      delayMs: 30_000,
+      output: null,
+      skipReason: null,
+      error: { attempt: 1, name: 'TypeError', message: 'no such invoice' },
+    });
+  });
+
+  it('exhausts a run that threw on its last attempt, or past it', () => {
+    expect(decide(threw(new Error('x')), LAST)).toMatchObject({
+      transition: 'exhaust',
+      delayMs: 0,
+      error: { attempt: 3, message: 'x' },
+    });
+    expect(decide(threw(new Error('x')), { attempt: 4, maxAttempts: 3 }).transition).toBe('exhaust');
+    expect(decide(threw(new Error('x')), { attempt: 1, maxAttempts: 1 }).transition).toBe('exhaust');
+  });
+
+  it.each([
+    ['Cancel', new Cancel('gone'), 'gone'],
+    ['Cancel of another copy', otherCopy('tock.cancel'), 'from another copy'],
+  ])('withdraws at %s, on any attempt, and keeps the reason', (_what, error, message) => {
+    for (const run of [FIRST, LAST])
+      expect(decide(threw(error), run)).toMatchObject({
+        transition: 'withdraw',
+        delayMs: 0,
+        error: { message },
+      });
+  });
+
+  it.each([
+    ['Dead', new Dead('hopeless'), 'hopeless'],
+    ['Dead of another copy', otherCopy('tock.dead'), 'from another copy'],
+  ])('exhausts at %s, on any attempt, and keeps the reason', (_what, error, message) => {
+    for (const run of [FIRST, LAST])
+      expect(decide(threw(error), run)).toMatchObject({
+        transition: 'exhaust',
+        delayMs: 0,
+        error: { message },
+      });
+  });
+
+  it.each([
+    ['RetryLater', new RetryLater('5m'), 300_000],
+    ['RetryLater without a wait', new RetryLater(0), 0],
+    ['RetryLater past the cap of the policy', new RetryLater('2d'), 172_800_000],
+    ['RetryLater of another copy', otherCopy('tock.retry-later', { delay: 'PT7S' }), 7000],
+  ])('fails at %s with the delay that it asks for', (_what, error, delayMs) => {
+    expect(decide(threw(error))).toMatchObject({ transition: 'fail', delayMs });
+  });
+
+  it('counts the attempt of a RetryLater: on the last one the run is dead', () => {
+    expect(decide(threw(new RetryLater('5m')), LAST)).toMatchObject({ transition: 'exhaust', delayMs: 0 });
+  });
+
+  it.each([
+    ['soon'],
+    [-1],
+    [Number.NaN],
+    [Number.POSITIVE_INFINITY],
+    [1e12],
+    [null],
+    [undefined],
+    [{}],
+    [7n],
+  ])('falls back on the default backoff at a RetryLater of %s', delay => {
+    expect(decide(threw(new RetryLater(delay as string)))).toMatchObject({
+      transition: 'fail',
+      delayMs: 10_000,
+    });
+  });
+
+  it.each<[string, NonNullable<RetryPolicy['backoff']>]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no');
+      },
+    ],
+    ['says nonsense', () => 'soon'],
+    ['says NaN', () => Number.NaN],
+    ['gives a promise', (async () => await Promise.resolve('5m')) as unknown as () => string],
+  ])('falls back on the default backoff where the backoff function %s', (_what, backoff) => {
+    expect(decide(threw(new Error('x')), FIRST, { backoff })).toMatchObject({
+      transition: 'fail',
+      delayMs: 10_000,
+    });
+  });
+
+  it('contains whatever is thrown', () => {
+    const hostile = new Error('x');
+    for (const key of ['stack', 'message', 'name', 'code', 'kind', 'delay']) {
+      Object.defineProperty(hostile, key, {
+        get() {
+          throw new Error('no');
+        },
+      });
+    }
+    const proxy = new Proxy(new Error('x'), {
+      get() {
+        throw new Error('no');
+      },
+      getPrototypeOf() {
+        throw new Error('no');
+      },
+    });
+    for (const error of [null, undefined, 'text', 7n, Symbol('x'), Object.create(null), hostile, proxy])
+      expect(decide(threw(error))).toMatchObject({ transition: 'fail', delayMs: 30_000 });
+  });
+
+  it('gives a move that the holder of the lease may make, whatever happens', () => {
+    const endings = fc.oneof(
+      fc.record({ kind: fc.constant('returned' as const), value: fc.anything() }),
+      fc.record({ kind: fc.constant('threw' as const), error: fc.anything() }),
+      fc.record({ kind: fc.constantFrom('cancelled' as const, 'drained' as const, 'late' as const) }),
+    );
+    const runs = fc.record({
+      attempt: fc.integer({ min: 1, max: 9 }),
+      maxAttempts: fc.integer({ min: 1, max: 9 }),
+    });
+    fc.assert(
+      fc.property(
+        endings,
+        runs,
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        (ending, run, random) => {
+          const outcome = decideOutcome(ending, run, {}, random);
+          const move = TRANSITIONS[outcome.transition];
+          expect(move.by).toBe('holder');
+          expect(move.from).toEqual(['running']);
+          expect(outcome.skipReason !== null).toBe(move.to === 'skipped');
+          if (outcome.skipReason !== null) expect(SKIP_REASONS).toHaveProperty(outcome.skipReason);
+          if (move.to !== 'failed') expect(outcome.delayMs).toBe(0);
+          if (ending.kind === 'threw') expect(outcome.error?.attempt).toBe(run.attempt);
+          expect(JSON.parse(JSON.stringify(outcome))).toEqual(outcome);
+        },
+      ),
+    );
+  });
+});
+
+describe('payloadError', () => {
+  it('names the job and each place, at most five', () => {
+    const issues = [
+      { message: 'no object' },
+      { message: 'too long', path: ['lines', 3, { key: 'text' }] },
+      { message: 'odd', path: [Symbol('s')] },
+      { message: 'four' },
+      { message: 'five', path: [] },
+      { message: 'six' },
+    ];
+    expect(payloadError('report', issues)).toMatchObject({
+      code: 'TOCK_BAD_PAYLOAD',
+      message:
+        'the payload does not fit the schema of job report: no object; lines.3.text: too long; Symbol(s): odd; four; five',
+    });
+  });
+});

@@ -1,0 +1,180 @@
+// Model: who gets a place under a limit. Pure.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { JobConcurrency } from '../../../src/model/job/job.js';
+import {
+  admit,
+  type Candidate,
+  checkConcurrencyLimit,
+  jobLimit,
+  type Taken,
+} from '../../../src/model/run/limits.js';
+
+const nobody: Taken = { slots: new Map(), tokens: new Map() };
+const candidate = (id: string, ...limits: [string, number][]): Candidate => ({
+  id,
+  queue: 'default',
+  waitsFor: null,
+  limits: limits.map(([key, limit]) => ({ key, limit })),
+});
+
+describe('admit', () => {
+  it('gives each the lowest free place, in their order, and blocks the rest on the key that is full', () => {
+    const three = ['1', '2', '3', '4'].map(id => candidate(id, ['a', 3]));
+    const taken: Taken = { ...nobody, slots: new Map([['a', new Map([[2, '9']])]]) };
+    expect(admit(three, taken)).toEqual({
+      admitted: ['1', '2'],
+      places: [
+        { id: '1', key: 'a', slot: 1 },
+        { id: '2', key: 'a', slot: 3 },
+      ],
+      blocked: [
+        { id: '3', key: 'a' },
+        { id: '4', key: 'a' },
+      ],
+      spent: new Map(),
+    });
+  });
+
+  it('gives all places or none: who lacks one key takes nothing from the others', () => {
+    const { admitted, places, blocked } = admit(
+      [candidate('1', ['a', 1], ['full', 1]), candidate('2', ['a', 1])],
+      { ...nobody, slots: new Map([['full', new Map([[1, '9']])]]) },
+    );
+    expect({ admitted, places, blocked }).toEqual({
+      admitted: ['2'],
+      places: [{ id: '2', key: 'a', slot: 1 }],
+      blocked: [{ id: '1', key: 'full' }],
+    });
+  });
+
+  it('lets a run keep the place it holds, whatever the limit is by now', () => {
+    const taken: Taken = { ...nobody, slots: new Map([['a', new Map([[5, '1']])]]) };
+    expect(admit([candidate('1', ['a', 1]), candidate('2', ['a', 1])], taken)).toMatchObject({
+      admitted: ['1'],
+      places: [{ id: '1', key: 'a', slot: 5 }],
+      blocked: [{ id: '2', key: 'a' }],
+    });
+  });
+
+  it('spends the tokens of a queue, and blocks nobody for want of one, or of a place in the queue', () => {
+    const rated = ['1', '2', '3'].map(id => ({ ...candidate(id), queue: 'mail' }));
+    expect(admit(rated, { ...nobody, tokens: new Map([['mail', 2]]) })).toEqual({
+      admitted: ['1', '2'],
+      places: [],
+      blocked: [],
+      spent: new Map([['mail', 2]]),
+    });
+    expect(admit([candidate('1', ['queue:default', 0])], nobody)).toMatchObject({
+      admitted: [],
+      blocked: [],
+    });
+  });
+
+  it.each([0, 1, 2])('admits as many of a queue with a rate as it has tokens: %d', tokens => {
+    const rated = ['1', '2', '3'].map(id => ({ ...candidate(id), queue: 'mail' }));
+    const { admitted } = admit(rated, { ...nobody, tokens: new Map([['mail', tokens]]) });
+    expect(admitted).toEqual(['1', '2'].slice(0, tokens));
+  });
+
+  it('blocks who has to let an earlier one go first', () => {
+    const late = { ...candidate('2', ['definition:7', 1]), waitsFor: 'definition:7' };
+    expect(admit([late], nobody)).toMatchObject({
+      admitted: [],
+      blocked: [{ id: '2', key: 'definition:7' }],
+    });
+  });
+
+  it('never admits beyond a limit, and never gives one place twice', () => {
+    const keys = ['a', 'b', 'c'];
+    const limits: Record<string, number> = { a: 1, b: 2, c: 5 };
+    const wants = fc.uniqueArray(fc.constantFrom(...keys));
+    fc.assert(
+      fc.property(fc.array(wants, { maxLength: 30 }), fc.array(wants, { maxLength: 10 }), (held, asked) => {
+        const first = admit(
+          held.map((want, index) =>
+            candidate(`h${index}`, ...want.map((key): [string, number] => [key, limits[key] ?? 0])),
+          ),
+          nobody,
+        );
+        const slots = new Map<string, Map<number, string>>();
+        for (const { key, slot, id } of first.places)
+          slots.set(key, (slots.get(key) ?? new Map()).set(slot, id));
+        const second = admit(
+          asked.map((want, index) =>
+            candidate(`c${index}`, ...want.map((key): [string, number] => [key, limits[key] ?? 0])),
+          ),
+          { ...nobody, slots },
+        );
+        const places = [...first.places, ...second.places];
+        expect(new Set(places.map(({ key, slot }) => `${key} ${slot}`)).size).toBe(places.length);
+        for (const key of keys)
+          expect(places.filter(place => place.key === key).length).toBeLessThanOrEqual(limits[key] ?? 0);
+        expect(second.admitted.length + second.blocked.length).toBe(asked.length);
+      }),
+    );
+  });
+});
+
+describe('checkConcurrencyLimit', () => {
+  const check = (concurrency: unknown) => () => checkConcurrencyLimit(concurrency as JobConcurrency);
+
+  it('takes a whole number from 1 to 10,000, with a function of the payload or without, or nothing', () => {
+    for (const given of [undefined, { limit: 1 }, { limit: 10_000 }, { limit: 2, key: () => 'k' }])
+      expect(check(given)).not.toThrow();
+  });
+
+  it.each([[0], [10_001], [1.5], ['2'], [Number.NaN], [undefined]])('refuses a limit of %s', limit => {
+    expect(check({ limit })).toThrow(
+      expect.objectContaining({
+        code: 'TOCK_BAD_JOB',
+        message: expect.stringMatching(
+          /^concurrency\.limit .* is not a whole number from 1 to 10000$/,
+        ) as string,
+      }) as Error,
+    );
+  });
+
+  it('refuses what is no object, and a key that is no function', () => {
+    expect(check(null)).toThrow('concurrency.limit undefined is not a whole number');
+    expect(check({ limit: 1, key: 'tenant' })).toThrow(
+      'concurrency.key "tenant" is not a function of the payload',
+    );
+    expect(check({ limit: 1, key: null })).toThrow('concurrency.key null is not a function');
+  });
+});
+
+describe('jobLimit', () => {
+  const limitOf = (key: ((payload: never) => unknown) | undefined, payload: unknown = {}) =>
+    jobLimit({ name: 'sync', concurrency: { limit: 3, ...(key ? { key } : {}) } as JobConcurrency }, payload);
+
+  it('is none without a limit, and one key of the job without a function', () => {
+    expect(jobLimit({ name: 'sync' }, {})).toBeNull();
+    expect(limitOf(undefined)).toEqual({ key: 'job:sync', limit: 3 });
+  });
+
+  it('is the job’s key for this payload, text or a number', () => {
+    expect(limitOf((payload: { tenant: string }) => payload.tenant, { tenant: 'a' })).toEqual({
+      key: 'job:sync:a',
+      limit: 3,
+    });
+    expect(limitOf(() => 0)).toEqual({ key: 'job:sync:0', limit: 3 });
+    expect(limitOf(() => 'ä'.repeat(150))?.key).toBe(`job:sync:${'ä'.repeat(150)}`);
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['empty text', ''],
+    ['an object', { tenant: 'a' }],
+    ['true', true],
+    ['more than 300 bytes', `${'ä'.repeat(150)}a`],
+    ['text that PostgreSQL cannot store', 'a\u0000b'],
+  ])('refuses a function that gives %s', (_what, value) => {
+    expect(() => limitOf(() => value)).toThrow(
+      expect.objectContaining({
+        code: 'TOCK_BAD_KEY',
+        message: expect.stringContaining('concurrency.key of job sync gave ') as string,
+      }) as Error,
+    );
+  });
+});

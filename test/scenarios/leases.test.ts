@@ -1,0 +1,342 @@
+// Engine: leases, the fence, and what becomes of runs whose worker is gone.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineJob } from '../../src/index.js';
+import { claimFreeRuns } from '../../src/store/runs/claim.js';
+import { openDatabase } from '../../src/store/connection/database.js';
+import { finalizeRuns } from '../../src/store/runs/finalize.js';
+import { renewLeases } from '../../src/store/runs/leases.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+const FIRST = '00000000-0000-4000-8000-000000000001';
+const SECOND = '00000000-0000-4000-8000-000000000002';
+const LEASE_MS = 60_000;
+const succeed = {
+  transition: 'succeed',
+  output: { by: 'test' },
+  error: null,
+  delayMs: 0,
+  skipReason: null,
+} as const;
+
+const noop = defineJob({ name: 'noop', retry: { maxAttempts: 2 }, run: () => 'done' });
+let test: TestTock;
+let database: ReturnType<typeof openDatabase>;
+beforeEach(async () => {
+  test = await openTestTock([noop]);
+  database = openDatabase({ connectionString: test.url });
+  await test.setClock('2026-03-01T12:00:00Z');
+});
+afterEach(async () => {
+  await database.close();
+  await test.close();
+});
+
+const claim = async (workerId: string, limit = 10) =>
+  (await claimFreeRuns(database, { limit, workerId, leaseMs: LEASE_MS, queues: null })).runs;
+/** Which of a batch it moved. */
+const finalize = async (...args: Parameters<typeof finalizeRuns>) => {
+  const { lost } = await finalizeRuns(...args);
+  return new Set(args[1].map(each => each.id).filter(each => !lost.has(each)));
+};
+
+describe('a holder whose lease has expired', () => {
+  it('changes nothing once another has claimed the run, whatever it tries', async () => {
+    const id = await test.tock.enqueue(noop);
+    const [first] = await claim(FIRST);
+    await test.advance('61s');
+    expect((await test.tock.tick()).reaped).toEqual({ failed: 1, dead: 0, cancelled: 0 });
+    await test.advance('1h');
+    const [second] = await claim(SECOND);
+    expect([first?.fence, second?.fence]).toEqual([1, 2]);
+
+    const { lockedUntil } = (await test.tock.runs.get(id)) ?? {};
+    await test.advance('1s');
+    const held = { id, fence: 1 };
+    expect(await renewLeases(database, [held], FIRST, LEASE_MS)).toEqual([]);
+    expect(await renewLeases(database, [held], SECOND, LEASE_MS)).toEqual([]);
+    expect(await renewLeases(database, [{ id, fence: 2 }], FIRST, LEASE_MS)).toEqual([]);
+    expect(await test.tock.runs.get(id)).toMatchObject({ lockedUntil });
+    expect(await finalize(database, [{ ...held, outcome: succeed }], FIRST)).toEqual(new Set());
+    expect(
+      await finalize(database, [{ ...held, outcome: { ...succeed, transition: 'release' } }], FIRST),
+    ).toEqual(new Set());
+    // Not even with the right fence under another's name, or the other way round.
+    expect(await finalize(database, [{ id, fence: 2, outcome: succeed }], FIRST)).toEqual(new Set());
+    expect(await finalize(database, [{ id, fence: 1, outcome: succeed }], SECOND)).toEqual(new Set());
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', lockedBy: SECOND });
+    expect(await finalize(database, [{ id, fence: 2, outcome: succeed }], SECOND)).toEqual(new Set([id]));
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { by: 'test' } });
+  });
+
+  it('is told at once: its signal aborts and nothing of the attempt is kept', async () => {
+    let begun = false;
+    let reason: unknown;
+    const holds = defineJob({
+      name: 'holds',
+      run: ctx =>
+        new Promise((_resolve, reject) => {
+          begun = true;
+          ctx.signal.addEventListener('abort', () => {
+            reason = ctx.signal.reason;
+            reject(reason);
+          });
+        }),
+    });
+    const worker = test.another({ jobs: [holds], lease: '1s', heartbeat: '50ms' });
+    const id = await worker.enqueue(holds);
+    const ticking = worker.tick();
+    await until(async () => begun, 'the handler to begin');
+    await test.sql(`update tock.job_runs_live set fence = fence + 1, locked_by = $2 where id = $1`, [
+      id,
+      SECOND,
+    ]);
+    expect((await ticking).executed).toMatchObject({ lost: 1, failed: 0 });
+    expect(reason).toMatchObject({ code: 'TOCK_LEASE_LOST' });
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', lockedBy: SECOND, errors: [] });
+  });
+});
+
+describe('an operator’s cancel', () => {
+  it('is carried out by the reaper when the worker has died', async () => {
+    const id = await test.tock.enqueue(noop);
+    await claim(FIRST);
+    expect(await test.tock.runs.cancel(id, { reason: 'not needed' })).toMatchObject({ status: 'running' });
+    await test.advance('61s');
+    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 1 });
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'not needed' });
+  });
+
+  it.each(['fail', 'release'] as const)(
+    'is carried out when the attempt ends by %s at that moment',
+    async transition => {
+      const id = await test.tock.enqueue(noop);
+      await claim(FIRST);
+      await test.tock.runs.cancel(id, { reason: 'not needed' });
+      const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
+      const outcome = { ...succeed, transition, output: null, error: transition === 'fail' ? error : null };
+      expect(await finalize(database, [{ id, fence: 1, outcome }], FIRST)).toEqual(new Set([id]));
+      expect(await test.tock.runs.get(id)).toMatchObject({
+        status: 'cancelled',
+        skipReason: 'not needed',
+        attempts: 1,
+      });
+    },
+  );
+
+  it('does not undo a success that was there first', async () => {
+    const id = await test.tock.enqueue(noop);
+    await claim(FIRST);
+    await test.tock.runs.cancel(id, { reason: 'too late' });
+    await finalize(database, [{ id, fence: 1, outcome: succeed }], FIRST);
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', skipReason: null });
+  });
+});
+
+describe('a worker that is gone', () => {
+  it('is seen to be silent before the leases of its runs have expired', async () => {
+    await test.sql(
+      `insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms) values ($1, 'daemon', 'gone', 1, 1, 15000)`,
+      [FIRST],
+    );
+    await test.tock.enqueue(noop);
+    await claim(FIRST);
+    const seen = async () => {
+      const { workers, runs } = await test.tock.status();
+      return { silent: workers.map(each => each.silent), running: workers[0]?.running, stuck: runs.stuck };
+    };
+    await test.advance('37s');
+    expect(await seen()).toEqual({ silent: [false], running: 1, stuck: 0 });
+    await test.advance('1s');
+    expect(await seen()).toEqual({ silent: [true], running: 1, stuck: 0 });
+  });
+
+  it('tells its heartbeat with its row', async () => {
+    const tock = test.another({ heartbeat: '7s' });
+    const daemon = await tock.start();
+    expect(await test.sql('select heartbeat_ms from tock.workers')).toEqual([{ heartbeat_ms: 7000 }]);
+    await daemon.stop();
+  });
+});
+
+describe('reap', () => {
+  it('forgets workers that were not heard of for ten minutes and hold nothing', async () => {
+    await test.sql(
+      `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'tick', 'gone', 1, 1), ($2, 'tick', 'holds', 2, 1)`,
+      [FIRST, SECOND],
+    );
+    await test.advance('9m');
+    await test.tock.enqueue(noop);
+    await claim(SECOND);
+    await test.advance('59s');
+    await test.tock.tick();
+    expect(await test.sql('select host from tock.workers order by host')).toEqual([
+      { host: 'gone' },
+      { host: 'holds' },
+    ]);
+    await test.advance('2s');
+    await test.tock.tick();
+    // The one that held a run was forgotten by the look after the run had been taken back.
+    await test.tock.tick();
+    expect(await test.sql('select host from tock.workers')).toEqual([]);
+  });
+
+  it('counts the attempt: a run whose workers die is dead after its last one', async () => {
+    const id = await test.tock.enqueue(noop);
+    await claim(FIRST);
+    await test.advance('60s');
+    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
+    await test.advance('1s');
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      runAt: new Date('2026-03-01T12:01:11Z'),
+      errors: [{ code: 'TOCK_LEASE_LOST', attempt: 1 }],
+    });
+    await test.advance('10s');
+    await claim(SECOND);
+    await test.advance('61s');
+    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 1, cancelled: 0 });
+    const run = await test.tock.runs.get(id);
+    expect(run).toMatchObject({ status: 'dead', attempts: 2 });
+    expect(run?.errors).toHaveLength(2);
+  });
+
+  it('leaves a lease that is renewed alone', async () => {
+    const id = await test.tock.enqueue(noop);
+    await claim(FIRST);
+    for (let beat = 0; beat < 5; beat++) {
+      await test.advance('45s');
+      expect(await renewLeases(database, [{ id, fence: 1 }], FIRST, LEASE_MS)).toHaveLength(1);
+      expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
+    }
+  });
+
+  it('takes 1,203 expired leases back in batches, each once', async () => {
+    await test.tock.enqueueMany(Array.from({ length: 1203 }, () => ({ job: noop })));
+    await claim(FIRST, 5000);
+    await test.advance('61s');
+    const others = [test.tock, test.another(), test.another()];
+    const summaries = await Promise.all(others.map(tock => tock.tick()));
+    expect(summaries.reduce((sum, each) => sum + each.reaped.failed, 0)).toBe(1203);
+  });
+});
+
+describe('a run that is given back', () => {
+  const release = { ...succeed, transition: 'release', output: null } as const;
+
+  it('has its attempt again, a hundred times; then each counts, lest it be claimed and given back for ever', async () => {
+    const id = await test.tock.enqueue(noop);
+    const giveBack = async () => {
+      const [run] = await claim(FIRST);
+      await finalize(database, [{ id, fence: run?.fence ?? 0, outcome: release }], FIRST);
+      return (await test.tock.runs.get(id))?.attempts;
+    };
+    expect([await giveBack(), await giveBack()]).toEqual([0, 0]);
+    expect(await test.sql('select releases, status from tock.job_runs')).toEqual([
+      { releases: 2, status: 'queued' },
+    ]);
+    await test.sql('update tock.job_runs_live set releases = 99');
+    expect([await giveBack(), await giveBack()]).toEqual([0, 1]);
+    // The last attempt is left to it: there is nothing to be dead of yet.
+    expect([await giveBack(), await giveBack()]).toEqual([1, 1]);
+    await claim(FIRST);
+    await test.advance('61s');
+    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 1, cancelled: 0 });
+  });
+});
+
+describe('claim', () => {
+  it('takes the lower priority first, then the earlier, then the older; not what is not due', async () => {
+    const ids = await test.tock.enqueueMany([
+      { job: noop, priority: 5 },
+      { job: noop, priority: -1, delay: '1h' },
+      { job: noop, priority: 0 },
+      { job: noop, priority: 0, runAt: '2026-03-01T11:00:00Z' },
+      { job: noop, priority: 0 },
+    ]);
+    const order: (string | undefined)[] = [];
+    for (let count = 0; count < 5; count++) order.push((await claim(FIRST, 1))[0]?.id);
+    expect(order).toEqual([ids[3], ids[2], ids[4], ids[0], undefined]);
+  });
+
+  it('gives 2,000 runs to eight claimers at once, each to one', async () => {
+    await test.tock.enqueueMany(Array.from({ length: 2000 }, () => ({ job: noop })));
+    const claimers = Array.from({ length: 8 }, async (_, index) => {
+      const mine: string[] = [];
+      for (;;) {
+        const batch = await claim(`00000000-0000-4000-8000-00000000001${index}`, 50);
+        if (batch.length === 0) return mine;
+        mine.push(...batch.map(run => run.id));
+      }
+    });
+    const all = (await Promise.all(claimers)).flat();
+    expect(all).toHaveLength(2000);
+    expect(new Set(all).size).toBe(2000);
+  });
+
+  it('never claims more than its limit, however stale the statistics', async () => {
+    await test.sql('alter table tock.job_runs_live set (autovacuum_enabled = off)');
+    await test.sql('analyze tock.job_runs_live');
+    await test.tock.enqueueMany(
+      Array.from({ length: 5000 }, (_, place) => ({ job: noop, priority: place % 3 })),
+    );
+    expect(await claim(FIRST, 7)).toHaveLength(7);
+    const [row] = await test.sql<{ count: string }>(
+      `select count(*) from tock.job_runs_live where status = 'running'`,
+    );
+    expect(row?.count).toBe('7');
+  });
+
+  it('leaves paused queues alone', async () => {
+    await test.tock.enqueueMany([{ job: noop, queue: 'stopped' }, { job: noop }]);
+    await test.sql(`insert into tock.job_queues (name, paused_at) values ('stopped', tock.now())`);
+    expect(await claim(FIRST)).toHaveLength(1);
+    await test.sql(`update tock.job_queues set paused_at = null`);
+    expect(await claim(FIRST)).toHaveLength(1);
+  });
+
+  it('works where the role would rather read repeatably', async () => {
+    await test.sql(
+      `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`,
+    );
+    const careful = [test.another(), test.another(), test.another(), test.another()];
+    await test.tock.enqueueMany(Array.from({ length: 200 }, () => ({ job: noop })));
+    const summaries = await Promise.all(careful.map(tock => tock.tick()));
+    expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(200);
+  });
+});
+
+describe('finalize', () => {
+  it('does not deadlock when two batches name the same runs in reversed order', async () => {
+    const ids = await test.tock.enqueueMany(Array.from({ length: 300 }, () => ({ job: noop })));
+    await claim(FIRST, 300);
+    const held = ids.map(id => ({ id, fence: 1 }));
+    // Without the retries that would hide a deadlock.
+    const renew = (batch: typeof held) =>
+      database.transaction(session => renewLeases(session, batch, FIRST, LEASE_MS), {
+        retries: 0,
+      });
+    for (let round = 0; round < 40; round++) {
+      const results = await Promise.all([
+        renew(held),
+        renew(held.toReversed()),
+        renew(held.toSorted((a, b) => (a.id.at(-1) ?? '').localeCompare(b.id.at(-1) ?? ''))),
+      ]);
+      expect(results.map(each => each.length)).toEqual([300, 300, 300]);
+    }
+    const [one, two] = await Promise.all([
+      finalize(
+        database,
+        held.map(each => ({ ...each, outcome: succeed })),
+        FIRST,
+      ),
+      finalize(
+        database,
+        held.toReversed().map(each => ({ ...each, outcome: succeed })),
+        FIRST,
+      ),
+    ]);
+    expect((one?.size ?? 0) + (two?.size ?? 0)).toBe(300);
+  });
+});

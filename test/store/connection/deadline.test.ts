@@ -1,0 +1,39 @@
+// Store: a statement that does not come back, and what becomes of its connection.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { openProxy, type TcpProxy } from '../../chaos/tcp-proxy.js';
+import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+
+let test: TestDatabase;
+let proxy: TcpProxy;
+let database: Database;
+beforeEach(async () => {
+  test = await createTestDatabase();
+  proxy = await openProxy(test.url);
+  database = openDatabase({ connectionString: proxy.url, connections: 1, statementTimeoutMs: 300 });
+  await database.run('select 1');
+});
+afterEach(async () => {
+  await database.close();
+  await proxy.close();
+  await test.drop();
+});
+
+describe('the connection of a statement that the network has swallowed', () => {
+  it.each([
+    ['a lone statement', () => database.run('select 2')],
+    ['a transaction', () => database.transaction(session => session.run('select 2'))],
+  ])('of %s does not go back to the pool: the next statement has one that works', async (_what, ask) => {
+    expect(database.pool.totalCount).toBe(1);
+    proxy.swallow();
+    await expect(ask()).rejects.toMatchObject({ code: 'TOCK_DATABASE_UNREACHABLE' });
+    expect(database.pool.totalCount).toBe(0);
+    proxy.heal();
+    expect(await database.run('select 3 as answer')).toEqual([{ answer: 3 }]);
+  });
+
+  it('goes back where the statement failed for another reason', async () => {
+    await expect(database.run('select 1 / 0')).rejects.toMatchObject({ code: '22012' });
+    expect([database.pool.totalCount, database.pool.idleCount]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,146 @@
+// Store: migrations, the schema they make, and what they refuse.
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { migrationsFolder } from '../../../src/environment/paths.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { demandMigrated, migrate } from '../../../src/store/connection/migrate.js';
+import { inSchema } from '../../../src/store/connection/schema-name.js';
+import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+import { describeSchema } from '../../support/schema-snapshot.js';
+
+const opened: { database: Database; test: TestDatabase }[] = [];
+async function open(schema = 'tock'): Promise<Database> {
+  const test = await createTestDatabase();
+  const database = openDatabase({ connectionString: test.url, schema });
+  opened.push({ database, test });
+  return database;
+}
+afterEach(async () => {
+  for (const { database, test } of opened.splice(0)) {
+    await database.close();
+    await test.drop();
+  }
+});
+
+describe('migrate', () => {
+  it('makes the schema that the snapshot holds', async () => {
+    const database = await open();
+    await migrate(database, migrationsFolder());
+    await expect(await describeSchema(database)).toMatchFileSnapshot('../../snapshots/schema.txt');
+  });
+
+  it('makes the same under another name, with nothing left that names the default', async () => {
+    const database = await open('order');
+    await migrate(database, migrationsFolder());
+    const described = await describeSchema(database);
+    await expect(described).toMatchFileSnapshot('../../snapshots/schema.txt');
+    const rows = await database.run<{ source: string }>(
+      `select prosrc as source from pg_proc where pronamespace = 'order'::regnamespace`,
+    );
+    expect(rows.length).toBeGreaterThan(1);
+    for (const { source } of rows) expect(source).not.toMatch(/\btock\b\./);
+  });
+
+  it('applies nothing the second time', async () => {
+    const database = await open();
+    const first = await migrate(database, migrationsFolder());
+    expect(first.applied.length).toBeGreaterThan(0);
+    expect(await migrate(database, migrationsFolder())).toEqual({
+      applied: [],
+      alreadyThere: first.applied.length,
+      madePartitions: 0,
+      partitionsLeft: null,
+    });
+  });
+
+  it('applies each file once when five hosts migrate at once', async () => {
+    const test = await createTestDatabase();
+    const databases = Array.from({ length: 5 }, () => openDatabase({ connectionString: test.url }));
+    const results = await Promise.all(databases.map(database => migrate(database, migrationsFolder())));
+    expect(results.filter(result => result.applied.length > 0)).toHaveLength(1);
+    for (const database of databases) opened.push({ database, test });
+  });
+
+  it('refuses a file that was changed after it had been applied', async () => {
+    const database = await open();
+    await migrate(database, migrationsFolder());
+    const folder = await mkdtemp(path.join(tmpdir(), 'migrations-'));
+    await cp(migrationsFolder(), folder, { recursive: true });
+    const file = path.join(folder, '0001_the_ledger.sql');
+    await writeFile(file, `${await readFile(file, 'utf8')}\n-- changed`);
+    await expect(migrate(database, folder)).rejects.toMatchObject({ code: 'TOCK_MIGRATION_CHANGED' });
+  });
+
+  it('leaves nothing behind when a file fails', async () => {
+    const database = await open();
+    const folder = await mkdtemp(path.join(tmpdir(), 'migrations-'));
+    await cp(migrationsFolder(), folder, { recursive: true });
+    await writeFile(path.join(folder, '9999_broken.sql'), 'create table tock.half (id int);\nselect 1/0;');
+    await expect(migrate(database, folder)).rejects.toThrow(/division by zero/);
+    const [row] = await database.run<{ there: boolean }>(
+      `select to_regnamespace('tock') is not null as there`,
+    );
+    expect(row).toEqual({ there: false });
+  });
+
+  it('makes partitions for this month and the three after it, each with the rows of its month', async () => {
+    const database = await open();
+    const { madePartitions } = await migrate(database, migrationsFolder());
+    expect(madePartitions).toBe(4);
+    await database.run(
+      `insert into tock.job_runs (job, status, finished_at) values ('a', 'succeeded', tock.now()), ('a', 'succeeded', '1999-01-01')`,
+    );
+    const rows = await database.run<{ place: string }>(
+      `select (select relname from pg_class where oid = tock.job_runs.tableoid) as place from tock.job_runs order by finished_at`,
+    );
+    expect(rows[0]?.place).toBe('job_runs_finished_default');
+    expect(rows[1]?.place).toMatch(/^job_runs_finished_\d{4}_\d{2}$/);
+  });
+
+  it('moves what the default partition caught into the month that is made for it', async () => {
+    const database = await open();
+    await migrate(database, migrationsFolder());
+    await database.run(
+      `insert into tock.job_runs (job, status, finished_at) values ('late', 'succeeded', tock.now() + interval '5 months')`,
+    );
+    await database.run(`select tock.create_partitions(6)`);
+    const [row] = await database.run<{ place: string }>(
+      `select (select relname from pg_class where oid = tock.job_runs.tableoid) as place from tock.job_runs`,
+    );
+    expect(row?.place).toMatch(/^job_runs_finished_\d{4}_\d{2}$/);
+  });
+});
+
+describe('demandMigrated', () => {
+  it('refuses an empty database and takes a migrated one', async () => {
+    const database = await open();
+    await expect(demandMigrated(database, migrationsFolder())).rejects.toMatchObject({ code: '42P01' });
+    await migrate(database, migrationsFolder());
+    await expect(demandMigrated(database, migrationsFolder())).resolves.toBeUndefined();
+  });
+
+  it('names what is missing', async () => {
+    const database = await open();
+    await migrate(database, migrationsFolder());
+    await database.run('delete from tock.migrations');
+    await expect(demandMigrated(database, migrationsFolder())).rejects.toMatchObject({
+      code: 'TOCK_NOT_MIGRATED',
+      message: expect.stringContaining('0001_the_ledger.sql'),
+    });
+  });
+});
+
+describe('inSchema', () => {
+  it('rewrites qualifiers and literals of their own, and no other word', () => {
+    expect(
+      inSchema(
+        `select tock.now(), 'tock.x'::regclass, pg_notify('tock', 'x') from tock.a where b = 'tick tock'`,
+        'mine',
+      ),
+    ).toBe(
+      `select "mine".now(), '"mine".x'::regclass, pg_notify('mine', 'x') from "mine".a where b = 'tick tock'`,
+    );
+  });
+});

@@ -1,0 +1,463 @@
+// Store: runs that need a place under a limit: who is admitted, who is put aside, who is let in again.
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { claimLimitedRuns, letBlockedIn, mendLimits } from '../../../src/store/runs/admit.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import {
+  addRuns,
+  emptyTables,
+  type RunRow,
+  whileHeld,
+  whileLocked,
+  whileWaitedFor,
+  withoutIndexes,
+} from '../../support/runs.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+const NOW = '2026-03-02T12:00:00Z';
+const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
+const WORKER = '00000000-0000-4000-8000-000000000001';
+
+let test: TestTock;
+let database: Database;
+beforeAll(async () => {
+  test = await openTestTock();
+  // Who waits for a lock that he should pass over gives up.
+  database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
+});
+beforeEach(async () => {
+  await emptyTables(test);
+  await test.setClock(NOW);
+});
+afterAll(async () => {
+  await database.close();
+  await test.close();
+});
+
+const admitted = async (ids: readonly string[]) => {
+  const answer = await claimLimitedRuns(database, ids, { workerId: WORKER, leaseMs: 60_000 });
+  return answer.admitted.map(run => run.id);
+};
+const keyed = (limit: number, row: RunRow = {}): RunRow => ({
+  slot_keys: ['job:x'],
+  slot_limits: [limit],
+  ...row,
+});
+/** A run of definition 7, which go one after another, of the minute so many minutes ago. */
+const serial = (minutesAgo: number, row: RunRow = {}): RunRow => ({
+  definition_id: 7,
+  scheduled_for: AGO(minutesAgo),
+  run_at: AGO(minutesAgo),
+  slot_keys: ['definition:7'],
+  slot_limits: [1],
+  ...row,
+});
+const place = (key: string, slot: number, runId: string | number, fence = 1) =>
+  test.sql('insert into tock.job_slots values ($1, $2, $3, $4)', [key, slot, runId, fence]);
+const places = async () =>
+  (
+    await test.sql<{ place: string }>(
+      `select concurrency_key || ' ' || slot || ': ' || run_id || '/' || fence as place from tock.job_slots order by 1`,
+    )
+  ).map(row => row.place);
+const runOf = async (id: string) =>
+  (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
+const blocked = async () =>
+  Object.fromEntries(
+    (
+      await test.sql<{ id: string; blocked_on: string }>(
+        'select id, blocked_on from tock.job_runs_live where blocked_on is not null order by id',
+      )
+    ).map(row => [row.id, row.blocked_on]),
+  );
+
+describe('claimLimitedRuns', () => {
+  it('admits by priority, time and id as many as there are places, and puts the rest aside', async () => {
+    const ids = await addRuns(
+      test,
+      keyed(3, { run_at: AGO(1) }),
+      keyed(3, { run_at: AGO(1) }),
+      keyed(3, { run_at: AGO(2) }),
+      keyed(3, { priority: -1 }),
+      {},
+    );
+    expect(await admitted(ids.slice(0, 4))).toEqual(['4', '3', '1']);
+    expect(await places()).toEqual(['job:x 1: 4/1', 'job:x 2: 3/1', 'job:x 3: 1/1']);
+    expect(await blocked()).toEqual({ 2: 'job:x' });
+    expect(await runOf('4')).toMatchObject({
+      status: 'running',
+      attempts: 1,
+      fence: 1,
+      locked_by: WORKER,
+      locked_until: new Date('2026-03-02T12:01:00Z'),
+      started_at: new Date(NOW),
+    });
+    expect(await runOf('5')).toMatchObject({ status: 'queued' });
+  });
+
+  it('leaves alone what cannot be claimed by now', async () => {
+    await test.tock.queues.pause('stopped');
+    const ids = await addRuns(
+      test,
+      keyed(9, { run_at: '2026-03-02T12:00:00.001Z' }),
+      keyed(9, { status: 'running', locked_by: WORKER, locked_until: NOW }),
+      keyed(9, { blocked_on: 'job:y' }),
+      keyed(9, { queue: 'stopped' }),
+      keyed(9, { run_at: NOW, status: 'failed' }),
+    );
+    expect(await admitted(ids)).toEqual(['5']);
+    expect(await blocked()).toEqual({ 3: 'job:y' });
+    expect(await admitted(ids)).toEqual([]);
+    expect(await admitted([])).toEqual([]);
+  });
+
+  it('passes over what another has locked', async () => {
+    const ids = await addRuns(test, keyed(1), keyed(1));
+    expect(await whileLocked(test, ['1'], () => admitted(ids))).toEqual(['2']);
+  });
+
+  it('waits for another admission under the same key, and sees what that has taken', async () => {
+    const [id = ''] = await addRuns(test, keyed(1));
+    const lock = database.rewrite(`select pg_advisory_xact_lock(hashtextextended('tock.slots:job:x', 0))`);
+    const admission = whileWaitedFor(
+      test,
+      lock,
+      () => admitted([id]),
+      () => place('job:x', 1, '99'),
+    );
+    expect(await admission).toEqual([]);
+    expect(await blocked()).toEqual({ 1: 'job:x' });
+  });
+
+  it('admits nobody where somebody who did not ask has taken the place meanwhile', async () => {
+    const [id = ''] = await addRuns(test, keyed(1));
+    const text = `insert into tock.job_slots values ('job:x', 1, 99, 1)`;
+    expect(await whileWaitedFor(test, text, () => admitted([id]))).toEqual([]);
+    expect(await runOf(id)).toMatchObject({ status: 'queued', fence: 0 });
+    expect(await places()).toEqual(['job:x 1: 99/1']);
+  });
+
+  it('needs a place under each of its keys, those of its queue included; for want of that nobody is put aside', async () => {
+    await test.tock.queues.set('narrow', { concurrency: 2 });
+    await place('queue:narrow', 1, '98');
+    const rows = [{ slot_keys: ['job:x', 'job:y'], slot_limits: [1, 5] }, {}, {}];
+    const ids = await addRuns(test, ...rows.map(row => ({ ...row, queue: 'narrow' })));
+    expect(await admitted(ids)).toEqual(['1']);
+    expect(await places()).toEqual([
+      'job:x 1: 1/1',
+      'job:y 1: 1/1',
+      'queue:narrow 1: 98/1',
+      'queue:narrow 2: 1/1',
+    ]);
+    expect(await blocked()).toEqual({});
+  });
+
+  it('takes one for the limit under a key that was given none', async () => {
+    const ids = await addRuns(test, { slot_keys: ['job:x'] }, { slot_keys: ['job:x'] });
+    expect(await admitted(ids)).toEqual(['1']);
+  });
+
+  it('locks its keys in one order, whatever order they are named in: two never wait for each other in a circle', async () => {
+    const [first, second] = await database.run<{ key: string }>(
+      `select k as key from unnest('{job:a,job:b}'::text[]) k order by hashtextextended('tock.slots:' || k, 0)`,
+    );
+    for (const slot_keys of [
+      [first?.key, second?.key],
+      [second?.key, first?.key],
+    ]) {
+      const [id = ''] = await addRuns(test, { slot_keys, slot_limits: [1, 1] });
+      const lock = database.rewrite(
+        `select pg_advisory_xact_lock(hashtextextended('tock.slots:${second?.key}', 0))`,
+      );
+      await whileWaitedFor(
+        test,
+        lock,
+        () => admitted([id]),
+        async () => {
+          const held = await test.sql(`select from pg_locks where locktype = 'advisory' and granted
+            and database = (select oid from pg_database where datname = current_database())`);
+          // That of who makes it wait, and the one that comes first.
+          expect(held).toHaveLength(2);
+        },
+      );
+      await emptyTables(test);
+    }
+  });
+
+  it('lets a run keep the place of its last attempt, under its new fence', async () => {
+    const [id = ''] = await addRuns(test, serial(5, { status: 'failed', attempts: 2, fence: 2 }));
+    await place('definition:7', 1, id, 2);
+    expect(await admitted([id])).toEqual([id]);
+    expect(await places()).toEqual([`definition:7 1: ${id}/3`]);
+  });
+
+  it('starts no more of a queue than its rate, saving up no more than a second’s worth', async () => {
+    await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
+    await test.tock.queues.set('slow', { rate: { count: 6, per: '1m' } });
+    const nextOf = async (name: string) =>
+      (
+        await test.sql<{ at: Date }>('select rate_next_at as at from tock.job_queues where name = $1', [name])
+      )[0]?.at;
+    const paced = await addRuns(test, ...Array.from({ length: 30 }, () => ({ queue: 'paced' })));
+    expect(await admitted(paced.slice(0, 4))).toHaveLength(4);
+    expect(await nextOf('paced')).toEqual(new Date('2026-03-02T11:59:59.500Z'));
+    expect(await admitted(paced)).toEqual(paced.slice(4, 10));
+    expect(await nextOf('paced')).toEqual(new Date('2026-03-02T12:00:00.100Z'));
+    await test.setClock('2026-03-02T12:00:00.099Z');
+    expect(await admitted(paced)).toEqual([]);
+    await test.setClock('2026-03-02T12:00:00.100Z');
+    expect(await admitted(paced)).toEqual(paced.slice(10, 11));
+    await test.setClock('2026-03-02T14:00:00Z');
+    expect(await admitted(paced)).toEqual(paced.slice(11, 21));
+
+    const slow = await addRuns(test, { queue: 'slow' }, { queue: 'slow' });
+    expect(await admitted(slow)).toEqual(slow.slice(0, 1));
+    expect(await nextOf('slow')).toEqual(new Date('2026-03-02T14:00:10Z'));
+    expect(await nextOf('paced')).toEqual(new Date('2026-03-02T14:00:00.100Z'));
+    expect(await blocked()).toEqual({});
+  });
+
+  it('touches no rate of a queue of which it starts nothing', async () => {
+    await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
+    await test.tock.queues.set('other', { rate: { count: 10, per: '1s' } });
+    await place('job:x', 1, '99');
+    const [waits = '', id = '', other = ''] = await addRuns(
+      test,
+      keyed(1, { queue: 'paced' }),
+      keyed(2, { queue: 'paced' }),
+      { queue: 'other' },
+    );
+    expect(await admitted([waits])).toEqual([]);
+    expect(await test.sql('select from tock.job_queues where rate_next_at is not null')).toEqual([]);
+    const text = `insert into tock.job_slots values ('job:x', 2, 98, 1)`;
+    const admission = whileWaitedFor(
+      test,
+      text,
+      () => admitted([id]),
+      async () => expect(await admitted([other])).toEqual([other]),
+    );
+    expect(await admission).toEqual([]);
+  });
+
+  it('starts none of a queue whose rate another admission reckons with', async () => {
+    await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
+    await test.tock.queues.set('other', { rate: { count: 10, per: '1s' } });
+    const ids = await addRuns(test, { queue: 'paced' }, { queue: 'other' });
+    const lock = `select from tock.job_queues where name = 'paced' for update`;
+    expect(await whileHeld(test, lock, [], () => admitted(ids))).toEqual(['2']);
+    expect(await admitted(ids)).toEqual(['1']);
+  });
+});
+
+describe('runs of a definition that go one after another', () => {
+  it('wait for an earlier one that is due', async () => {
+    const ids = await addRuns(test, serial(1), serial(2, { run_at: NOW }));
+    expect(await admitted(ids.slice(0, 1))).toEqual([]);
+    // It was put aside, and let in at once: the place is free, and the earlier one comes first.
+    expect(await blocked()).toEqual({});
+    expect(await admitted(ids)).toEqual(['2']);
+    expect(await blocked()).toEqual({ 1: 'definition:7' });
+  });
+
+  it.each<[string, RunRow]>([
+    ['of another definition', { definition_id: 8, slot_keys: ['definition:8'] }],
+    ['whose next attempt is not due', { status: 'failed', run_at: '2026-03-02T12:00:01Z' }],
+    ['that may run beside others', { slot_keys: null, slot_limits: null }],
+    ['that runs', { status: 'running', locked_by: WORKER, locked_until: NOW }],
+    ['of the same time', { scheduled_for: AGO(1) }],
+  ])('do not wait for one %s', async (_what, row) => {
+    const [, id = ''] = await addRuns(test, serial(2, row), serial(1));
+    expect(await admitted([id])).toEqual([id]);
+  });
+
+  it('do not wait where they need no turn, or have no definition', async () => {
+    const rows = [
+      serial(2),
+      serial(1, { slot_keys: ['job:x'] }),
+      serial(1, { definition_id: null, slot_keys: ['job:y'] }),
+    ];
+    const [, ...ids] = await addRuns(test, ...rows);
+    expect(await admitted(ids)).toEqual(ids);
+  });
+});
+
+describe('a flood under one key', () => {
+  it('is put aside whole, once two of it found no place, lest each claim walk over it', async () => {
+    await place('job:x', 1, '99');
+    const ids = await addRuns(
+      test,
+      keyed(1),
+      keyed(1),
+      keyed(1, { status: 'failed' }),
+      keyed(1, { queue: 'other' }),
+      keyed(1, { priority: 1 }),
+      keyed(1, { run_at: '2026-03-02T12:00:01Z' }),
+      keyed(1, { status: 'running', locked_by: WORKER, locked_until: NOW }),
+      { slot_keys: ['job:y'], slot_limits: [1] },
+      {},
+    );
+    expect(await admitted(ids.slice(0, 1))).toEqual([]);
+    expect(await blocked()).toEqual({ 1: 'job:x' });
+    await test.sql('update tock.job_runs_live set blocked_on = null');
+    await addRuns(
+      test,
+      keyed(1, { slot_keys: ['job:x', 'job:z'], slot_limits: [1, 1], blocked_on: 'job:z' }),
+    );
+    expect(await admitted(ids.slice(0, 2))).toEqual([]);
+    expect(await blocked()).toEqual({ 1: 'job:x', 2: 'job:x', 3: 'job:x', 10: 'job:z' });
+  });
+
+  it('is put aside by a thousand at a time, those first that are due first', async () => {
+    await place('job:x', 1, '9999');
+    await test.sql(
+      `insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, run_at)
+      select 'noop', '{}', 'queued', '{job:x}', '{1}', $1::timestamptz - n * interval '1 second' from generate_series(1, 1004) n`,
+      [NOW],
+    );
+    await admitted(['1003', '1004']);
+    expect(Object.keys(await blocked())).toHaveLength(1002);
+    expect(Object.keys(await blocked()).slice(0, 2)).toEqual(['3', '4']);
+  });
+
+  it('passes over what another has locked', async () => {
+    await place('job:x', 1, '99');
+    const ids = await addRuns(test, keyed(1), keyed(1), keyed(1), keyed(1));
+    await whileLocked(test, ['3'], () => admitted(ids.slice(0, 2)));
+    expect(Object.keys(await blocked())).toEqual(['1', '2', '4']);
+  });
+});
+
+describe('letBlockedIn', () => {
+  const waits = (row: RunRow = {}) => keyed(3, { blocked_on: 'job:x', ...row });
+
+  it('lets in as many as there are places left, by priority, time and id', async () => {
+    await addRuns(
+      test,
+      waits({ run_at: AGO(1) }),
+      waits({ run_at: AGO(1) }),
+      waits({ run_at: AGO(2) }),
+      waits({ priority: 1, run_at: AGO(9) }),
+      waits({ blocked_on: 'job:y', slot_keys: ['job:y'], slot_limits: [9], priority: -5 }),
+    );
+    await place('job:x', 3, '99');
+    await place('job:y', 1, '98');
+    expect(await letBlockedIn(database, ['job:x'])).toBe(2);
+    expect(Object.keys(await blocked())).toEqual(['2', '4', '5']);
+    expect(await letBlockedIn(database, ['job:z'])).toBe(0);
+    expect(await letBlockedIn(database, [])).toBe(0);
+    await test.sql('delete from tock.job_slots');
+    expect(await letBlockedIn(database, ['job:x', 'job:y'])).toBe(3);
+    expect(await blocked()).toEqual({});
+  });
+
+  it('takes the limit of this key, among several, from who goes first', async () => {
+    const row = { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 1] };
+    await addRuns(test, waits(row), waits({ ...row, slot_limits: [1, 2], priority: -1 }), waits(row));
+    expect(await withoutIndexes(test, session => letBlockedIn(session, ['job:x']))).toBe(2);
+  });
+
+  it('needs no index for its order', async () => {
+    await addRuns(
+      test,
+      waits({ run_at: AGO(1) }),
+      waits({ run_at: AGO(3) }),
+      waits({ run_at: AGO(2) }),
+      waits({ run_at: AGO(9) }),
+    );
+    expect(await withoutIndexes(test, session => letBlockedIn(session, ['job:x']))).toBe(3);
+    expect(Object.keys(await blocked())).toEqual(['1']);
+  });
+
+  it('lets nobody in where more hold a place than there are by now', async () => {
+    await addRuns(test, waits());
+    for (const slot of [1, 2, 3, 4]) await place('job:x', slot, `9${slot}`);
+    expect(await letBlockedIn(database, ['job:x'])).toBe(0);
+  });
+
+  it('lets runs of a definition in by their occurrence, whatever their priority', async () => {
+    const row = { blocked_on: 'definition:7' };
+    await addRuns(
+      test,
+      serial(1, { ...row, priority: -9 }),
+      serial(5, { ...row, run_at: NOW }),
+      serial(5, row),
+    );
+    expect(await letBlockedIn(database, ['definition:7'])).toBe(1);
+    expect(Object.keys(await blocked())).toEqual(['1', '3']);
+  });
+
+  it.each([
+    ['job:x', waits()],
+    ['definition:7', serial(1, { blocked_on: 'definition:7' })],
+  ])('passes over what another has locked, under %s', async (key, row) => {
+    await addRuns(test, row, row);
+    expect(await whileLocked(test, ['1'], () => letBlockedIn(database, [key]))).toBeGreaterThanOrEqual(1);
+    expect(Object.keys(await blocked())).toEqual(['1']);
+  });
+
+  it('wakes who listens, if it let anybody in', async () => {
+    const listener = new pg.Client({ connectionString: test.url });
+    await listener.connect();
+    const heard: unknown[] = [];
+    listener.on('notification', notice => heard.push(notice.payload));
+    await listener.query('listen tock');
+    await addRuns(test, waits());
+    await letBlockedIn(database, ['job:y']);
+    await letBlockedIn(database, ['job:x']);
+    await letBlockedIn(database, ['job:x']);
+    await listener.query('select 1');
+    expect(heard).toEqual(['queued']);
+    await listener.end();
+  });
+});
+
+describe('mendLimits', () => {
+  it('takes back places whose run does not run; but that of a definition is kept while its run is live', async () => {
+    const running = { status: 'running', locked_by: WORKER, locked_until: NOW };
+    const ids = await addRuns(
+      test,
+      keyed(5, running),
+      keyed(5),
+      serial(1, { status: 'failed' }),
+      serial(1, running),
+    );
+    for (const [index, id] of ids.entries()) {
+      await place(`job:${index}`, 1, id);
+      await place(`definition:${index}`, 1, id);
+    }
+    await place('job:gone', 1, '99');
+    await place('definition:gone', 1, '99');
+    await mendLimits(database);
+    expect(await places()).toEqual([
+      'definition:0 1: 1/1',
+      'definition:1 1: 2/1',
+      'definition:2 1: 3/1',
+      'definition:3 1: 4/1',
+      'job:0 1: 1/1',
+      'job:3 1: 4/1',
+    ]);
+  });
+
+  it('lets in who waits under any key that has a place', async () => {
+    const rows = ['job:c', 'job:a', 'job:b', 'job:a'].map(key => ({
+      slot_keys: [key],
+      slot_limits: [1],
+      blocked_on: key,
+    }));
+    const [, , , , running = ''] = await addRuns(
+      test,
+      ...rows,
+      keyed(1, { status: 'running', locked_by: WORKER, locked_until: NOW }),
+    );
+    await place('job:a', 1, running);
+    await withoutIndexes(test, mendLimits);
+    expect(await blocked()).toEqual({ 4: 'job:a' });
+  });
+
+  it('looks at ten thousand keys at most', async () => {
+    await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, blocked_on)
+      select 'noop', '{}', 'queued', array['job:' || n], '{1}', 'job:' || n from generate_series(10001, 20001) n`);
+    await mendLimits(database);
+    expect(Object.values(await blocked())).toEqual(['job:20001']);
+  });
+});

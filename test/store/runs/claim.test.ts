@@ -1,0 +1,367 @@
+// Store: the statements of a claim, each by itself.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Claim,
+  claimFreeRun,
+  claimFreeRuns,
+  claimToldRuns,
+  type Lane,
+} from '../../../src/store/runs/claim.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../support/runs.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+const NOW = '2026-03-02T12:00:00Z';
+const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
+const WORKER = '00000000-0000-4000-8000-000000000001';
+const options = { workerId: WORKER, leaseMs: 60_000, queues: null } as const;
+
+let test: TestTock;
+let database: Database;
+beforeAll(async () => {
+  test = await openTestTock();
+  // Who waits for a lock that he should pass over gives up.
+  database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
+});
+beforeEach(async () => {
+  await emptyTables(test);
+  await test.setClock(NOW);
+});
+afterAll(async () => {
+  await database.close();
+  await test.close();
+});
+
+const lane = (queue: string, priority: number, more: Partial<Lane> = {}): Lane => ({
+  queue,
+  priority,
+  at: null,
+  id: null,
+  hasMore: true,
+  isLimited: false,
+  isPlain: true,
+  ...more,
+});
+const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
+  claimFreeRuns(database, { ...options, limit, queues });
+const idsOf = (claim: Claim) => claim.runs.map(run => run.id);
+const namesOf = (claim: Claim) => claim.lanes.map(each => `${each.queue} ${each.priority}`);
+const rowOf = async (id: string) =>
+  (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
+
+/** Each way to claim runs of the queue `default` and priority 0. */
+const WAYS: readonly [string, (limit: number, session?: Database) => Promise<Claim>][] = [
+  ['from the beginning', (limit, session = database) => claimFreeRuns(session, { ...options, limit })],
+  [
+    'in one queue, where the last left off',
+    (limit, session = database) => claimFreeRuns(session, { ...options, limit }, [lane('default', 0)]),
+  ],
+  [
+    'in several, where the last left off',
+    (limit, session = database) =>
+      claimFreeRuns(session, { ...options, limit }, [lane('default', 0), lane('other', 1)]),
+  ],
+  [
+    'where somebody has told of one',
+    (limit, session = database) =>
+      claimToldRuns(session, { ...options, limit }, { queue: 'default', priority: 0 }),
+  ],
+];
+
+describe.each(WAYS)('a claim %s', (_way, claim) => {
+  it('starts the lease, counts the attempt and raises the fence', async () => {
+    const [id = ''] = await addRuns(test, { run_at: NOW });
+    expect((await claim(1)).runs).toMatchObject([{ id, fence: 1, attempts: 1 }]);
+    expect(await rowOf(id)).toMatchObject({
+      status: 'running',
+      attempts: 1,
+      fence: 1,
+      locked_by: WORKER,
+      locked_until: new Date('2026-03-02T12:01:00Z'),
+      started_at: new Date(NOW),
+    });
+    await test.sql(`update tock.job_runs_live set status = 'failed'`);
+    expect((await claim(1)).runs).toMatchObject([{ id, fence: 2, attempts: 2 }]);
+  });
+
+  it('takes what is due and waits, by its time and id, as many as it is asked for', async () => {
+    const ids = await addRuns(
+      test,
+      { run_at: AGO(1) },
+      { run_at: AGO(3), status: 'failed' },
+      { run_at: AGO(1) },
+      { run_at: NOW },
+      { run_at: '2026-03-02T12:00:00.001Z' },
+      { run_at: AGO(9), status: 'running', locked_by: WORKER, locked_until: AGO(5) },
+      { run_at: AGO(9), blocked_on: 'job:x' },
+    );
+    const due = [ids[1], ids[0], ids[2], ids[3]];
+    const first = await claim(3);
+    expect([idsOf(first), first.hasMore]).toEqual([due.slice(0, 3), true]);
+    const second = await claim(3);
+    expect([idsOf(second), second.hasMore]).toEqual([due.slice(3), false]);
+    const none = await claim(3);
+    expect([none.runs, none.limited, none.hasMore]).toEqual([[], [], false]);
+  });
+
+  it('needs no index for its order', async () => {
+    const ids = await addRuns(
+      test,
+      { run_at: AGO(1) },
+      { run_at: AGO(3) },
+      { run_at: AGO(2) },
+      { run_at: AGO(9) },
+    );
+    const { runs } = await withoutIndexes(test, session => claim(3, session));
+    expect(runs.map(run => run.id)).toEqual([ids[3], ids[1], ids[2]]);
+  });
+
+  it('leaves what needs a place under a limit as it was', async () => {
+    const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
+    expect((await claim(1)).runs).toEqual([]);
+    expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
+  });
+
+  it('says where it left off: at the last one in their order, whatever its id', async () => {
+    await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
+    const { lanes } = await claim(5);
+    expect(lanes.filter(each => each.id !== null)).toMatchObject([
+      { queue: 'default', priority: 0, id: '1', hasMore: false, isLimited: false, isPlain: true },
+    ]);
+    expect(Date.parse(lanes[0]?.at ?? '')).toBe(Date.parse(AGO(1)));
+    expect(await claim(1)).toMatchObject({ runs: [], hasMore: false });
+  });
+
+  it('passes over what another has locked', async () => {
+    const [locked = '', free = ''] = await addRuns(test, { run_at: AGO(2) }, { run_at: AGO(1) });
+    expect(idsOf(await whileLocked(test, [locked], () => claim(1)))).toEqual([free]);
+    expect(idsOf(await claim(1))).toEqual([locked]);
+  });
+
+  it('takes nothing of other queues and priorities than it looks in', async () => {
+    await addRuns(test, { queue: 'a' }, { priority: 1 }, { priority: -1 });
+    const taken = idsOf(await claim(10));
+    expect(taken).toEqual(_way === 'from the beginning' ? ['3', '1', '2'] : []);
+  });
+});
+
+describe('a claim that goes on', () => {
+  const goOn = (lanes: readonly Lane[], limit = 10) => claimFreeRuns(database, { ...options, limit }, lanes);
+
+  it.each([
+    ['one queue', (at: Lane) => [at]],
+    ['several', (at: Lane) => [at, lane('other', 0)]],
+  ])('in %s looks behind the last one only, and not at that', async (_what, lanesFrom) => {
+    const [early = '', last = '', late = ''] = await addRuns(
+      test,
+      { run_at: AGO(3) },
+      { run_at: AGO(2) },
+      { run_at: AGO(2) },
+    );
+    const at = lane('default', 0, { at: AGO(2), id: last });
+    expect(idsOf(await goOn(lanesFrom(at)))).toEqual([late]);
+    expect(idsOf(await fromStart())).toEqual([early, last]);
+  });
+
+  it('in one queue names what needs a place under a limit, unless nothing there did so far', async () => {
+    await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
+    expect((await goOn([lane('default', 0, { isPlain: false })])).limited).toEqual(['1']);
+    expect((await goOn([lane('default', 0)])).limited).toEqual([]);
+  });
+
+  it('goes on in each queue and priority by itself, and says so', async () => {
+    const ids = await addRuns(
+      test,
+      { queue: 'b', run_at: AGO(1) },
+      { queue: 'a', run_at: AGO(9) },
+      { queue: 'a', run_at: AGO(1) },
+      { queue: 'a', priority: 1, run_at: AGO(9) },
+    );
+    const lanes = [lane('a', 0, { at: AGO(5), id: '0' }), lane('b', 0), lane('a', 1)];
+    const claim = await goOn(lanes);
+    expect(idsOf(claim)).toEqual([ids[2], ids[0], ids[3]]);
+    expect(claim.lanes).toMatchObject([
+      { queue: 'a', priority: 0, id: ids[2], hasMore: false, isLimited: false },
+      { queue: 'b', priority: 0, id: ids[0] },
+      { queue: 'a', priority: 1, id: ids[3] },
+    ]);
+  });
+});
+
+describe('a claim from the beginning', () => {
+  it.each([
+    ['with', (work: (database: Database) => Promise<Claim>) => work(database)],
+    ['without', (work: (database: Database) => Promise<Claim>) => withoutIndexes(test, work)],
+  ])('finds each queue and priority once, in which something is due, %s indexes', async (_what, run) => {
+    await addRuns(
+      test,
+      { queue: 'z', priority: 1 },
+      { queue: 'a', priority: 2 },
+      { queue: 'a', priority: 2 },
+      { queue: 'a', priority: -1 },
+      { queue: 'later', run_at: '2026-03-02T12:00:01Z' },
+      { queue: 'a', priority: 7, run_at: '2026-03-02T12:00:01Z' },
+      { queue: 'running', status: 'running', locked_by: WORKER, locked_until: AGO(1) },
+      { queue: 'blocked', blocked_on: 'job:x' },
+      { queue: 'm' },
+    );
+    const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10 }));
+    expect(namesOf(claim)).toEqual(['a -1', 'm 0', 'z 1', 'a 2']);
+    expect(idsOf(claim)).toEqual(['4', '9', '1', '2', '3']);
+    expect(claim.lanes.map(each => each.id)).toEqual(['4', '9', '1', '3']);
+  });
+
+  it('gives every queue of a priority its share, and goes to the next priority only when the first is exhausted', async () => {
+    await addRuns(
+      test,
+      ...Array.from({ length: 4 }, () => ({ queue: 'a' })),
+      { queue: 'b' },
+      { queue: 'b' },
+      { queue: 'c', priority: 1 },
+    );
+    const queuesOf = (claim: Claim) => Number(claim.hasMore) + idsOf(claim).join();
+    // Half for each, rounded up; no more than was asked for.
+    expect(queuesOf(await fromStart(3))).toBe('11,2,5');
+    const second = await fromStart(4);
+    expect(queuesOf(second)).toBe('13,4,6');
+    expect(second.lanes.map(each => each.hasMore)).toEqual([true, false, false]);
+    expect(queuesOf(await fromStart(4))).toBe('07');
+  });
+
+  it('knows of a queue whose runs others have locked, and stays where it was there', async () => {
+    const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
+    const claim = await whileLocked(test, [locked], () => fromStart());
+    expect(idsOf(claim)).toEqual([free]);
+    expect(claim.lanes).toMatchObject([
+      { queue: 'a', id: null, at: null, hasMore: false },
+      { queue: 'b', id: free, hasMore: false },
+    ]);
+  });
+
+  it('takes only of the queues that it is asked for', async () => {
+    await addRuns(test, { queue: 'a' }, { queue: 'b' }, { queue: 'c' });
+    expect(idsOf(await fromStart(10, ['c', 'b']))).toEqual(['2', '3']);
+    expect(idsOf(await fromStart(10, []))).toEqual([]);
+    expect(idsOf(await fromStart(10))).toEqual(['1']);
+  });
+
+  it('names what needs a place under a limit, and leaves it as it was', async () => {
+    await addRuns(
+      test,
+      { queue: 'plain' },
+      { queue: 'plain', slot_keys: ['job:x'], slot_limits: [1] },
+      { queue: 'narrow' },
+      { queue: 'paced' },
+    );
+    await test.tock.queues.set('narrow', { concurrency: 2 });
+    await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
+    const claim = await fromStart();
+    expect([idsOf(claim), claim.limited.toSorted()]).toEqual([['1'], ['2', '3', '4']]);
+    expect(claim.lanes.map(each => [each.queue, each.isLimited, each.isPlain])).toEqual([
+      ['narrow', true, false],
+      ['paced', true, false],
+      ['plain', false, false],
+    ]);
+    expect(await rowOf('3')).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
+  });
+
+  it('takes no more of a queue than it has places left', async () => {
+    await addRuns(test, ...Array.from({ length: 5 }, () => ({ queue: 'narrow' })), { queue: 'other' });
+    await test.tock.queues.set('narrow', { concurrency: 3 });
+    await test.sql(`insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+      values ('queue:narrow', 1, 91, 1), ('queue:other', 1, 92, 1), ('job:narrow', 1, 93, 1)`);
+    expect((await fromStart()).limited).toEqual(['1', '2']);
+    await addRuns(test, { queue: 'other' });
+    await test.sql(`insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+      values ('queue:narrow', 2, 94, 1), ('queue:narrow', 3, 95, 1)`);
+    const full = await fromStart();
+    expect([full.limited, namesOf(full), idsOf(full)]).toEqual([[], ['other 0'], ['7']]);
+  });
+
+  it.each([
+    ['paused', `paused_at = tock.now()`, false],
+    ['waiting for its next token', `rate_next_at = tock.now() + interval '1 millisecond'`, false],
+    ['with a token due now', `rate_next_at = tock.now()`, true],
+    ['with a token overdue', `rate_next_at = tock.now() - interval '1 hour'`, true],
+    [
+      'that had a rate once',
+      `rate_count = null, rate_period_ms = null, rate_next_at = tock.now() + interval '1 hour'`,
+      true,
+    ],
+  ])('looks at a queue that is %s, or not', async (_what, change, isOpen) => {
+    await addRuns(test, { queue: 'mail' }, { queue: 'other' });
+    await test.tock.queues.set('mail', { rate: { count: 5, per: '1m' } });
+    await test.tock.queues.set('other', { rate: { count: 5, per: '1m' } });
+    await test.sql(`update tock.job_queues set ${change} where name = 'mail'`);
+    expect(namesOf(await fromStart())).toEqual(isOpen ? ['mail 0', 'other 0'] : ['other 0']);
+  });
+
+  it.each([
+    ['08:00-18:00', '06:59:59', false],
+    ['08:00-18:00', '07:00:00', true],
+    ['08:00-18:00', '16:59:59', true],
+    ['08:00-18:00', '17:00:00', false],
+    ['22:00-06:00', '20:59:59', false],
+    ['22:00-06:00', '21:00:00', true],
+    ['22:00-06:00', '04:59:59', true],
+    ['22:00-06:00', '05:00:00', false],
+  ])('keeps to the hours %s of a queue in Berlin: at %s UTC open is %s', async (window, time, isOpen) => {
+    await test.setClock(`2026-03-02T${time}Z`);
+    await addRuns(test, { queue: 'mail', run_at: AGO(9999) });
+    await test.tock.queues.set('mail', { window, timezone: 'Europe/Berlin' });
+    expect(idsOf(await fromStart())).toHaveLength(isOpen ? 1 : 0);
+    expect(idsOf(await claimFreeRun(database, '1', options))).toEqual([]);
+  });
+});
+
+describe('a claim where somebody has told of a run', () => {
+  it('looks only where the queue has no settings, whatever others have', async () => {
+    await addRuns(test, {}, { queue: 'set' });
+    await test.tock.queues.set('set', { concurrency: 9 });
+    const claim = (queue: string) =>
+      claimToldRuns(database, { ...options, limit: 9 }, { queue, priority: 0 });
+    expect(idsOf(await claim('set'))).toEqual([]);
+    expect(idsOf(await claim('default'))).toEqual(['1']);
+  });
+});
+
+describe('the claim of one run', () => {
+  const claimOne = (id: string) => claimFreeRun(database, id, options);
+
+  it('takes that one, if it is due and waits, and starts its lease', async () => {
+    const [, id = ''] = await addRuns(test, {}, {});
+    expect((await claimOne(id)).runs).toMatchObject([{ id, fence: 1, attempts: 1 }]);
+    expect(await rowOf(id)).toMatchObject({ status: 'running', locked_by: WORKER });
+    expect(await rowOf('1')).toMatchObject({ status: 'queued' });
+    expect((await claimOne(id)).runs).toEqual([]);
+  });
+
+  it.each([
+    ['is not due', { run_at: '2026-03-02T12:00:00.001Z' }],
+    ['is blocked', { blocked_on: 'job:x' }],
+    ['runs', { status: 'running', locked_by: WORKER, locked_until: AGO(1) }],
+    ['is in a queue that is paused', { queue: 'stopped' }],
+  ])('takes none that %s', async (_what, row) => {
+    await test.tock.queues.pause('stopped');
+    const [id = ''] = await addRuns(test, row);
+    expect(await claimOne(id)).toMatchObject({ runs: [], limited: [] });
+  });
+
+  it('names it where it needs a place under a limit', async () => {
+    await test.tock.queues.set('narrow', { concurrency: 2 });
+    await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
+    await test.tock.queues.set('open', { window: '08:00-18:00' });
+    const rows = [{ queue: 'narrow' }, { queue: 'paced' }, { slot_keys: ['job:x'], slot_limits: [1] }];
+    for (const id of await addRuns(test, ...rows)) {
+      expect(await claimOne(id)).toMatchObject({ runs: [], limited: [id] });
+      expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, locked_by: null });
+    }
+    const [free = ''] = await addRuns(test, { queue: 'open' });
+    expect(await claimOne(free)).toMatchObject({ runs: [{ id: free }], limited: [] });
+  });
+
+  it('passes it over where another has locked it', async () => {
+    const [id = ''] = await addRuns(test, {});
+    expect((await whileLocked(test, [id], () => claimOne(id))).runs).toEqual([]);
+  });
+});

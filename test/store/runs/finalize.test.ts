@@ -1,0 +1,412 @@
+// Store: what the holder of a lease writes, each statement by itself.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Outcome } from '../../../src/model/run/decide.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { finalizeRuns, readSettled } from '../../../src/store/runs/finalize.js';
+import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+const NOW = '2026-03-02T12:00:00Z';
+const SOON = '2026-03-02T12:01:00Z';
+const WORKER = '00000000-0000-4000-8000-000000000001';
+const OTHER = '00000000-0000-4000-8000-000000000002';
+
+let test: TestTock;
+let database: Database;
+beforeAll(async () => {
+  test = await openTestTock();
+  database = openDatabase({ connectionString: test.url });
+});
+beforeEach(async () => {
+  await emptyTables(test);
+  await test.setClock(NOW);
+});
+afterAll(async () => {
+  await database.close();
+  await test.close();
+});
+
+/** A run that WORKER holds under fence 3, in its second attempt of four. */
+const held = (row: RunRow = {}): RunRow => ({
+  status: 'running',
+  attempts: 2,
+  max_attempts: 4,
+  fence: 3,
+  locked_by: WORKER,
+  locked_until: SOON,
+  started_at: NOW,
+  ...row,
+});
+/** Runs that WORKER does not hold, each for another reason. */
+const NOT_HELD: readonly RunRow[] = [
+  held({ fence: 4 }),
+  held({ locked_by: OTHER }),
+  held({ status: 'failed' }),
+  held({ status: 'queued', locked_by: null }),
+];
+const ERROR = { attempt: 2, name: 'Error', code: null, message: 'no', stack: null };
+const outcome = (transition: Outcome['transition'], more: Partial<Outcome> = {}): Outcome => ({
+  transition,
+  output: null,
+  error: null,
+  delayMs: 0,
+  skipReason: null,
+  ...more,
+});
+const finalize = (ids: readonly string[], ...outcomes: readonly Outcome[]) =>
+  finalizeRuns(
+    database,
+    ids.map((id, index) => ({ id, fence: 3, outcome: outcomes[index % outcomes.length] as Outcome })),
+    WORKER,
+  );
+const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs where id = $1', [id]))[0];
+const place = (key: string, runId: string) =>
+  test.sql(`insert into tock.job_slots values ($1, 1, $2, 3)`, [key, runId]);
+const placesLeft = async () =>
+  (await test.sql<{ key: string }>('select concurrency_key as key from tock.job_slots order by 1')).map(
+    row => row.key,
+  );
+
+/** All that an attempt can end in, and what its run is then. */
+const ENDS = [
+  [outcome('succeed'), { status: 'succeeded', output: null, errors: [] }],
+  [outcome('succeed', { output: { sent: 1 } }), { status: 'succeeded', output: { sent: 1 } }],
+  [
+    outcome('exhaust', { error: ERROR }),
+    { status: 'dead', output: null, errors: [{ message: 'no', attempt: 2 }] },
+  ],
+  [outcome('withdraw'), { status: 'cancelled', skip_reason: null }],
+  [outcome('expire', { skipReason: 'deadline' }), { status: 'skipped', skip_reason: 'deadline' }],
+] as const;
+const MOVES_BACK = [
+  [
+    outcome('fail', { error: ERROR, delayMs: 1500 }),
+    {
+      status: 'failed',
+      attempts: 2,
+      run_at: new Date('2026-03-02T12:00:01.500Z'),
+      errors: [{ message: 'no' }],
+    },
+  ],
+  [outcome('release'), { status: 'queued', attempts: 1, releases: 1, errors: [] }],
+  [
+    outcome('defer', { deferral: { runAt: Date.parse('2026-03-02T18:00:00Z'), limits: [] } }),
+    { status: 'queued', attempts: 1, releases: 0, run_at: new Date('2026-03-02T18:00:00Z') },
+  ],
+] as const;
+const nameOf = (each: readonly [Outcome, object]) =>
+  [`${each[0].transition}${each[0].output ? ' with output' : ''}`, ...each] as const;
+
+describe('an outcome that waits for somebody who takes the run away', () => {
+  it.each([...ENDS, ...MOVES_BACK].map(nameOf))('is not written (%s)', async (_name, end) => {
+    await addRuns(test, held());
+    const taken = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
+    const { lost } = await whileWaitedFor(test, taken, () => finalize(['1'], end));
+    expect(lost).toEqual(new Set(['1']));
+    expect(await rowOf('1')).toMatchObject({ status: 'running', fence: 4, locked_by: OTHER });
+  });
+});
+
+describe('the end of an attempt', () => {
+  it.each(ENDS.map(nameOf))(
+    'that is the end of its run (%s) is in the history, and no longer among the live',
+    async (_name, end, expected) => {
+      const row = held({
+        definition_id: 7,
+        run_at: '2026-03-02T11:00:00Z',
+        priority: 5,
+        releases: 2,
+        generation: 3,
+        occurrence_count: 4,
+        scheduled_for: '2026-03-02T10:00:00Z',
+        interval_start: '2026-03-02T09:00:00Z',
+        start_by: '2026-03-02T13:00:00Z',
+        created_at: '2026-03-02T08:00:00Z',
+        queue: 'mail',
+        trigger: 'cron',
+        idempotency_key: 'k',
+        payload: '{"a":1}',
+        progress: '{"fraction":0.5}',
+        slot_keys: ['job:x'],
+        slot_limits: [2],
+        live_key: 'l',
+      });
+      const [id = ''] = await addRuns(test, row);
+      const before = await rowOf(id);
+      expect(await finalize([id], end)).toMatchObject({ lost: new Set(), freed: [], told: false });
+      expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
+      const { status: _s, errors: _e, output: _o, skip_reason: _r, ...kept } = before ?? {};
+      expect(await rowOf(id)).toEqual({
+        ...kept,
+        locked_until: null,
+        finished_at: new Date(NOW),
+        errors: [],
+        output: null,
+        skip_reason: null,
+        ...expected,
+        ...('errors' in expected && (expected.errors as unknown[]).length > 0
+          ? { errors: [{ ...ERROR, at: '2026-03-02T12:00:00.000Z' }] }
+          : {}),
+      });
+    },
+  );
+
+  it.each(MOVES_BACK.map(nameOf))(
+    'that is not the end of its run (%s) puts it back, without a holder',
+    async (_name, end, expected) => {
+      const [id = ''] = await addRuns(test, held());
+      expect(await finalize([id], end)).toMatchObject({ lost: new Set(), freed: [], told: false });
+      expect(await rowOf(id)).toMatchObject({
+        ...expected,
+        fence: 3,
+        locked_by: null,
+        locked_until: null,
+        finished_at: null,
+      });
+    },
+  );
+
+  it.each([...ENDS, ...MOVES_BACK].map(nameOf))(
+    '(%s) moves what is held alone, and says what is not',
+    async (_name, end) => {
+      const ids = await addRuns(test, ...NOT_HELD, held(), held());
+      const before = await test.sql('select * from tock.job_runs where id <= 4 order by id');
+      const { lost } = await finalize([...ids.toReversed(), '99'], end);
+      expect(lost).toEqual(new Set(['1', '2', '3', '4', '99']));
+      expect(await test.sql('select * from tock.job_runs where id <= 4 order by id')).toEqual(before);
+      expect((await finalize(['99'], end)).lost).toEqual(new Set(['99']));
+      expect(await test.sql(`select from tock.job_runs where status = 'running' and id > 4`)).toEqual([]);
+    },
+  );
+
+  it('is written for a batch of all kinds at once', async () => {
+    const all = [...ENDS, ...MOVES_BACK, ...ENDS];
+    const ids = await addRuns(test, ...all.map(() => held()));
+    expect((await finalize(ids, ...all.map(([end]) => end))).lost).toEqual(new Set());
+    for (const [index, [, expected]] of all.entries())
+      expect(await rowOf(ids[index] ?? '')).toMatchObject(expected);
+    expect(await finalizeRuns(database, [], WORKER)).toMatchObject({
+      lost: new Set(),
+      freed: [],
+      told: false,
+    });
+  });
+
+  it('keeps the errors of earlier attempts, of which the last fifty', async () => {
+    const errors = (count: number) =>
+      JSON.stringify(Array.from({ length: count }, (_, n) => ({ attempt: n })));
+    const rows = [1, 49, 50].map(count => held({ errors: errors(count) }));
+    const ids = await addRuns(test, ...rows, ...rows);
+    const failed = outcome('fail', { error: { ...ERROR, attempt: 99 } });
+    await finalize(ids.slice(0, 3), failed);
+    await finalize(ids.slice(3), outcome('exhaust', { error: { ...ERROR, attempt: 99 } }));
+    const attempts = await test.sql<{ first: number; last: number; count: number }>(
+      `select (errors -> 0 ->> 'attempt')::int as first, (errors -> -1 ->> 'attempt')::int as last, jsonb_array_length(errors) as count
+       from tock.job_runs order by id`,
+    );
+    const expected = [
+      { first: 0, last: 99, count: 2 },
+      { first: 0, last: 99, count: 50 },
+      { first: 1, last: 99, count: 50 },
+    ];
+    expect(attempts).toEqual([...expected, ...expected]);
+    const [again = ''] = await addRuns(test, held({ errors: errors(2) }));
+    await finalize([again], outcome('fail'));
+    expect((await rowOf(again))?.['errors']).toHaveLength(2);
+  });
+
+  it('keeps an operator’s reason with a run that is withdrawn, and with no other', async () => {
+    const reason = { skip_reason: 'not needed' };
+    const ids = await addRuns(test, held(reason), held(reason), held(reason));
+    await finalize(
+      ids,
+      outcome('withdraw'),
+      outcome('succeed', { output: 1 }),
+      outcome('expire', { skipReason: 'window' }),
+    );
+    const reasons = ids.map(async id => (await rowOf(id))?.['skip_reason']);
+    expect(await Promise.all(reasons)).toEqual(['not needed', null, 'window']);
+  });
+
+  it.each(MOVES_BACK.map(nameOf))(
+    '(%s) withdraws the run where an operator asked to cancel it',
+    async (_name, end) => {
+      await test.sql(
+        `insert into tock.job_definitions (name, job, has_followers) values ('nightly', 'noop', true)`,
+      );
+      const row = { definition_id: 1, scheduled_for: NOW };
+      const ids = await addRuns(
+        test,
+        held({ ...row, cancel_requested_at: NOW, skip_reason: 'not needed' }),
+        held(row),
+      );
+      for (const id of ids) await place(`definition:${id}`, id);
+      // Another's, which was asked to cancel too.
+      const [others = ''] = await addRuns(test, held({ fence: 4, cancel_requested_at: NOW }));
+      const { lost, freed, told } = await finalize([...ids, others], end);
+      expect([lost, freed, told]).toEqual([new Set([others]), ['definition:1'], true]);
+      expect(await rowOf(others)).toMatchObject({ status: 'running', fence: 4 });
+      expect(await rowOf('1')).toMatchObject({
+        status: 'cancelled',
+        skip_reason: 'not needed',
+        finished_at: new Date(NOW),
+        attempts: 2,
+      });
+      expect((await rowOf('2'))?.['status']).not.toBe('cancelled');
+      expect(await test.sql('select kind, run_id from tock.job_outbox')).toEqual([
+        { kind: 'chain', run_id: '1' },
+      ]);
+    },
+  );
+
+  it('puts a run back to wait for its window, or for its places, in addition to those that it has', async () => {
+    const limits = [{ key: 'job:y', limit: 5 }];
+    const ids = await addRuns(
+      test,
+      held({ run_at: '2026-03-02T11:00:00Z' }),
+      held({ slot_keys: ['job:x'], slot_limits: [2] }),
+      held({ slot_keys: ['job:x'], slot_limits: [2] }),
+    );
+    const forPlaces = outcome('defer', { deferral: { runAt: null, limits } });
+    await finalize(
+      ids,
+      forPlaces,
+      forPlaces,
+      outcome('defer', { deferral: { runAt: Date.parse(SOON), limits: [] } }),
+    );
+    expect(await rowOf('1')).toMatchObject({
+      run_at: new Date('2026-03-02T11:00:00Z'),
+      slot_keys: ['job:y'],
+      slot_limits: [5],
+    });
+    expect(await rowOf('2')).toMatchObject({ slot_keys: ['job:x', 'job:y'], slot_limits: [2, 5] });
+    expect(await rowOf('3')).toMatchObject({
+      run_at: new Date(SOON),
+      slot_keys: ['job:x'],
+      slot_limits: [2],
+    });
+    const [none = ''] = await addRuns(test, held());
+    await finalize([none], outcome('defer'));
+    expect(await rowOf(none)).toMatchObject({ status: 'queued', run_at: new Date(NOW) });
+  });
+});
+
+describe('places', () => {
+  it.each(ENDS.map(nameOf))(
+    'are given back with the end of the run (%s), its turn too',
+    async (_name, end) => {
+      const ids = await addRuns(test, held(), held(), held());
+      await place('job:x', '1');
+      await place('definition:1', '1');
+      await place('job:a', '2');
+      await place('job:other', '3');
+      const { freed } = await finalize(ids.slice(0, 2), end);
+      expect([freed, await placesLeft()]).toEqual([['definition:1', 'job:a', 'job:x'], ['job:other']]);
+    },
+  );
+
+  it.each(MOVES_BACK.map(nameOf))(
+    'are given back when the run waits again (%s), but its turn is kept',
+    async (_name, end) => {
+      const ids = await addRuns(test, held());
+      await place('job:x', '1');
+      await place('definition:1', '1');
+      await place('job:other', '99');
+      const { freed } = await finalize(ids, end);
+      expect([freed, await placesLeft()]).toEqual([['job:x'], ['definition:1', 'job:other']]);
+    },
+  );
+
+  it('are named once, though several of a key are given back', async () => {
+    const ids = await addRuns(test, held(), held(), held());
+    for (const id of ids)
+      await test.sql(`insert into tock.job_slots values ('job:x', $1, $2, 3)`, [Number(id), id]);
+    await place('job:z', '1');
+    await place('job:a', '2');
+    expect((await finalize(ids, outcome('succeed'), outcome('release'))).freed).toEqual([
+      'job:a',
+      'job:x',
+      'job:z',
+    ]);
+  });
+});
+
+describe('the outbox', () => {
+  beforeEach(() =>
+    test.sql(`insert into tock.job_definitions (name, job, has_followers, on_dead) values
+      ('leads', 'leads', true, null), ('noop', 'noop', false, 'alarm'), ('other', 'other', false, 'alarm')`),
+  );
+  const noted = async () =>
+    (
+      await test.sql<{ note: string }>(
+        `select kind || ' ' || run_id || ' of ' || coalesce(definition_id::text, '-') as note from tock.job_outbox order by run_id`,
+      )
+    ).map(row => row.note);
+  const rows = [
+    held({ definition_id: 1, scheduled_for: NOW, job: 'leads' }),
+    held({ definition_id: 1, job: 'leads' }),
+    held({ definition_id: 3, scheduled_for: NOW, job: 'third' }),
+    held({ definition_id: 99, scheduled_for: NOW, job: 'third' }),
+    held({ job: 'third' }),
+    held(),
+    held({ definition_id: 1, scheduled_for: NOW }),
+  ];
+
+  it.each([
+    ['succeed', outcome('succeed'), ['chain 1 of 1', 'chain 7 of 1']],
+    ['succeed with output', outcome('succeed', { output: 1 }), ['chain 1 of 1', 'chain 7 of 1']],
+    [
+      'exhaust',
+      outcome('exhaust', { error: ERROR }),
+      ['chain 1 of 1', 'dead 6 of -', 'chain 7 of 1', 'dead 7 of 1'],
+    ],
+  ])(
+    'gets what follows a run (%s): its definition’s followers, and its job’s on_dead',
+    async (_name, end, expected) => {
+      const ids = await addRuns(test, ...rows);
+      expect(await finalize(ids, end)).toMatchObject({ told: true });
+      expect((await noted()).toSorted()).toEqual(expected.toSorted());
+      const others = await addRuns(test, held({ job: 'third' }));
+      expect(await finalize(others, end)).toMatchObject({ told: false });
+    },
+  );
+});
+
+describe('readSettled', () => {
+  const settled = (ids: readonly string[]) =>
+    readSettled(
+      database,
+      ids.map(id => ({ id, fence: 3 })),
+      WORKER,
+    );
+
+  it.each([...ENDS, ...MOVES_BACK].map(nameOf))(
+    'knows what this attempt has ended (%s)',
+    async (_name, end) => {
+      const ids = await addRuns(test, held(), held());
+      expect(await settled(ids)).toEqual(new Set());
+      await finalize(ids.slice(0, 1), end);
+      expect(await settled(ids)).toEqual(new Set(['1']));
+      // By another fence, or another holder, in between.
+      await test.sql('update tock.job_runs set fence = fence + 1 where id = 1');
+      expect(await settled(ids)).toEqual(new Set());
+    },
+  );
+
+  it('does not take for its own what another has ended, or the reaper has taken back', async () => {
+    const lost = JSON.stringify([{ code: 'TOCK_LEASE_LOST' }]);
+    const ids = await addRuns(
+      test,
+      held({ status: 'succeeded', locked_by: OTHER, finished_at: NOW }),
+      held({ status: 'failed', locked_by: null, errors: lost }),
+      held({ status: 'failed', locked_by: OTHER }),
+      held({ status: 'running', locked_by: null }),
+      held({
+        status: 'failed',
+        locked_by: null,
+        errors: JSON.stringify([{ code: 'TOCK_LEASE_LOST' }, { code: 'X' }]),
+      }),
+    );
+    expect(await settled(ids)).toEqual(new Set(['5']));
+  });
+});

@@ -1,0 +1,134 @@
+// Store: renewals and progress, by the holder of a lease alone.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { readHeld, renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
+import {
+  addRuns,
+  emptyTables,
+  type RunRow,
+  whileLocked,
+  whileWaitedFor,
+  withoutIndexes,
+} from '../../support/runs.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+const NOW = '2026-03-02T12:00:00Z';
+const SOON = '2026-03-02T12:01:00Z';
+const WORKER = '00000000-0000-4000-8000-000000000001';
+const OTHER = '00000000-0000-4000-8000-000000000002';
+
+let test: TestTock;
+let database: Database;
+beforeAll(async () => {
+  test = await openTestTock();
+  // Who waits for a lock that he should pass over gives up.
+  database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
+});
+beforeEach(async () => {
+  await emptyTables(test);
+  await test.setClock(NOW);
+});
+afterAll(async () => {
+  await database.close();
+  await test.close();
+});
+
+/** A run that WORKER holds under fence 3. */
+const held = (row: RunRow = {}): RunRow => ({
+  status: 'running',
+  attempts: 2,
+  fence: 3,
+  locked_by: WORKER,
+  locked_until: SOON,
+  ...row,
+});
+/** Runs that WORKER does not hold, each for another reason. */
+const NOT_HELD: readonly RunRow[] = [
+  held({ fence: 4 }),
+  held({ locked_by: OTHER }),
+  held({ status: 'failed' }),
+  held({ status: 'queued', locked_by: null }),
+];
+const asked = (...ids: readonly string[]) => ids.map(id => ({ id, fence: 3 }));
+const renewed = async () =>
+  (
+    await test.sql<{ id: string }>(
+      `select id from tock.job_runs_live where locked_until = '2026-03-02T12:01:30Z' order by id`,
+    )
+  ).map(row => row.id);
+
+describe('renewLeases', () => {
+  it('renews what is held, and says whom to cancel; nothing else', async () => {
+    const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
+    expect(await renewLeases(database, asked(...ids.slice(0, 6).toReversed()), WORKER, 90_000)).toEqual([
+      { id: '1', is_renewed: true, cancel_requested: false },
+      { id: '2', is_renewed: true, cancel_requested: true },
+    ]);
+    expect(await renewed()).toEqual(['1', '2']);
+    expect(await renewLeases(database, asked('4', '99'), WORKER, 90_000)).toEqual([]);
+  });
+
+  it('passes over what somebody else has locked, and says that it is held all the same', async () => {
+    const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), held());
+    const answer = await whileLocked(test, ['2'], () =>
+      renewLeases(database, asked(...ids), WORKER, 90_000),
+    );
+    expect(answer).toEqual([
+      { id: '1', is_renewed: true, cancel_requested: false },
+      { id: '2', is_renewed: false, cancel_requested: true },
+      { id: '3', is_renewed: true, cancel_requested: false },
+    ]);
+    expect(await renewed()).toEqual(['1', '3']);
+  });
+});
+
+describe('readHeld', () => {
+  it('says what is held, and whom to cancel, and waits for nobody', async () => {
+    const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
+    const answer = await whileLocked(test, ['1', '2'], () =>
+      readHeld(database, asked(...ids.slice(0, 6)), WORKER),
+    );
+    expect(answer.toSorted((a, b) => Number(a.id) - Number(b.id))).toEqual([
+      { id: '1', cancel_requested: false },
+      { id: '2', cancel_requested: true },
+    ]);
+    expect(await renewed()).toEqual([]);
+  });
+});
+
+describe('writeProgress', () => {
+  const progressOf = async () =>
+    (await test.sql<{ progress: object | null }>('select progress from tock.job_runs_live order by id')).map(
+      row => row.progress,
+    );
+  const entries = (...ids: readonly string[]) =>
+    asked(...ids).map(each => ({ ...each, progress: { fraction: Number(each.id) } }));
+
+  it('writes that of each run that is held', async () => {
+    const ids = await addRuns(test, held(), held(), ...NOT_HELD);
+    await writeProgress(database, entries(...ids.toReversed()), WORKER);
+    expect(await progressOf()).toEqual([{ fraction: 1 }, { fraction: 2 }, null, null, null, null]);
+  });
+
+  it('writes none where it waited for somebody who has taken the run away', async () => {
+    await addRuns(test, held());
+    const taken = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
+    await whileWaitedFor(test, taken, () => writeProgress(database, entries('1'), WORKER));
+    expect(await progressOf()).toEqual([null]);
+  });
+
+  it('locks in the order of the ids, whatever the plan: two never wait for each other in a circle', async () => {
+    // The row of the greater id lies first in the table.
+    await addRuns(test, held({ id: 2 }), held({ id: 1 }));
+    await withoutIndexes(test, session =>
+      whileWaitedFor(
+        test,
+        'select from tock.job_runs_live where id = 2 for update',
+        () => writeProgress(session, entries('1', '2'), WORKER),
+        async () =>
+          expect(await test.sql('select id from tock.job_runs_live for update skip locked')).toEqual([]),
+      ),
+    );
+    expect(await progressOf()).toEqual([{ fraction: 1 }, { fraction: 2 }]);
+  });
+});

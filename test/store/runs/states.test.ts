@@ -1,0 +1,36 @@
+// Store: the table of transitions against what the database allows.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FINISHED_STATUSES, LIVE_STATUSES, RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+let test: TestTock;
+beforeAll(async () => {
+  test = await openTestTock();
+});
+afterAll(() => test.close());
+
+const words = (text: string | undefined) =>
+  (text?.match(/'([a-z]+)'/g) ?? []).map(word => word.slice(1, -1)).sort();
+const check = async (name: string) =>
+  (
+    await test.sql<{ definition: string }>(
+      `select pg_get_constraintdef(oid) as definition from pg_constraint where conname = $1 and conrelid = 'tock.job_runs'::regclass`,
+      [name],
+    )
+  )[0]?.definition;
+const bound = async (table: string) =>
+  (
+    await test.sql<{ bound: string }>(
+      `select pg_get_expr(relpartbound, oid) as bound from pg_class where oid = $1::regclass`,
+      [table],
+    )
+  )[0]?.bound;
+
+describe('the states', () => {
+  it('are those that the database allows, in the place where it keeps them', async () => {
+    expect(words(await check('job_runs_status_check'))).toEqual([...RUN_STATUSES].sort());
+    expect(words(await bound('tock.job_runs_live'))).toEqual([...LIVE_STATUSES].sort());
+    expect(words(await bound('tock.job_runs_finished'))).toEqual([...FINISHED_STATUSES].sort());
+    expect(words(await check('job_runs_trigger_check'))).toEqual([...TRIGGERS].sort());
+  });
+});

@@ -1,0 +1,175 @@
+// Store: what the tables refuse, and what the functions that enqueue do: nothing that a claim, a reaping or an outcome could
+// not compute with gets in, and one rule of names holds in code and in SQL.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkName } from '../../../src/model/names.js';
+import { openTestTock, type TestTock } from '../../support/test-tock.js';
+
+let test: TestTock;
+beforeAll(async () => {
+  test = await openTestTock();
+});
+afterAll(() => test.close());
+
+const insertLive = async (columns: Readonly<Record<string, unknown>>) => {
+  const row = { job: 'quick', payload: '{}', status: 'queued', ...columns };
+  const names = Object.keys(row);
+  return await test.sql(
+    `insert into tock.job_runs_live (${names.join(', ')}) values (${names.map((_, n) => `$${n + 1}`).join(', ')})`,
+    Object.values(row),
+  );
+};
+const MOST = 2_147_483_647;
+const NINE_KB = 'q'.repeat(9000);
+
+describe('the live runs', () => {
+  it.each<[string, Record<string, unknown>]>([
+    ['a fence without head room', { fence: MOST }],
+    ['a negative fence', { fence: -1 }],
+    ['attempts without head room', { attempts: MOST }],
+    ['endless attempts', { max_attempts: MOST }],
+    ['releases without head room', { releases: MOST }],
+    ['a generation without head room', { generation: MOST }],
+    ['no occurrence', { occurrence_count: 0 }],
+    ['errors that are a number', { errors: '5' }],
+    ['errors that are an object', { errors: '{}' }],
+    ['progress that is a number', { progress: '5' }],
+    ['places without limits', { slot_keys: ['job:quick'] }],
+    ['limits without places', { slot_limits: [1] }],
+    ['more limits than places', { slot_keys: ['job:quick'], slot_limits: [1, 2] }],
+    ['a limit of 0', { slot_keys: ['job:quick'], slot_limits: [0] }],
+    ['a place without a name', { slot_keys: [null], slot_limits: [1] }],
+    [
+      'a thousand places',
+      {
+        slot_keys: Array.from({ length: 1000 }, () => 'a'),
+        slot_limits: Array.from({ length: 1000 }, () => 1),
+      },
+    ],
+    ['no queue', { queue: '' }],
+    ['a queue of 9 kB', { queue: NINE_KB }],
+    ['a key of 9 kB', { idempotency_key: NINE_KB }],
+    ['a live key without text', { live_key: '' }],
+    ...['infinity', '-infinity', '290000-01-01', '0044-03-15 BC'].map(
+      (at): [string, Record<string, unknown>] => [`run_at ${at}`, { run_at: at }],
+    ),
+    ...[
+      'scheduled_for',
+      'interval_start',
+      'start_by',
+      'locked_until',
+      'created_at',
+      'started_at',
+      'cancel_requested_at',
+    ].map((column): [string, Record<string, unknown>] => [`${column} infinity`, { [column]: 'infinity' }]),
+  ])('refuse %s', async (_what, columns) => {
+    await expect(insertLive(columns)).rejects.toMatchObject({
+      code: expect.stringMatching(/^(23514|54000)$/),
+    });
+  });
+});
+
+describe('names', () => {
+  const NAMES = [
+    'default',
+    'mail:eu@7._-',
+    '0',
+    'x'.repeat(200),
+    'x'.repeat(201),
+    '',
+    '-x',
+    '_x',
+    ' x',
+    'x ',
+    'x\n',
+    'x\ny',
+    'a b',
+    'a/b',
+    'é',
+    '\u001B[31m',
+    'constructor',
+    'toString',
+    '__proto__',
+    'hasOwnProperty',
+    'isPrototypeOf',
+    'propertyIsEnumerable',
+    'toLocaleString',
+    'valueOf',
+  ];
+
+  it('are those that code takes, in each function that enqueues', async () => {
+    const isTaken = (name: string) => {
+      try {
+        return checkName(name, 'queue') === name;
+      } catch {
+        return false;
+      }
+    };
+    const asShape = (name: string) =>
+      JSON.stringify({ job: 'quick', queue: name, priority: 0, max_attempts: 1, trigger: 'api' });
+    const ways: Record<string, (name: string) => [string, unknown[]]> = {
+      enqueue: name => [`select tock.enqueue('quick', queue => $1)`, [name]],
+      'enqueue a job': name => ['select tock.enqueue($1)', [name]],
+      enqueue_one: name => [`select tock.enqueue_one('quick', '{}', null, null, $1, 0, 1, 'api')`, [name]],
+      enqueue_many: name => [`select tock.enqueue_many('{}', $1)`, [asShape(name)]],
+      enqueue_live: name => [
+        'select tock.enqueue_live($1)',
+        [
+          `[${JSON.stringify({ ...JSON.parse(asShape(name)), place: 0, payload: {}, is_live: true, key: 'k' })}]`,
+        ],
+      ],
+    };
+    for (const [way, call] of Object.entries(ways)) {
+      const taken: string[] = [];
+      for (const name of NAMES) {
+        const done = await test.sql(...call(name)).then(
+          () => null,
+          (error: Error) => error,
+        );
+        if (done === null) taken.push(name);
+        else
+          expect([way, done]).toMatchObject([
+            way,
+            { code: '22023', message: expect.stringMatching(/cannot be the name of a (queue|job)/) },
+          ]);
+      }
+      expect([way, taken]).toEqual([way, NAMES.filter(isTaken)]);
+    }
+  });
+});
+
+describe('enqueue_many', () => {
+  const shape = { job: 'quick', queue: 'default', priority: 0, max_attempts: 10, trigger: 'api' };
+  const enqueue = (more: object) =>
+    test.sql(`select tock.enqueue_many('{}', $1)`, [JSON.stringify({ ...shape, ...more })]);
+
+  it('gives a run no place but one of its own job', async () => {
+    await test.sql('delete from tock.job_runs_live');
+    await enqueue({
+      slot: 'a',
+      slot_limit: 2,
+      slot_keys: ['definition:1'],
+      slot_limits: [1],
+      definition_id: 1,
+      fence: 7,
+      status: 'running',
+    });
+    expect(
+      await test.sql('select slot_keys, slot_limits, definition_id, fence, status from tock.job_runs_live'),
+    ).toEqual([
+      { slot_keys: ['job:quick:a'], slot_limits: [2], definition_id: null, fence: 0, status: 'queued' },
+    ]);
+  });
+
+  it.each([
+    ['a time beyond all years', { at: '290000-01-01' }],
+    ['a delay beyond all years', { delay_ms: 1e18 }],
+    ['endless attempts', { max_attempts: MOST }],
+    ['no attempts', { max_attempts: 0 }],
+    ['no place', { slot_limit: 0 }],
+    ['a trigger that is none', { trigger: 'me' }],
+    ['a key of 9 kB', { keys: [NINE_KB] }],
+    ['an empty key', { keys: [''] }],
+  ])('refuses %s', async (_what, more) => {
+    await expect(enqueue(more)).rejects.toMatchObject({ code: expect.stringMatching(/^(22|23|54)/) });
+  });
+});

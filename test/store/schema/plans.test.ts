@@ -1,0 +1,282 @@
+// Store: the hot statements use the indexes that they are written for: with the values known and with a generic plan,
+// on tables that are large, and whatever the statistics say.
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrationsFolder } from '../../../src/environment/paths.js';
+import type { Outcome } from '../../../src/model/run/decide.js';
+import { letBlockedIn } from '../../../src/store/runs/admit.js';
+import { claimFreeRun, claimFreeRuns, claimToldRuns, type Lane } from '../../../src/store/runs/claim.js';
+import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { enqueueRuns } from '../../../src/store/runs/enqueue.js';
+import { finalizeRuns, readSettled } from '../../../src/store/runs/finalize.js';
+import { renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
+import { migrate } from '../../../src/store/connection/migrate.js';
+import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
+import { reapRuns } from '../../../src/store/runs/reap.js';
+import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueued-run.js';
+import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+
+const WORKER = '00000000-0000-4000-8000-000000000001';
+
+let home: TestDatabase;
+let client: pg.Client;
+
+beforeAll(async () => {
+  home = await createTestDatabase();
+  const database = openDatabase({ connectionString: home.url });
+  await migrate(database, migrationsFolder());
+  await database.close();
+  client = new pg.Client({ connectionString: home.url });
+  await client.connect();
+  // Half of it due, a third in the future under a higher priority, some leased, some finished.
+  await client.query(`
+    insert into tock.job_runs_live (id, job, run_at, priority) select n, 'noop', now() - interval '1 h', 0 from generate_series(1, 30000) n;
+    insert into tock.job_runs_live (id, job, run_at, priority) select n, 'noop', now() + interval '1 y', -5 from generate_series(30001, 50000) n;
+    update tock.job_runs_live set status = 'running', fence = 1, attempts = 1, locked_by = '${WORKER}', locked_until = now() - interval '1 s' where id <= 2000;
+    update tock.job_runs_live set slot_keys = '{k}', slot_limits = '{1}', blocked_on = 'k' where id between 29001 and 30000;
+    insert into tock.job_runs_finished (id, job, status, finished_at, fence) select n, 'noop', 'succeeded', now() - n * interval '1 s', 1 from generate_series(100001, 150000) n;
+    insert into tock.job_keys (idempotency_key, run_id) select 'key-' || n, n from generate_series(1, 50000) n;`);
+});
+afterAll(async () => {
+  await client.end();
+  await home.drop();
+});
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Total Cost'?: number;
+  readonly Plans?: readonly Node[];
+}
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+const literal = (value: unknown): string => {
+  if (value === null || value === undefined) return 'null';
+  if (Array.isArray(value))
+    return pg.escapeLiteral(
+      `{${value.map(each => (each === null ? 'NULL' : JSON.stringify(String(each)))).join(',')}}`,
+    );
+  return pg.escapeLiteral(typeof value === 'string' ? value : JSON.stringify(value));
+};
+
+/** The statement inside a function of the schema, its arguments as parameters, for a call of the function. */
+async function inside(text: string): Promise<string> {
+  const [, name] = /from tock\.(\w+)\(/.exec(text) ?? [];
+  if (name === undefined || !/^(?:enqueue_|find_)/.test(name)) return text;
+  const { rows } = await client.query<{ source: string; names: string[] }>(
+    `select prosrc as source, proargnames[1:pronargs] as names from pg_proc where oid = $1::regproc`,
+    [`tock.${name}`],
+  );
+  const [, query = ''] = /return query\n([\s\S]*);\s*end/.exec(rows[0]?.source ?? '') ?? [];
+  if (query === '') throw new Error(`${name} has no statement of this kind`);
+  return (rows[0]?.names ?? []).reduce(
+    (found, argument, index) =>
+      found.replaceAll(new RegExp(`\\b${argument}\\b(?=[):])`, 'g'), `$${index + 1}::text`),
+    query,
+  );
+}
+
+/** A session that executes nothing: it notes how each statement would be executed. */
+function explaining(mode: string): { session: Session; plans: Node[][] } {
+  const plans: Node[][] = [];
+  const session: Session = {
+    async run(text, values = []) {
+      if (text.startsWith('set local')) return [];
+      await client.query(`set plan_cache_mode = ${mode}`);
+      await client.query(`prepare hot as ${await inside(text)}`);
+      const parameters = values.length === 0 ? '' : `(${values.map(literal).join(', ')})`;
+      const { rows } = await client.query(`explain (format json) execute hot${parameters}`);
+      await client.query('deallocate hot');
+      plans.push(nodesOf(rows[0]['QUERY PLAN'][0].Plan));
+      return [];
+    },
+  };
+  return { session, plans };
+}
+
+// A hundredth of the rows. Of a much larger part PostgreSQL 15 without statistics rightly reads the whole table.
+const held = Array.from({ length: 500 }, (_, n) => ({ id: String(n + 1), fence: 1 }));
+const outcome = (more: Partial<Outcome> = {}): Outcome => ({
+  transition: 'succeed',
+  output: null,
+  error: null,
+  delayMs: 0,
+  skipReason: null,
+  ...more,
+});
+const finalize = (session: Session, more: Partial<Outcome>) =>
+  finalizeRuns(
+    session,
+    held.map(each => ({ ...each, outcome: outcome(more) })),
+    WORKER,
+  );
+const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
+const lane = (more: Partial<Lane> = {}): Lane => ({
+  queue: 'default',
+  priority: 0,
+  at: '2026-03-01 12:00:00+00',
+  id: '7',
+  hasMore: true,
+  isLimited: false,
+  isPlain: true,
+  ...more,
+});
+const claim = { limit: 2000, workerId: WORKER, leaseMs: 60_000, queues: null };
+const shape: RunShape = {
+  job: 'noop',
+  is_live: false,
+  replaces: false,
+  most_ms: null,
+  at: null,
+  delay_ms: null,
+  queue: 'default',
+  priority: 0,
+  max_attempts: 10,
+  trigger: 'api',
+  slot: null,
+  slot_limit: null,
+};
+const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
+  Array.from({ length: 500 }, (_, n) => ({
+    shape: { ...shape, ...more },
+    payload: `{"n":${n}}`,
+    key: `key-${n}`,
+  }));
+
+const CLAIM_INDEX = 'job_runs_live_claim';
+const PRIMARY_KEY = 'job_runs_live_pkey';
+const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly string[]][] = [
+  ['a claim from the beginning', s => claimFreeRuns(s, claim), [CLAIM_INDEX, PRIMARY_KEY]],
+  ['one that goes on in one lane', s => claimFreeRuns(s, claim, [lane()]), [CLAIM_INDEX, PRIMARY_KEY]],
+  [
+    'one that goes on in two lanes',
+    s => claimFreeRuns(s, claim, [lane(), lane({ priority: 3 })]),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  [
+    'one in a lane that somebody told of',
+    s => claimToldRuns(s, claim, { queue: 'default', priority: 0 }),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
+  ['a heartbeat', s => renewLeases(s, held, WORKER, 60_000), [PRIMARY_KEY]],
+  [
+    'progress',
+    s =>
+      writeProgress(
+        s,
+        held.map(each => ({ ...each, progress: {} })),
+        WORKER,
+      ),
+    [PRIMARY_KEY],
+  ],
+  ['successes without output', s => finalize(s, {}), [PRIMARY_KEY]],
+  ['successes with output', s => finalize(s, { output: { ok: true } }), [PRIMARY_KEY]],
+  ['deaths', s => finalize(s, { transition: 'exhaust', error }), [PRIMARY_KEY]],
+  ['failures', s => finalize(s, { transition: 'fail', error }), [PRIMARY_KEY]],
+  ['releases', s => finalize(s, { transition: 'release' }), [PRIMARY_KEY]],
+  ['what became of a lost reply', s => readSettled(s, held, WORKER), [PRIMARY_KEY]],
+  [
+    'the reaper',
+    s => reapRuns(s, { limit: 500, backoffMs: 1, maxBackoffMs: 1, policies: [] }).catch(() => undefined),
+    [CLAIM_INDEX],
+  ],
+  ['when the next run is due', s => readNextDue(s, null, false), [CLAIM_INDEX]],
+  ['the look of an idle daemon', s => readNextDue(s, null, true), [CLAIM_INDEX]],
+  [
+    'the look of a tick',
+    s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }),
+    [CLAIM_INDEX],
+  ],
+  ['letting blocked runs in', s => letBlockedIn(s, ['k']), ['job_runs_live_blocked']],
+  ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
+  ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],
+];
+
+describe.each(['analyzed', 'never analyzed'])('on large tables, %s', statistics => {
+  beforeAll(async () => {
+    if (statistics === 'analyzed') await client.query('analyze');
+    else await client.query('delete from pg_statistic');
+  });
+
+  describe.each(['force_custom_plan', 'force_generic_plan'])('%s', mode => {
+    it.each(HOT)('%s', async (_name, statement, indexes) => {
+      const { session, plans } = explaining(mode);
+      await statement(session);
+      expect(plans.length).toBeGreaterThan(0);
+      const nodes = plans.flat();
+      const scanned = nodes
+        .filter(node => node['Node Type'] === 'Seq Scan')
+        .map(node => node['Relation Name']);
+      expect(scanned.filter(name => name === 'job_runs_live' || name === 'job_keys')).toEqual([]);
+      const used = new Set(nodes.map(node => node['Index Name']));
+      for (const index of indexes) expect(used).toContain(index);
+    });
+  });
+});
+
+describe('a server that compiles what its planner takes for dear', () => {
+  // A quarter of jit_above_cost, which servers with LLVM have as 100,000: a tick or a worker of such tables is not to be
+  // compiled each time. The reaper, which is, runs without it.
+  it.each(HOT.filter(([name]) => name !== 'the reaper'))('does not compile %s', async (_name, statement) => {
+    await client.query('delete from pg_statistic');
+    const { session, plans } = explaining('force_custom_plan');
+    await statement(session);
+    for (const [top] of plans) expect(top?.['Total Cost']).toBeLessThan(25_000);
+  });
+});
+
+describe('a claim', () => {
+  it('goes on where the last one left off, also where its session writes dates in another style', async () => {
+    const fresh = await createTestDatabase();
+    const database = openDatabase({ connectionString: fresh.url });
+    const clients = [new pg.Client(fresh.url), new pg.Client(fresh.url)] as const;
+    const [first, second] = clients.map(
+      (each): Session => ({
+        run: async (text, values) => (await each.query(text, [...(values ?? [])])).rows,
+      }),
+    ) as [Session, Session];
+    try {
+      await migrate(database, migrationsFolder());
+      await database.run(
+        `insert into tock.job_runs_live (job, run_at) select 'noop', '2026-03-05T00:00:00.123456Z' from generate_series(1, 6)`,
+      );
+      for (const each of clients) await each.connect();
+      await clients[0].query(`set datestyle = 'SQL, DMY'`);
+      const begun = await claimFreeRuns(first, { ...claim, limit: 2 });
+      const next = await claimFreeRuns(first, { ...claim, limit: 2 }, begun.lanes);
+      const last = await claimFreeRuns(second, { ...claim, limit: 3 }, next.lanes);
+      expect([begun, next, last].map(each => each.runs.map(run => run.id))).toEqual([
+        ['1', '2'],
+        ['3', '4'],
+        ['5', '6'],
+      ]);
+    } finally {
+      for (const each of clients) await each.end();
+      await database.close();
+      await fresh.drop();
+    }
+  });
+
+  it('stays a HOT update, also where it takes all runs of a page at once', async () => {
+    const fresh = await createTestDatabase();
+    const database = openDatabase({ connectionString: fresh.url, connections: 1 });
+    try {
+      await migrate(database, migrationsFolder());
+      await database.run(
+        `insert into tock.job_runs_live (job, payload) select 'noop', '{"n": 1}' from generate_series(1, 5000)`,
+      );
+      for (let batch = 0; batch < 10; batch++) await claimFreeRuns(database, claim);
+      await database.run('select pg_stat_force_next_flush()');
+      const [updates] = await database.run(
+        `select n_tup_upd::int as all, n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'job_runs_live'`,
+      );
+      expect(updates).toEqual({ all: 5000, hot: 5000 });
+    } finally {
+      await database.close();
+      await fresh.drop();
+    }
+  });
+});
