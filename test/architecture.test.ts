@@ -55,7 +55,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['engine'],
   ['daemon'],
   ['tock'],
-  ['shell', 'index', 'adapters', 'testing'],
+  ['runtime', 'index', 'adapters', 'testing'],
   ['tick', 'cli', 'isolated'],
 ];
 const roomOf = (file: string) => (file.split(path.sep)[1] ?? '').replace(/\.ts$/, '');
@@ -96,6 +96,43 @@ describe('the rooms', () => {
     const wrong = imports.filter(
       ({ from, to }) =>
         from.startsWith('jobs') && to.startsWith('src') && to !== path.join('src', 'index.ts'),
+    );
+    expect(told(wrong)).toEqual([]);
+  });
+});
+
+/** The floors inside a room, from the ground up: its folders, and the files beside them. Types may come from above. */
+const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  store: [['connection'], ['definitions', 'partitions'], ['schema', 'runs'], ['reads']],
+  engine: [
+    ['engine'],
+    ['enqueue', 'materialize', 'retention', 'why'],
+    ['definitions', 'finalize'],
+    ['set-aside'],
+    ['reap', 'claim', 'execute'],
+    ['worker'],
+    ['run-tick', 'operate'],
+    ['idle-tick'],
+  ],
+};
+
+describe.each(Object.entries(INNER_FLOORS))('inside src/%s', (room, floors) => {
+  const inner = (file: string) => (file.split(path.sep)[2] ?? '').replace(/\.ts$/, '');
+  const floor = (file: string) => floors.findIndex(names => names.includes(inner(file)));
+  const inRoom = (file: string) => file.startsWith(path.join('src', room) + path.sep);
+
+  it('each file is on a floor, and no folder holds more than sixteen', () => {
+    expect(sources.filter(file => inRoom(file) && floor(file) < 0)).toEqual([]);
+    const counts = new Map<string, number>();
+    for (const file of sources.filter(inRoom))
+      counts.set(path.dirname(file), (counts.get(path.dirname(file)) ?? 0) + 1);
+    expect([...counts].filter(([, count]) => count > 16)).toEqual([]);
+  });
+
+  it('imports come from below', () => {
+    const wrong = imports.filter(
+      ({ from, to, isTypeOnly }) =>
+        inRoom(from) && inRoom(to) && !isTypeOnly && inner(from) !== inner(to) && floor(to) >= floor(from),
     );
     expect(told(wrong)).toEqual([]);
   });
@@ -157,8 +194,8 @@ describe('time', () => {
     );
     // The bookkeeping of migrations is there before tock.now() is; a snapshot's age is not the scheduler's time.
     expect(asking).toEqual([
-      path.join('src', 'store', 'figures.ts'),
-      path.join('src', 'store', 'migrate.ts'),
+      path.join('src', 'store', 'reads', 'figures.ts'),
+      path.join('src', 'store', 'schema', 'migrate.ts'),
     ]);
   });
 

@@ -7,9 +7,9 @@ import { judgeError } from '../runtime/exit-codes.js';
 import type { RunRecord } from '../store/reads/runs.js';
 import type { Tock } from '../tock/create-tock.js';
 import { isConfirmed } from './confirm.js';
-import { createProgressView } from './views/progress-view.js';
 import { type CommonOptions, type Shell, withTock } from './shell.js';
 import { cleanLine } from './terminal.js';
+import { createProgressView } from './views/progress-view.js';
 
 export interface ManyFlags extends CommonOptions {
   readonly status?: RunStatus[];

@@ -1,16 +1,17 @@
 // Shell: cli. Finds what a name stands for: a job in code, or a definition in the database.
 // In: a name. Out: its schedule, and what should be said of it.
-import type { Chain } from '../model/planning/chain.js';
+
 import { formatDuration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import { quote } from '../model/names.js';
+import type { Chain } from '../model/planning/chain.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
 import { didYouMean } from './flags/nearest.js';
-import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 import { type Shell, withTock } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
+import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 
 export interface Found {
   /** Null: it has no schedule of its own. */

@@ -1,17 +1,17 @@
 // Shell: cli. What `tock simulate` simulates: the definitions in code and in the database.
 // In: names, or none for all. Out: schedules with their jitter; and what makes no runs, with the reason.
 import { existsSync } from 'node:fs';
-import { type Chain, chainWords } from '../model/planning/chain.js';
-import { describeDefinition } from '../model/planning/definition.js';
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import { quote } from '../model/names.js';
+import { type Chain, chainWords } from '../model/planning/chain.js';
+import { describeDefinition } from '../model/planning/definition.js';
 import type { SimulatedDefinition } from '../model/planning/simulate.js';
 import type { OutsideWindow } from '../model/planning/window.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
 import { didYouMean } from './flags/nearest.js';
-import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 import { type Shell, withTock } from './shell.js';
+import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 
 export interface Simulated {
   readonly definitions: readonly SimulatedDefinition[];

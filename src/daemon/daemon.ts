@@ -2,19 +2,19 @@
 // In: an engine. Out: a running daemon that can be stopped. node-cron gives the minute's beat, LISTEN the
 // immediate wake-up, and a timer the exact second of what is due next.
 import { performance } from 'node:perf_hooks';
-import { startBeat } from './beat.js';
-import type { Engine } from '../engine/engine.js';
 import { createHearsay } from '../engine/claim/enqueue-hint.js';
 import { startListener } from '../engine/claim/listen.js';
-import { materialize } from '../engine/materialize/materialize.js';
 import { createNoticeGate } from '../engine/claim/notice-limiter.js';
-import { reap } from '../engine/reap.js';
 import { register } from '../engine/definitions/register.js';
-import type { Tally } from '../engine/worker/outcome-counts.js';
+import type { Engine } from '../engine/engine.js';
+import { materialize } from '../engine/materialize/materialize.js';
+import { reap } from '../engine/reap.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
+import type { Tally } from '../engine/worker/outcome-counts.js';
 import { openWorker } from '../engine/worker/worker.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
+import { startBeat } from './beat.js';
 
 export interface StartOptions {
   /** Most runs at once. Default 10. */

@@ -1,15 +1,15 @@
 // Room: engine. Puts one-off runs into the queue.
 // In: jobs and payloads, by object or by name; perhaps the caller's own transaction. Out: the runs' ids, in order.
 
-import { checkPriority } from '../model/job/define-job.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { isWithinYears } from '../model/instant-bounds.js';
+import { checkPriority } from '../model/job/define-job.js';
 import type { AnyJob, EnqueueOptions, QueryClient } from '../model/job/job.js';
-import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
-import { checkKey, checkName, quote } from '../model/names.js';
 import { payloadText } from '../model/job/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
+import { checkKey, checkName, quote } from '../model/names.js';
+import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
 import { checkMaxAttempts } from '../model/run/retry.js';
 import { TRIGGERS } from '../model/run/states.js';
 import type { Session } from '../store/connection/database.js';

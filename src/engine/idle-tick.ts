@@ -2,11 +2,11 @@
 // In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick, or null: a whole one is due.
 import type pg from 'pg';
 import type { Registry } from '../model/job/registry.js';
-import { isConnectionFailure } from '../store/connection/errors.js';
 import { queryWithin } from '../store/connection/deadline.js';
-import { migrationNames } from '../store/connection/migrate.js';
-import { askWhetherIdle } from '../store/reads/next-due.js';
+import { isConnectionFailure } from '../store/connection/errors.js';
 import { inSchema } from '../store/connection/schema-name.js';
+import { askWhetherIdle } from '../store/reads/next-due.js';
+import { migrationNames } from '../store/schema/migrate.js';
 import type { TickSummary } from './run-tick.js';
 import { emptyTally } from './worker/outcome-counts.js';
 

@@ -13,8 +13,8 @@ import {
   type StoredBackoff,
 } from '../store/runs/reap.js';
 import { isDataError } from '../store/runs/set-aside.js';
-import { settle } from './finalize/after-commit.js';
 import { type Engine, retryPolicyOf } from './engine.js';
+import { settle } from './finalize/after-commit.js';
 import { tellReapedDead } from './finalize/hooks.js';
 import { eachByItself } from './set-aside.js';
 

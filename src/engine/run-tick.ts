@@ -2,12 +2,12 @@
 // In: an engine, and how long it may claim. Out: a summary of what it did.
 import { performance } from 'node:perf_hooks';
 import type { ReapedRuns } from '../store/runs/reap.js';
+import { type RegisterResult, register } from './definitions/register.js';
 import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';
 import { reap } from './reap.js';
-import { type RegisterResult, register } from './definitions/register.js';
-import type { Tally } from './worker/outcome-counts.js';
 import { beginUpkeep } from './retention/coming-partitions.js';
+import type { Tally } from './worker/outcome-counts.js';
 import { openWorker } from './worker/worker.js';
 import type { Worker } from './worker/worker-interface.js';
 

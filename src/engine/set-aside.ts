@@ -4,10 +4,11 @@
 //
 // A constraint or a trigger of somebody's own makes it fail with all of them. That is no reason to end them: unless it
 // succeeds with some, only those are set aside whose rows are out of bounds.
-import type { Admitted } from '../store/runs/admit.js';
-import { type Claim, type ClaimOptions, claimFreeRun } from '../store/runs/claim.js';
+
 import { sqlState } from '../store/connection/errors.js';
 import { pauseQueue } from '../store/reads/queues.js';
+import type { Admitted } from '../store/runs/admit.js';
+import { type Claim, type ClaimOptions, claimFreeRun } from '../store/runs/claim.js';
 import {
   type Blame,
   isDataError,
@@ -16,10 +17,10 @@ import {
   readQueueNames,
   setRunAside,
 } from '../store/runs/set-aside.js';
-import { settle } from './finalize/after-commit.js';
-import { reasonOf } from './materialize/broken-definition.js';
 import type { Engine } from './engine.js';
+import { settle } from './finalize/after-commit.js';
 import { tellReapedDead } from './finalize/hooks.js';
+import { reasonOf } from './materialize/broken-definition.js';
 
 /** Few, since each is claimed by itself while the leases of those before run; the next claim is for all again. */
 const MOST_CLAIMED_SINGLY = 100;

@@ -10,7 +10,7 @@ import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
 import { demandReachable, openPoolTo } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
-import type { MigrateResult } from '../store/connection/migrate.js';
+import type { MigrateResult } from '../store/schema/migrate.js';
 import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock/create-tock.js';
 import type { Config } from './configuration.js';
 import { loadJobModule } from './job-module.js';

@@ -3,34 +3,34 @@
 // the first call that needs it (tock/opened.ts), since a job module imports this file for `defineJob` alone.
 import type { Pool } from 'pg';
 import type { Daemon, StartOptions } from '../daemon/daemon.js';
-import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
-import type { WaitOptions } from '../engine/operate/runs.js';
-import type { RunAtWork } from '../engine/execute/crash.js';
-import { checkConcurrency, checkQueues, readSettings, type SettingsInput } from '../engine/engine.js';
-import type { Enqueued, NewRun } from '../engine/enqueue.js';
-import { askIdleTick } from '../engine/idle-tick.js';
-import { readIsolation } from '../engine/execute/isolate/isolation.js';
 import type { ResumedDefinition } from '../engine/definitions/pause.js';
-import type { QueueLimits } from '../engine/operate/queues.js';
 import type { RegisterResult } from '../engine/definitions/register.js';
 import type { CursorReset, ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
-import type { TickSummary } from '../engine/run-tick.js';
 import type { ScheduleInput, VersionGuard } from '../engine/definitions/schedules.js';
+import { checkConcurrency, checkQueues, readSettings, type SettingsInput } from '../engine/engine.js';
+import type { Enqueued, NewRun } from '../engine/enqueue.js';
+import type { RunAtWork } from '../engine/execute/crash.js';
+import { readIsolation } from '../engine/execute/isolate/isolation.js';
+import { askIdleTick } from '../engine/idle-tick.js';
+import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
+import type { QueueLimits } from '../engine/operate/queues.js';
+import type { WaitOptions } from '../engine/operate/runs.js';
+import type { TickSummary } from '../engine/run-tick.js';
 import type { Why } from '../engine/why/why.js';
 import { isolatedEntry, migrationsFolder } from '../environment/paths.js';
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob, PayloadAndOptions, QueryClient } from '../model/job/job.js';
+import { createRegistry } from '../model/job/registry.js';
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
-import { createRegistry } from '../model/job/registry.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import { demandReachable } from '../store/connection/connection.js';
-import type { Adoption } from '../store/connection/database-identity.js';
-import type { MigrateResult } from '../store/connection/migrate.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
+import type { Adoption } from '../store/schema/database-identity.js';
+import type { MigrateResult } from '../store/schema/migrate.js';
 
 export interface TockOptions extends SettingsInput {
   /** Names the database; or pass `pool`. */

@@ -1,28 +1,28 @@
 // Room: tock. A Tock whose engine is loaded.
 // In: the options of createTock, read and checked. Out: the methods of a Tock.
 import type { Daemon } from '../daemon/daemon.js';
-import { backfill } from '../engine/materialize/backfill.js';
-import { cancel, executeOrWait, retry } from '../engine/operate/runs.js';
+import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
+import { register } from '../engine/definitions/register.js';
+import { resetCursors } from '../engine/definitions/reset-cursors.js';
+import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
 import { checkConcurrency, checkQueues, type Engine, type Settings } from '../engine/engine.js';
 import { enqueue, enqueueAll } from '../engine/enqueue.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
-import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
+import { createSchedulerView } from '../engine/execute/scheduler-view.js';
+import { backfill } from '../engine/materialize/backfill.js';
 import * as queues from '../engine/operate/queues.js';
-import { register } from '../engine/definitions/register.js';
-import { resetCursors } from '../engine/definitions/reset-cursors.js';
+import { cancel, executeOrWait, retry } from '../engine/operate/runs.js';
 import { runTick } from '../engine/run-tick.js';
-import { createSchedulerView } from '../engine/operate/scheduler-view.js';
-import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
 import { why } from '../engine/why/why.js';
 import { migrationsFolder } from '../environment/paths.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { Logger } from '../model/logger.js';
 import type { Registry } from '../model/job/registry.js';
+import type { Logger } from '../model/logger.js';
 import { openDatabase } from '../store/connection/database.js';
-import { adoptDatabase } from '../store/connection/database-identity.js';
-import { demandMigrated, migrate } from '../store/connection/migrate.js';
 import { getRun, listDefinitions, listRuns } from '../store/reads/runs.js';
+import { adoptDatabase } from '../store/schema/database-identity.js';
+import { demandMigrated, migrate } from '../store/schema/migrate.js';
 import type { OpenedTock, TockOptions } from './create-tock.js';
 
 /** What createTock has read and checked. */

@@ -6,9 +6,9 @@
 // optimizer/plan/subselect.c), so that the word MATERIALIZED in the claim is for the reader; the CTE is what counts.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { claimFreeRuns } from '../../src/store/runs/claim.js';
 import type { Session } from '../../src/store/connection/database.js';
 import { openDatabase } from '../../src/store/connection/database.js';
+import { claimFreeRuns } from '../../src/store/runs/claim.js';
 import { reapRuns } from '../../src/store/runs/reap.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 

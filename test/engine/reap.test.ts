@@ -89,7 +89,10 @@ describe('a reaping', () => {
     for (const name of names) await expire(name, 1);
     await tock.tick();
     expect(await Promise.all(names.map(waits))).toEqual([2.5, 2.5, 2, 2.5, 2.5, 2.5]);
-    const generous = host([job('computed', { backoff: () => '1h', base: '4s' }), job('fixed', { backoff: 'fixed', base: '7s' })]);
+    const generous = host([
+      job('computed', { backoff: () => '1h', base: '4s' }),
+      job('fixed', { backoff: 'fixed', base: '7s' }),
+    ]);
     await test.sql('delete from tock.job_runs');
     await test.sql('update tock.job_definitions set vanished_at = null');
     for (const name of ['computed', 'fixed', 'unknown']) await expire(name, 1);

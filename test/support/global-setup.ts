@@ -8,7 +8,7 @@ import type { TestProject } from 'vitest/node';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
 import { migrationsFolder } from '../../src/environment/paths.js';
 import { openDatabase } from '../../src/store/connection/database.js';
-import { migrate } from '../../src/store/connection/migrate.js';
+import { migrate } from '../../src/store/schema/migrate.js';
 import { clockStatements } from './clock.js';
 import { runAt } from './embedded-database.js';
 

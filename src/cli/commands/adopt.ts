@@ -1,7 +1,7 @@
 // Shell: cli. `tock adopt`: lets a copied database tick.
 // In: tock.adopt(). Out: what the copy holds, a question, and what was done.
 import type { Command } from 'commander';
-import type { Adoption } from '../../store/connection/database-identity.js';
+import type { Adoption } from '../../store/schema/database-identity.js';
 import { isConfirmed } from '../confirm.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';

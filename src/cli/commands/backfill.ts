@@ -2,11 +2,11 @@
 // In: a definition's name and a window. Out: how many occurrences, and how many runs were made; how far it is meanwhile.
 import type { Command } from 'commander';
 import type { BackfillProgress, BackfillResult } from '../../engine/materialize/backfill.js';
-import { nextText } from '../views/definition-text.js';
 import { examples, instant, withJson } from '../flags/flags.js';
-import { createProgressView } from '../views/progress-view.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { nextText } from '../views/definition-text.js';
+import { createProgressView } from '../views/progress-view.js';
 import { utcText } from '../views/time-text.js';
 
 interface BackfillFlags extends CommonOptions {

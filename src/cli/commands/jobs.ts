@@ -5,11 +5,11 @@ import type { AnyJob } from '../../model/job/job.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/create-tock.js';
 import { count, examples, withJson } from '../flags/flags.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { paint, STATUS_COLOURS } from '../terminal.js';
 import { flagsOf, type Listed } from '../views/listed.js';
 import { chainOfJob, definitionWords, jobWords, scheduleOfRecord } from '../views/schedule-words.js';
-import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Cell, drawTable } from '../views/table.js';
-import { paint, STATUS_COLOURS } from '../terminal.js';
 import { localTime, relative } from '../views/time-text.js';
 
 interface JobsFlags extends CommonOptions {

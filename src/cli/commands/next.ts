@@ -1,16 +1,16 @@
 // Shell: cli. `tock next`: when a schedule fires.
 // In: a definition's name, or a schedule. Out: its occurrences in local time and UTC, or {"occurrences":[…]}.
 import type { Command } from 'commander';
-import { type Chain, chainWords } from '../../model/planning/chain.js';
 import { TockError } from '../../model/errors.js';
+import { type Chain, chainWords } from '../../model/planning/chain.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import { count, duration, examples, instant, withJson } from '../flags/flags.js';
+import { action, type CommonOptions, type Shell } from '../shell.js';
+import { cleanLine, paint } from '../terminal.js';
 import { clockChange, listOccurrences, type Window } from '../views/occurrence-list.js';
 import { scheduleWords } from '../views/schedule-words.js';
-import { action, type CommonOptions, type Shell } from '../shell.js';
 import { drawTable } from '../views/table.js';
-import { cleanLine, paint } from '../terminal.js';
 import { localTime, relative, utcText } from '../views/time-text.js';
 
 interface NextFlags extends CommonOptions {

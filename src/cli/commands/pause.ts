@@ -2,10 +2,10 @@
 // In: a definition's name. Out: what was done, and when it comes next.
 import type { Command } from 'commander';
 import type { ResumedDefinition } from '../../engine/definitions/pause.js';
-import { nextText } from '../views/definition-text.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { nextText } from '../views/definition-text.js';
 import { utcText } from '../views/time-text.js';
 
 interface PauseFlags extends CommonOptions {

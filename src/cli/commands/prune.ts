@@ -3,9 +3,9 @@
 import { type Command, Option } from 'commander';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
 import { duration, examples, withJson } from '../flags/flags.js';
-import { createProgressView } from '../views/progress-view.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { paint } from '../terminal.js';
+import { createProgressView } from '../views/progress-view.js';
 
 interface PruneFlags extends CommonOptions {
   readonly keep?: string;

@@ -7,9 +7,9 @@ import { checkName, quote } from '../../model/names.js';
 import type { QueueRecord } from '../../store/reads/queues.js';
 import { count, duration, examples, NONE, orNone, withJson } from '../flags/flags.js';
 import { didYouMean } from '../flags/nearest.js';
-import { contentWords, drawQueues, limitWords, pauseWords } from '../views/queue-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { contentWords, drawQueues, limitWords, pauseWords } from '../views/queue-text.js';
 
 interface SetFlags extends CommonOptions {
   readonly concurrency?: number | typeof NONE;

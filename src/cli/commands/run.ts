@@ -11,9 +11,9 @@ import type { ShellTock, Tock } from '../../tock/create-tock.js';
 import { count, duration, examples, instant, withJson } from '../flags/flags.js';
 import { didYouMean } from '../flags/nearest.js';
 import { readPayload } from '../flags/payload-source.js';
-import { errorLine, nameOf, nextStep, tookText } from '../views/run-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
+import { errorLine, nameOf, nextStep, tookText } from '../views/run-text.js';
 import { createWaitView, type WaitView } from '../views/wait-view.js';
 
 interface RunFlags extends CommonOptions {

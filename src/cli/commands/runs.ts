@@ -4,10 +4,10 @@ import type { Command } from 'commander';
 import type { RunStatus } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { count, examples, runId, statuses, withJson } from '../flags/flags.js';
-import { errorLine, nameOf, tookText } from '../views/run-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
-import { type Cell, type Column, drawTable } from '../views/table.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';
+import { errorLine, nameOf, tookText } from '../views/run-text.js';
+import { type Cell, type Column, drawTable } from '../views/table.js';
 import { hostZone, localStamp } from '../views/time-text.js';
 
 interface RunsFlags extends CommonOptions {

@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
-import { nextText } from '../views/definition-text.js';
 import { count, examples, withJson } from '../flags/flags.js';
 import { didYouMean } from '../flags/nearest.js';
 import { readPayload } from '../flags/payload-source.js';
@@ -15,9 +14,10 @@ import {
   statedInput,
   withScheduleFlags,
 } from '../flags/schedule-flags.js';
-import { definitionWords } from '../views/schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { nextText } from '../views/definition-text.js';
+import { definitionWords } from '../views/schedule-words.js';
 
 interface GuardFlags extends CommonOptions {
   readonly ifVersion?: number;

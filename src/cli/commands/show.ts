@@ -7,10 +7,10 @@ import { isFinished, STATUS_MEANINGS } from '../../model/run/states.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { checkRunId, examples, withJson } from '../flags/flags.js';
-import { followRun } from '../views/follow-run.js';
-import { nameOf, nextStep, placesText, progressBar, skipText, tookText } from '../views/run-text.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanBlock, cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
+import { followRun } from '../views/follow-run.js';
+import { nameOf, nextStep, placesText, progressBar, skipText, tookText } from '../views/run-text.js';
 import { localTime, relative, utcText } from '../views/time-text.js';
 
 interface ShowFlags extends CommonOptions {

@@ -2,14 +2,14 @@
 // In: a window, perhaps names. Out: bars by hour, the busiest minutes, what jitter does; or all of it as JSON.
 import type { Command } from 'commander';
 import { civilText } from '../../model/explain/asked-time.js';
-import { findZone } from '../../model/schedule/zone.js';
 import { type Peak, type Simulation, simulate } from '../../model/planning/simulate.js';
+import { findZone } from '../../model/schedule/zone.js';
 import { examples, instant, withJson } from '../flags/flags.js';
-import { countText, drawLoad } from '../views/load-chart.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
 import { findSimulated, type Simulated } from '../simulated-definitions.js';
-import { drawTable } from '../views/table.js';
 import { cleanLine, paint } from '../terminal.js';
+import { countText, drawLoad } from '../views/load-chart.js';
+import { drawTable } from '../views/table.js';
 
 interface SimulateFlags extends CommonOptions {
   readonly from?: Date;

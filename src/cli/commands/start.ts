@@ -8,10 +8,10 @@ import { boundYoungGeneration } from '../../runtime/young-generation.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/create-tock.js';
 import { count, examples, queues, withJson } from '../flags/flags.js';
-import { definitionWords } from '../views/schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
-import { type Cell, drawTable } from '../views/table.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
+import { definitionWords } from '../views/schedule-words.js';
+import { type Cell, drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 
 interface StartFlags extends CommonOptions {

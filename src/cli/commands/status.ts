@@ -4,11 +4,11 @@ import type { Command } from 'commander';
 import { formatDuration } from '../../model/duration.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { examples, withJson } from '../flags/flags.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { type Colour, cleanLine, paint } from '../terminal.js';
 import { findProblems } from '../views/problems.js';
 import { nameColumn } from '../views/queue-text.js';
-import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { drawTable } from '../views/table.js';
-import { type Colour, cleanLine, paint } from '../terminal.js';
 import { localTime, relative, span, utcText } from '../views/time-text.js';
 
 export function addStatus(program: Command): Command {

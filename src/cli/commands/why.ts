@@ -8,9 +8,9 @@ import { RUN_STATUSES } from '../../model/run/states.js';
 import type { Tock } from '../../tock/create-tock.js';
 import { examples, withJson } from '../flags/flags.js';
 import { didYouMean } from '../flags/nearest.js';
-import { definitionWords } from '../views/schedule-words.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
+import { definitionWords } from '../views/schedule-words.js';
 
 export function addWhy(program: Command): Command {
   return withJson(program.command('why'))

@@ -3,15 +3,15 @@
 // checked, and told, there.
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
-import type { After, Chain, ChainOn } from '../../model/planning/chain.js';
 import { TockError } from '../../model/errors.js';
+import type { After, Chain, ChainOn } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
-import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
+import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
-import { count, duration, instant, NONE, names, orNone } from './flags.js';
-import { scheduleOfRecord } from '../views/schedule-words.js';
 import type { CommonOptions } from '../shell.js';
+import { scheduleOfRecord } from '../views/schedule-words.js';
+import { count, duration, instant, NONE, names, orNone } from './flags.js';
 
 type Exclusions = NonNullable<ScheduleSpec['exclude']>;
 

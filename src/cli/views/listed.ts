@@ -1,7 +1,8 @@
 // Shell: cli. A job in code and its definition in the database, and where the two disagree.
 // In: both, or one of them. Out: what a person should know of it.
-import { describeDefinition, fingerprintOf } from '../../model/planning/definition.js';
+
 import type { AnyJob } from '../../model/job/job.js';
+import { describeDefinition, fingerprintOf } from '../../model/planning/definition.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 
 export interface Listed {

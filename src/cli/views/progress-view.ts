@@ -1,7 +1,8 @@
 // Shell: cli. How far something long is: a bar that moves in a terminal, a line per tenth in a pipe.
 // In: how much of how much is done. Out: lines on standard error, so that the result alone is on standard output.
-import { progressBar } from './run-text.js';
+
 import type { Shell } from '../shell.js';
+import { progressBar } from './run-text.js';
 
 export interface ProgressView {
   readonly show: (done: number, total: number, stage: string) => void;

@@ -2,8 +2,8 @@
 // In: a QueueRecord. Out: text on one line each, cleaned where it comes from the database.
 import { formatDuration } from '../../model/duration.js';
 import type { QueueRecord } from '../../store/reads/queues.js';
-import { type Cell, type Column, drawTable } from './table.js';
 import { cleanLine, cut } from '../terminal.js';
+import { type Cell, type Column, drawTable } from './table.js';
 import { localTime } from './time-text.js';
 
 /** The limits in words: `3 at once, 100 per 1m, only 23:00-06:00 Europe/Berlin`; empty where there are none. */

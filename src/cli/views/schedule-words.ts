@@ -1,9 +1,10 @@
 // Shell: cli. A schedule in words.
 // In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `after load and clean`.
-import { type Chain, chainWords, readAfter } from '../../model/planning/chain.js';
-import { scheduleOfColumns } from '../../model/planning/definition.js';
+
 import { formatDuration, parseDuration } from '../../model/duration.js';
 import type { AnyJob } from '../../model/job/job.js';
+import { type Chain, chainWords, readAfter } from '../../model/planning/chain.js';
+import { scheduleOfColumns } from '../../model/planning/definition.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { utcText } from './time-text.js';

@@ -4,9 +4,9 @@
 import { placeWords } from '../../model/explain/place.js';
 import { isFinished } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
-import { errorLine, nameOf, progressBar } from './run-text.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, cut, terminalWidth, widthOf } from '../terminal.js';
+import { errorLine, nameOf, progressBar } from './run-text.js';
 import { span } from './time-text.js';
 
 export interface WaitView {

@@ -3,8 +3,8 @@
 import { performance } from 'node:perf_hooks';
 import { type Claim, claimFreeRuns, claimToldRuns, type LaneName } from '../../store/runs/claim.js';
 import type { Engine } from '../engine.js';
-import { createScan } from './claim-cursor.js';
 import { claimDespite } from '../set-aside.js';
+import { createScan } from './claim-cursor.js';
 
 export interface Claimer {
   /**

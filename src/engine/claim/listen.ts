@@ -1,7 +1,7 @@
 // Room: engine. Wakes a daemon the moment something is enqueued. Only a courtesy: polling is the truth.
 // In: the pool. Out: calls of `onNotice`, for as long as the connection holds; it is made again when it breaks.
 import type { PoolClient } from 'pg';
-import { type Notice, readNotice } from '../../store/connection/notices.js';
+import { type Notice, readNotice } from '../../store/runs/notices.js';
 import type { Engine } from '../engine.js';
 
 const FIRST_PAUSE_MS = 500;

@@ -13,7 +13,7 @@ import {
   recordSpan,
   type SkippedSpan,
   workingSchedule,
-} from './locked-definition.js';
+} from '../materialize/locked-definition.js';
 
 /**
  * Pauses a definition, whoever made it: it gets no new runs until it is resumed, and what is queued is executed.

@@ -1,18 +1,19 @@
 // Room: engine, first of a tick. Keeps job_definitions in step with the jobs in code.
 // In: the registry. Out: which definitions are new, changed or vanished. One transaction, safe from several
 // hosts, and from an old and a new version of the code at once.
+
+import { formatDuration } from '../../model/duration.js';
 import { circleError } from '../../model/planning/chain.js';
 import { type DescribedDefinition, scheduleOfColumns } from '../../model/planning/definition.js';
-import { formatDuration } from '../../model/duration.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
-import { countAhead } from '../../store/definitions/cursors.js';
 import type { Session } from '../../store/connection/database.js';
-import { copiedError, IS_COPY, requireOriginal } from '../../store/connection/database-identity.js';
+import { countAhead } from '../../store/definitions/cursors.js';
 import { supersedeRuns } from '../../store/runs/operator-moves.js';
-import { linkChains, readCircle } from './chain-links.js';
+import { copiedError, IS_COPY, requireOriginal } from '../../store/schema/database-identity.js';
 import type { Engine } from '../engine.js';
+import { lockDefinition, recordSpan } from '../materialize/locked-definition.js';
 import { materializeBeforeEdit } from '../materialize/materialize.js';
-import { lockDefinition, recordSpan } from './locked-definition.js';
+import { linkChains, readCircle } from './chain-links.js';
 
 export interface RegisterResult {
   /** `unchanged`: nothing to do. `superseded`: another version of the code is in force and alive. */

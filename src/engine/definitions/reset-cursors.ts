@@ -3,6 +3,7 @@
 // In: names, or none for all. Out: what was set back, and what comes next. A batch of definitions in a transaction.
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
+import type { Session } from '../../store/connection/database.js';
 import {
   type AheadDefinition,
   readAhead,
@@ -10,9 +11,8 @@ import {
   readUnknown,
   setCursorsBack,
 } from '../../store/definitions/cursors.js';
-import type { Session } from '../../store/connection/database.js';
 import type { Engine } from '../engine.js';
-import { workingSchedule } from './locked-definition.js';
+import { workingSchedule } from '../materialize/locked-definition.js';
 
 export interface ResetCursorsOptions {
   /** Only these definitions; default: all. */

@@ -1,21 +1,19 @@
 // Room: engine. Definitions at run time: made, edited and removed by an operator or the app.
 // In: a schedule as it is stated, or a name. Out: the definition as it is then. Each is one transaction under the
 // definition's row lock, so that a tick, an edit and a pause come one after the other.
-import { circleError } from '../../model/planning/chain.js';
-import { checkPriority } from '../../model/job/define-job.js';
-import { type DescribedDefinition, describeSchedule } from '../../model/planning/definition.js';
+
 import { TockError } from '../../model/errors.js';
+import { checkPriority } from '../../model/job/define-job.js';
 import type { AnyJob, JobSchedule, PayloadOf } from '../../model/job/job.js';
-import { checkName, quote } from '../../model/names.js';
 import { acceptPayload, findJob } from '../../model/job/registry.js';
+import { checkName, quote } from '../../model/names.js';
+import { circleError } from '../../model/planning/chain.js';
+import { type DescribedDefinition, describeSchedule } from '../../model/planning/definition.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
 import type { Session } from '../../store/connection/database.js';
-import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
-import { linkChains, readCircle, readMissing } from './chain-links.js';
+import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import type { Engine } from '../engine.js';
-import { materializeBeforeEdit } from '../materialize/materialize.js';
-import { COLUMNS, registeredRow, upsertStatement } from './register.js';
 import {
   demandDefinition,
   lockDefinition,
@@ -24,7 +22,10 @@ import {
   recordSpan,
   type StoredDefinition,
   storedFingerprint,
-} from './locked-definition.js';
+} from '../materialize/locked-definition.js';
+import { materializeBeforeEdit } from '../materialize/materialize.js';
+import { linkChains, readCircle, readMissing } from './chain-links.js';
+import { COLUMNS, registeredRow, upsertStatement } from './register.js';
 
 /** A schedule made at run time: when, by which policies, with which payload a job is to run. */
 export interface ScheduleInput<J extends string | AnyJob = string | AnyJob>

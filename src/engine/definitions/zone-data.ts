@@ -5,7 +5,7 @@ import { type ZoneDifference, zoneDifferences } from '../../model/schedule/zone-
 import type { ZoneDisagreement } from '../../model/scheduler-view.js';
 import type { Session } from '../../store/connection/database.js';
 import { readUsedZones, readZoneOffsets } from '../../store/definitions/zone-offsets.js';
-import { readZoneDefinitions, workingSchedule } from './locked-definition.js';
+import { readZoneDefinitions, workingSchedule } from '../materialize/locked-definition.js';
 
 const DAY_S = 86_400;
 /** Changes of a year and a month are compared: most rules come round within a year. */

@@ -2,9 +2,9 @@
 // In: a run whose lease is held. Out: what the handler returned; what it threw is thrown.
 import type { AnyJob, Occurrence } from '../../model/job/job.js';
 import { parsePayload } from '../../model/job/registry.js';
+import type { Engine } from '../engine.js';
 import type { ActiveRun } from './active-run.js';
 import { createContext } from './context.js';
-import type { Engine } from '../engine.js';
 
 /** What the handler gets: the run's payload, as the job's schema makes it. @throws TockError TOCK_BAD_PAYLOAD */
 export function readPayload(job: AnyJob, active: ActiveRun): unknown {

@@ -2,12 +2,12 @@
 import type { JobContext } from '../../model/job/job.js';
 import type { Logger } from '../../model/logger.js';
 import type { Trigger } from '../../model/run/states.js';
-import type { ActiveRun } from './active-run.js';
-import { createEffects, type Effects } from './effects.js';
 import type { Engine } from '../engine.js';
 import { enqueue } from '../enqueue.js';
 import { signalOf } from './abort.js';
-import { createSchedulerView } from '../operate/scheduler-view.js';
+import type { ActiveRun } from './active-run.js';
+import { createEffects, type Effects } from './effects.js';
+import { createSchedulerView } from './scheduler-view.js';
 
 /** What a context works with. */
 const OWN = Symbol('own');

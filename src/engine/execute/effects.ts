@@ -2,21 +2,21 @@
 // In: a run whose lease we hold, and the handler's work. Out: its result, and a ledger row committed with it.
 import { performance } from 'node:perf_hooks';
 import type { Transaction } from 'kysely';
-import type { Outcome } from '../../model/run/decide.js';
 import { TockError } from '../../model/errors.js';
 import type { AnyDatabase } from '../../model/job/job.js';
-import { isStorable, quote } from '../../model/names.js';
 import { resultText } from '../../model/job/payload.js';
+import { isStorable, quote } from '../../model/names.js';
+import type { Outcome } from '../../model/run/decide.js';
 import { describeOutput } from '../../model/run/sanitize.js';
 import type { Session } from '../../store/connection/database.js';
 import { isConnectionFailure, isTransient, isUnstorable } from '../../store/connection/errors.js';
-import { finalizeRuns, readSettled } from '../../store/runs/finalize.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';
-import type { ActiveRun } from './active-run.js';
-import { settle } from '../finalize/after-commit.js';
+import { finalizeRuns, readSettled } from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
-import { keepTrying } from '../finalize/retry-until.js';
+import { settle } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
+import { keepTrying } from '../finalize/retry-until.js';
+import type { ActiveRun } from './active-run.js';
 
 /** Nothing that a handler does in a transaction is done again by us: what it did outside of it would be doubled. */
 const HANDLERS_OWN = { retries: 0, isPatient: true } as const;

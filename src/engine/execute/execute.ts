@@ -1,19 +1,19 @@
 // Room: engine, fifth of a tick. Executes one claimed run and tells how its attempt ended.
 // In: a run whose lease we hold. Out: an Ending, or null when the lease was lost and nothing may be written.
 
-import type { Ending } from '../../model/run/decide.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { type Isolate, readIsolate } from '../../model/job/isolate.js';
 import type { AnyJob } from '../../model/job/job.js';
-import { jobLimit, SUSPECTS } from '../../model/run/limits.js';
 import { findJob } from '../../model/job/registry.js';
 import { windowIn } from '../../model/planning/window.js';
+import type { Ending } from '../../model/run/decide.js';
+import { jobLimit, SUSPECTS } from '../../model/run/limits.js';
+import type { Engine } from '../engine.js';
+import { abort, onAbort } from './abort.js';
 import type { ActiveRun } from './active-run.js';
 import { callHandler, readPayload } from './call-handler.js';
 import { leaseLost } from './effects.js';
-import type { Engine } from '../engine.js';
-import { abort, onAbort } from './abort.js';
 import { executeIsolated } from './isolate/parent.js';
 
 /** Why a handler's signal aborted, as `signal.reason`. */

@@ -3,8 +3,9 @@
 // In: what the moving statement says. Out: blocked runs let in, followers made, definitions paused.
 // Should the process die here, the reaper of the next tick lets in and follows up; a definition that fails too often is
 // paused with its next dead run.
-import { letBlockedIn } from '../../store/runs/admit.js';
+
 import type { Session } from '../../store/connection/database.js';
+import { letBlockedIn } from '../../store/runs/admit.js';
 import type { Engine } from '../engine.js';
 import { followUp } from '../materialize/follow-chains.js';
 

@@ -1,10 +1,11 @@
 // Room: engine. Calls the app's hooks, so that nothing they do can harm a run.
 // In: what became of a run. Out: nothing; what a hook throws is logged.
-import type { Outcome } from '../../model/run/decide.js';
+
 import type { HookRun, Hooks } from '../../model/job/hooks.js';
+import type { Outcome } from '../../model/run/decide.js';
 import type { Trigger } from '../../model/run/states.js';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
 import { getRun } from '../../store/reads/runs.js';
+import type { ClaimedRun } from '../../store/runs/claimed-run.js';
 import type { Engine } from '../engine.js';
 
 /** Tells that a handler is about to begin. */

@@ -1,12 +1,12 @@
 // Room: engine, last of a tick. Writes the outcomes of attempts, many in one statement.
 // In: outcomes, one at a time as handlers end. Out: finished rows, or rows that wait for their next attempt.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome } from '../../model/run/decide.js';
 import { TockError } from '../../model/errors.js';
+import type { Outcome } from '../../model/run/decide.js';
 import { isConnectionFailure, isUnstorable, sqlState } from '../../store/connection/errors.js';
 import { type FailedPart, type Finalization, finalizeRuns, readSettled } from '../../store/runs/finalize.js';
-import { settle } from './after-commit.js';
 import type { Engine } from '../engine.js';
+import { settle } from './after-commit.js';
 import { refusedOutcome } from './refused-outcome.js';
 
 const MOST_IN_A_BATCH = 2000;

@@ -11,14 +11,14 @@ import { readInstant } from '../../model/schedule/instant-text.js';
 import { MOST_OCCURRENCES } from '../../model/schedule/occurrences.js';
 import type { Session } from '../../store/connection/database.js';
 import type { Engine } from '../engine.js';
-import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
 import {
   demandDefinition,
   readDefinition,
   readNow,
   type StoredDefinition,
   scheduleOf,
-} from '../definitions/locked-definition.js';
+} from './locked-definition.js';
+import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
 
 export interface BackfillOptions {
   /** The first instant that counts: a Date, or ISO text with Z or an offset. */

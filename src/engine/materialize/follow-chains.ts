@@ -2,10 +2,9 @@
 // In: the outbox. Out: runs under their keys, and skipped rows with their reason. Repeating it changes nothing.
 import { decideChain } from '../../model/planning/chain.js';
 import { planOverlap } from '../../model/planning/plan-occurrences.js';
-import type { SkipReason } from '../../model/run/states.js';
 import { windowIn } from '../../model/planning/window.js';
+import type { SkipReason } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
-import { displaceRuns } from '../../store/runs/overlap.js';
 import {
   type Follower,
   lockFollowers,
@@ -15,11 +14,12 @@ import {
   redirectDead,
   takeOutbox,
 } from '../../store/runs/outbox.js';
+import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
-import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
 import type { Engine } from '../engine.js';
+import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
+import { readNow } from './locked-definition.js';
 import { insertRows, iso, type NewRow, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
-import { readNow } from '../definitions/locked-definition.js';
 
 const BATCH = 200;
 

@@ -3,18 +3,19 @@
 // reason for what gives no run. One transaction per batch: the runs and the cursor move together or not at all.
 import { scheduleOfColumns } from '../../model/planning/definition.js';
 import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
+import { windowIn } from '../../model/planning/window.js';
 import { badSchedule } from '../../model/schedule/bad-schedule.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import { EARLIEST_MS, LATEST_MS } from '../../model/schedule/instant-text.js';
-import { windowIn } from '../../model/planning/window.js';
 import type { Session } from '../../store/connection/database.js';
+import { readTaken } from '../../store/definitions/occurrences.js';
 import { STORED_COLUMNS } from '../../store/definitions/stated-columns.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
-import { readTaken } from '../../store/definitions/occurrences.js';
 import { isDataError } from '../../store/runs/set-aside.js';
-import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
 import type { Engine } from '../engine.js';
+import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
 import { followUp } from './follow-chains.js';
+import { workingSchedule } from './locked-definition.js';
 import {
   type DueDefinition,
   type InsertedRows,
@@ -23,7 +24,6 @@ import {
   type NewRow,
   rowsOf,
 } from './occurrence-rows.js';
-import { workingSchedule } from '../definitions/locked-definition.js';
 
 const BATCH = 500;
 /** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */

@@ -1,9 +1,10 @@
 // Room: engine. The rows that occurrences become: runs and skips, each under its occurrence.
 // In: a due definition and its plan. Out: one insert for a whole batch.
-import type { StoredColumns } from '../../model/planning/definition.js';
+
 import type { Occurrence } from '../../model/job/job.js';
-import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
+import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';
+import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
 import type { Session } from '../../store/connection/database.js';
 import { TOLD } from '../../store/runs/transition.js';
 import type { Engine } from '../engine.js';

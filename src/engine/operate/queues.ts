@@ -3,8 +3,8 @@
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { checkName, quote } from '../../model/names.js';
-import { findZone } from '../../model/schedule/zone.js';
 import { checkWindow } from '../../model/planning/window.js';
+import { findZone } from '../../model/schedule/zone.js';
 import {
   listQueues,
   pauseQueue,

@@ -6,13 +6,13 @@ import { quote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
-import { requireOriginal } from '../../store/connection/database-identity.js';
-import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
+import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
+import { requireOriginal } from '../../store/schema/database-identity.js';
+import type { Engine } from '../engine.js';
 import { settle } from '../finalize/after-commit.js';
 import { reasonOf } from '../materialize/broken-definition.js';
-import type { Engine } from '../engine.js';
 import { openWorker } from '../worker/worker.js';
 
 /** The run, or TOCK_NOT_FOUND. */

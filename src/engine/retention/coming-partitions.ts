@@ -1,7 +1,8 @@
 // Room: engine. What must be kept up where nobody prunes: the coming partitions.
 // In: nothing. Out: partitions that are there in time; or a warning.
-import { arePartitionsDue, makeComingPartitions } from '../../store/partitions/coming-partitions.js';
+
 import { isConnectionFailure } from '../../store/connection/errors.js';
+import { arePartitionsDue, makeComingPartitions } from '../../store/partitions/coming-partitions.js';
 import type { Engine } from '../engine.js';
 
 /** What goes on beside the runs. */

@@ -2,6 +2,7 @@
 // In: partitions whose time is over. Out: which are gone, how many runs stay, which could not be had.
 import { randomBytes } from 'node:crypto';
 import { neighbourOf, type Partition } from '../../model/planning/retention.js';
+import { inShortTries } from '../../store/connection/lock-retries.js';
 import {
   beginCopy,
   copySlice,
@@ -11,7 +12,6 @@ import {
   readLeftovers,
 } from '../../store/partitions/detach.js';
 import { type Cutoffs, readPartitions, type Slice } from '../../store/partitions/partitions.js';
-import { inShortTries } from '../../store/connection/lock-retries.js';
 import type { Engine } from '../engine.js';
 import { type Stop, walk } from './walk-blocks.js';
 

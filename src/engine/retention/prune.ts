@@ -1,7 +1,13 @@
 // Room: engine. Forgets what is old: finished runs by letting their partitions go, keys and effects in small batches.
 // In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for long.
 import { TockError } from '../../model/errors.js';
-import { fateOf, type Partition, type Retention, readRetention, unitOf } from '../../model/planning/retention.js';
+import {
+  fateOf,
+  type Partition,
+  type Retention,
+  readRetention,
+  unitOf,
+} from '../../model/planning/retention.js';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
 import { makeComingPartitions } from '../../store/partitions/coming-partitions.js';
 import {

@@ -1,18 +1,18 @@
 // Room: engine. Why a definition that runs after others ran, or did not, for an occurrence of theirs.
 // In: the definition and a time. Out: what the others' runs of that time are, and what followed. Reads only.
 import { type AskedTime, civilText, dayText } from '../../model/explain/asked-time.js';
-import { type Chain, chainWords, decideChain } from '../../model/planning/chain.js';
 import { firstInstant } from '../../model/explain/day.js';
 import type { Timetable } from '../../model/explain/instant.js';
 import { instantText, placeOfCivil, placeOfInstant } from '../../model/explain/local-clock.js';
+import { type Chain, chainWords, decideChain } from '../../model/planning/chain.js';
 import { isFinished, type RunStatus } from '../../model/run/states.js';
+import { readOccurrence, readWhyRows, type WhyDefinition } from '../../store/reads/why.js';
 import {
   type ChainParent,
   isFollowUpPending,
   readChainParents,
   readChainTimes,
 } from '../../store/reads/why-chain.js';
-import { readOccurrence, readWhyRows, type WhyDefinition } from '../../store/reads/why.js';
 import type { Engine } from '../engine.js';
 import { answer, answerDay, MOST_OF_A_DAY, type Why, type WhyVerdict } from './answer.js';
 import { fateOfRow } from './fate.js';

@@ -2,9 +2,9 @@
 // In: an instant and the rows around it. Out: a verdict, sentences, and the run. Reads only.
 import type { Timetable } from '../../model/explain/instant.js';
 import { instantText } from '../../model/explain/local-clock.js';
-import { DISPLACED } from '../../store/runs/overlap.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
 import { readBlockers, readOccurrence, type WhyDefinition, type WhyRow } from '../../store/reads/why.js';
+import { DISPLACED } from '../../store/runs/overlap.js';
 import type { Engine } from '../engine.js';
 import { tellWaits } from './waits.js';
 import { type Fate, overlapWords, skipWords, tellNothing, tellRun, tellSpan } from './words.js';

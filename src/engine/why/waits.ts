@@ -1,10 +1,10 @@
 // Room: engine. What a run waits for: a place under a limit, the opening of a window, its queue.
 // In: a run that is queued, or failed and to be tried again. Out: sentences. Reads only.
 import { formatDuration } from '../../model/duration.js';
-import { placeWords } from '../../model/explain/place.js';
 import { instantText } from '../../model/explain/local-clock.js';
-import type { Zone } from '../../model/schedule/zone.js';
+import { placeWords } from '../../model/explain/place.js';
 import { windowIn } from '../../model/planning/window.js';
+import type { Zone } from '../../model/schedule/zone.js';
 import { listQueues, type QueueRecord } from '../../store/reads/queues.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { readHolders, type WhyDefinition } from '../../store/reads/why.js';

@@ -1,9 +1,9 @@
 // Room: engine. `tock why`: why a definition did, or did not, run at a time.
 // In: its name and a time. Out: a verdict and sentences, from the schedule (model/explain/instant.ts) and from the
 // ledger (why-words.ts). Reads only.
-import { civilText, dayText, readAskedTime } from '../../model/explain/asked-time.js';
-import { scheduleOfColumns } from '../../model/planning/definition.js';
+
 import { TockError } from '../../model/errors.js';
+import { civilText, dayText, readAskedTime } from '../../model/explain/asked-time.js';
 import { questionsOfDay } from '../../model/explain/day.js';
 import {
   type Explained,
@@ -15,6 +15,7 @@ import {
 } from '../../model/explain/instant.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { quote } from '../../model/names.js';
+import { scheduleOfColumns } from '../../model/planning/definition.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import { readWhyDefinition, readWhyRows, type WhyDefinition, type WhyRow } from '../../store/reads/why.js';
 import type { Engine } from '../engine.js';

@@ -3,8 +3,8 @@
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { MOST_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
-import type { Zone } from '../../model/schedule/zone.js';
 import { type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
+import type { Zone } from '../../model/schedule/zone.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { WhyDefinition } from '../../store/reads/why.js';
 

@@ -5,11 +5,11 @@ import { performance } from 'node:perf_hooks';
 import { Cancel } from '../../model/errors.js';
 import { isUnstorable } from '../../store/connection/errors.js';
 import { readHeld, renewLeases, writeProgress } from '../../store/runs/leases.js';
-import { type ActiveRun, isHeld } from '../execute/active-run.js';
-import { leaseLost } from '../execute/effects.js';
+import { createNoticeGate } from '../claim/notice-limiter.js';
 import type { Engine } from '../engine.js';
 import { abort } from '../execute/abort.js';
-import { createNoticeGate } from '../claim/notice-limiter.js';
+import { type ActiveRun, isHeld } from '../execute/active-run.js';
+import { leaseLost } from '../execute/effects.js';
 
 const PROGRESS_EVERY_MS = 1000;
 const MAX_NAMED = 1000;

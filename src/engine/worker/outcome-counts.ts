@@ -1,12 +1,13 @@
 // Room: engine. How attempts ended, counted and told.
 // In: an attempt and its outcome. Out: a tally, and one log line for each.
-import type { Outcome } from '../../model/run/decide.js';
+
 import { formatDuration } from '../../model/duration.js';
 import { hears } from '../../model/logger.js';
+import type { Outcome } from '../../model/run/decide.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claimed-run.js';
-import type { ActiveRun } from '../execute/active-run.js';
 import type { Engine } from '../engine.js';
+import type { ActiveRun } from '../execute/active-run.js';
 
 /** How many attempts ended how. `deferred` were claimed outside their window, or without a place under a limit. `lost` are those whose lease had expired before the outcome could be written. */
 export type Tally = Record<

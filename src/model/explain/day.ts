@@ -1,8 +1,9 @@
 // Room: model. A whole local day as questions about its occurrences.
 // In: a schedule and a day. Out: one explanation for each nominal time, those that the clocks skip included. Pure.
+
+import type { Zone } from '../schedule/zone.js';
 import { type Explained, explainCivil, explainInstant, isTied, type Timetable } from './instant.js';
 import { placeOfCivil } from './local-clock.js';
-import type { Zone } from '../schedule/zone.js';
 
 /** The nominal local times of a day, or for `every` and `at` the occurrences in it, as questions; at most `most`. */
 export function questionsOfDay(

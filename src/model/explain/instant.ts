@@ -1,11 +1,12 @@
 // Room: model. What a schedule says of one time: whether it is an occurrence, and if not, why not.
 // In: a schedule, the definition's name, and an instant or a local time. Out: a verdict and sentences. Pure: no
 // clock, no database. What became of an occurrence is told by engine/why/why.ts.
-import { civilText, clockText } from './asked-time.js';
-import { instantText, placeOfCivil, placeOfInstant } from './local-clock.js';
+
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { type ReadSpec, readSpec, type ScheduleSpec } from '../schedule/spec.js';
 import type { Segment, Zone } from '../schedule/zone.js';
+import { civilText, clockText } from './asked-time.js';
+import { instantText, placeOfCivil, placeOfInstant } from './local-clock.js';
 
 /**
  * - `occurrence`: it is one, perhaps shifted out of a gap

@@ -1,7 +1,8 @@
 // Room: model. What the clocks of a zone show: the instants of a local time, and the gaps and overlaps around it.
 // In: a zone, a local time or an instant in seconds. Out: where it lies. Pure.
-import { civilText } from './asked-time.js';
+
 import type { Segment, Zone } from '../schedule/zone.js';
+import { civilText } from './asked-time.js';
 
 /** No two offsets of a zone differ by more than this. */
 const REACH = 2 * 86_400;

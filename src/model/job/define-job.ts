@@ -1,14 +1,14 @@
 // Room: model. defineJob: the one way to make a job. Everything that can be wrong with it is refused here.
 // In: a job as its author states it. Out: the same, frozen; or a TockError with the file and the reason.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { describeDefinition } from '../planning/definition.js';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
+import { checkName, quote } from '../names.js';
+import { describeDefinition } from '../planning/definition.js';
+import { checkConcurrencyLimit } from '../run/limits.js';
+import { checkRetryPolicy } from '../run/retry.js';
 import { readIsolate } from './isolate.js';
 import type { Job, JobOptions } from './job.js';
-import { checkConcurrencyLimit } from '../run/limits.js';
-import { checkName, quote } from '../names.js';
-import { checkRetryPolicy } from '../run/retry.js';
 
 /**
  * Defines a job. Checks the name, the schedule, the retry policy and the limits, so that a mistake is found

@@ -1,8 +1,9 @@
 // Room: model. Hooks: the app's own functions that are told what becomes of runs. Types only.
 // In: nothing. Out: what each hook is called with.
-import type { Json } from './job.js';
+
 import type { ErrorEntry } from '../run/sanitize.js';
 import type { Trigger } from '../run/states.js';
+import type { Json } from './job.js';
 
 /** A run as hooks see it. Its payload is left out: it may hold what does not belong into a log. */
 export interface HookRun {

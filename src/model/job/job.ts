@@ -2,15 +2,15 @@
 // In: a job as its author states it. Out: the same, checked and frozen, with every default filled in.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Kysely, Transaction } from 'kysely';
-import type { After } from '../planning/chain.js';
 import type { Duration } from '../duration.js';
-import type { IsolateOption } from './isolate.js';
 import type { Logger } from '../logger.js';
+import type { After } from '../planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../planning/plan-occurrences.js';
+import type { OutsideWindow } from '../planning/window.js';
+import type { Trigger } from '../run/states.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import type { SchedulerView } from '../scheduler-view.js';
-import type { Trigger } from '../run/states.js';
-import type { OutsideWindow } from '../planning/window.js';
+import type { IsolateOption } from './isolate.js';
 
 /** A value that JSON can hold, which is what payloads and outputs are stored as. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };

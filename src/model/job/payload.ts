@@ -1,9 +1,9 @@
 // Room: model. What may be stored as a payload, or as the result of an effect: JSON that comes back as it went in.
 // In: any value. Out: the same as JSON, or a TockError that names the place and the mend.
 import { TockError, type TockErrorCode } from '../errors.js';
-import type { Json } from './job.js';
 import { isStorable } from '../names.js';
 import { MOST_OUTPUT_BYTES } from '../run/sanitize.js';
+import type { Json } from './job.js';
 
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1024 * 1024;
 const MOST_DEPTH = 200;

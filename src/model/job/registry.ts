@@ -1,13 +1,13 @@
 // Room: model. The jobs of a process, by name.
 // In: the array that the job module exports. Out: a lookup that refuses duplicates, and one fingerprint of them all.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { TockError } from '../errors.js';
+import { quote } from '../names.js';
 import { circleError, findCircle } from '../planning/chain.js';
+import { type DescribedDefinition, describeDefinition, fingerprintOf } from '../planning/definition.js';
 import { payloadError } from '../run/decide.js';
 import { isJob } from './define-job.js';
-import { type DescribedDefinition, describeDefinition, fingerprintOf } from '../planning/definition.js';
-import { TockError } from '../errors.js';
 import type { AnyJob, Json } from './job.js';
-import { quote } from '../names.js';
 import { checkPayload } from './payload.js';
 
 export interface Registry {

@@ -1,17 +1,22 @@
 // Room: model. A definition as a row: what a job's code says, turned into the columns of job_definitions.
 // In: a job. Out: the columns, and a fingerprint that is equal where nothing changed.
 import { createHash } from 'node:crypto';
-import { type Chain, readAfter } from './chain.js';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import type { AnyJob, JobSchedule, Json } from '../job/job.js';
-import { checkName, quote } from '../names.js';
 import { checkPayload } from '../job/payload.js';
-import { CATCHUP_POLICIES, type CatchupPolicy, OVERLAP_POLICIES, type OverlapPolicy } from './plan-occurrences.js';
+import { checkName, quote } from '../names.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../run/retry.js';
 import { compileSchedule } from '../schedule/compile.js';
 import type { Dst, ScheduleSpec } from '../schedule/spec.js';
 import { findZone } from '../schedule/zone.js';
+import { type Chain, readAfter } from './chain.js';
+import {
+  CATCHUP_POLICIES,
+  type CatchupPolicy,
+  OVERLAP_POLICIES,
+  type OverlapPolicy,
+} from './plan-occurrences.js';
 import { checkWindow, OUTSIDE_WINDOW, type OutsideWindow } from './window.js';
 
 /** The columns of `job_definitions` that code decides. Times as ISO text, durations in milliseconds. */

@@ -1,9 +1,9 @@
 // Room: model. What is done with occurrences that have come due: the decision behind materialization.
 // In: a definition's policies, its cursor, and now. Out: the runs to make, the skips to record, the new cursor.
 
+import type { SkipReason } from '../run/states.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
 import { jitterMs } from '../schedule/jitter.js';
-import type { SkipReason } from '../run/states.js';
 import type { OutsideWindow, Window } from './window.js';
 
 export const OVERLAP_POLICIES = [

@@ -3,8 +3,8 @@
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
-import type { Keep, PruneOptions } from '../scheduler-view.js';
 import { FINISHED_STATUSES, type FinishedStatus } from '../run/states.js';
+import type { Keep, PruneOptions } from '../scheduler-view.js';
 
 const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';

@@ -7,8 +7,8 @@ import type pg from 'pg';
 import type { AnyDatabase } from '../../model/job/job.js';
 import { checkSchemaName } from '../../model/names.js';
 import { demandReachable, openPoolTo } from './connection.js';
-import { isSerializationFailure, isUnknownStatement, isUnsupported } from './errors.js';
 import { poolWithDeadlines, queryWithin } from './deadline.js';
+import { isSerializationFailure, isUnknownStatement, isUnsupported } from './errors.js';
 import type { PREPARED } from './prepared.js';
 import { schemaRewriter } from './schema-name.js';
 

@@ -6,8 +6,8 @@
 // copy in its place: nobody sees a run twice, or not at all. The drop, which may take long, comes after it.
 
 import type { Session } from '../connection/database.js';
-import { type Cutoffs, cutoffValues, inSlice, type Slice, STAYS, sliceValues } from './partitions.js';
 import { LOCK_TIMEOUT } from '../connection/lock-retries.js';
+import { type Cutoffs, cutoffValues, inSlice, type Slice, STAYS, sliceValues } from './partitions.js';
 
 /** Comments that say what a table is which is no partition: only such tables are dropped. */
 const STAGED = 'tock: copy for retention';

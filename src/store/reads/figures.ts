@@ -2,8 +2,8 @@
 // In: a span of time, or nothing. Out: numbers, by the database's clock.
 import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
 import type { Database } from '../connection/database.js';
-import { IS_COPY } from '../connection/database-identity.js';
-import { readable } from './readable.js';
+import { readable } from '../connection/readable-instant.js';
+import { IS_COPY } from '../schema/database-identity.js';
 
 const STATUS = `
 with live as (

@@ -2,13 +2,13 @@
 // that it can leave.
 // In: which queues; which definitions. Out: milliseconds, by the database's clock; whether all is done.
 
-import { LANES, OPEN_LANES } from '../runs/claim.js';
 import type { Session } from '../connection/database.js';
-import { IS_COPY } from '../connection/database-identity.js';
 import { PREPARED } from '../connection/prepared.js';
-import { msBetween } from './readable.js';
+import { msBetween } from '../connection/readable-instant.js';
+import { LANES, OPEN_LANES } from '../runs/claim.js';
 import { HAS_REMAINS } from '../runs/reap.js';
 import { statuses } from '../runs/transition.js';
+import { IS_COPY } from '../schema/database-identity.js';
 
 const MS_FROM_NOW = (instant: string) => msBetween('tock.now()', instant);
 const NEXT_DUE = `

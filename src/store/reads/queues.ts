@@ -1,7 +1,7 @@
 // Room: store. Queues: their limits and pauses, and what is in them.
 // In: a name and what to change. Out: rows in the words of the public API.
 import type { Session } from '../connection/database.js';
-import { readable } from './readable.js';
+import { readable } from '../connection/readable-instant.js';
 import { statuses } from '../runs/transition.js';
 
 /** A queue as the API and `--json` show it. Limits hold over all hosts. */

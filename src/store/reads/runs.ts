@@ -2,11 +2,16 @@
 // In: filters. Out: rows in the words of the public API: ids as text, times as Dates.
 import { sql } from 'kysely';
 import type { Chain } from '../../model/planning/chain.js';
-import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
-import { type DatedError, readErrors, readProgress, type StoredProgress } from '../../model/run/stored-run.js';
+import {
+  type DatedError,
+  readErrors,
+  readProgress,
+  type StoredProgress,
+} from '../../model/run/stored-run.js';
+import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { Database, Session } from '../connection/database.js';
-import { readable } from './readable.js';
+import { readable } from '../connection/readable-instant.js';
 
 /** A run as the API and `--json` show it. */
 export interface RunRecord {

@@ -2,7 +2,7 @@
 // In: names and an instant. Out: rows. Reads only.
 import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { readable } from './readable.js';
+import { readable } from '../connection/readable-instant.js';
 
 /** A definition that another one runs after, and its run of one occurrence. */
 export interface ChainParent {

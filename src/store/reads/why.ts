@@ -2,8 +2,8 @@
 // In: a definition's name, or its id and a span of time. Out: rows. Reads only.
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
+import { readable } from '../connection/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
-import { readable } from './readable.js';
 
 /** A definition with all that its schedule is made of, and when it was last seen to. Cursor and now in ms. */
 export interface WhyDefinition extends StoredColumns {

@@ -8,9 +8,9 @@
 // blocker commits first and looks for free places then, and who gives a place back looks for blocked runs after his
 // commit: one of the two sees the other. The reaper looks too, for the case that either died in between.
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../model/run/limits.js';
+import type { Database, Session } from '../connection/database.js';
 import { QUEUE_IS_OPEN, RATE_IS_VOID, START_LEASE } from './claim.js';
 import { CLAIMED, type ClaimedRow, type ClaimedRun, claimedRun, inTurn } from './claimed-run.js';
-import type { Database, Session } from '../connection/database.js';
 import { statuses } from './transition.js';
 
 interface CandidateRow {

@@ -2,9 +2,9 @@
 // In: how many, by whom, for how long. Out: what executing them needs; and those that need a place under a limit
 // first, which admit-runs.ts claims.
 import { TRANSITIONS } from '../../model/run/states.js';
-import { CLAIMED, type ClaimedRow, type ClaimedRun, claimedRun, inTurn } from './claimed-run.js';
 import type { Session } from '../connection/database.js';
 import { PREPARED } from '../connection/prepared.js';
+import { CLAIMED, type ClaimedRow, type ClaimedRun, claimedRun, inTurn } from './claimed-run.js';
 import { statuses } from './transition.js';
 
 /** The moves of a claim, over `r`, by worker $2 for $3 milliseconds. */

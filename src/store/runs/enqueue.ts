@@ -1,8 +1,8 @@
 // Room: store. Puts runs into the queue, under their keys.
 // In: rows as the engine has checked them, and any client. Out: which run each row stands for.
 import type { Session } from '../connection/database.js';
-import { enqueueLiveRuns } from './enqueue-live.js';
 import { PREPARED } from '../connection/prepared.js';
+import { enqueueLiveRuns } from './enqueue-live.js';
 import { type EnqueuedRow, type EnqueuedRun, type RunShape, withoutNulls } from './enqueued-run.js';
 
 // The statements are functions of the schema (migrations/), which run with the owner's rights: who enqueues needs the right

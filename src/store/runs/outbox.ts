@@ -5,8 +5,8 @@ import type { Chain } from '../../model/planning/chain.js';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
+import { readable } from '../connection/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
-import { readable } from '../reads/readable.js';
 
 /** A run that has ended. `scheduled_for` in epoch milliseconds. */
 export interface OutboxRow {

@@ -1,8 +1,8 @@
 // Room: store. Takes back runs whose lease has expired.
 // In: how many at most, and the backoff. Out: how many are to be tried again and how many are dead.
 import { TRANSITIONS } from '../../model/run/states.js';
-import { LANES } from './claim.js';
 import type { Session } from '../connection/database.js';
+import { LANES } from './claim.js';
 import {
   AFTERMATH,
   type Aftermath,

@@ -5,11 +5,11 @@
 // The constraints keep such rows out. They may be there all the same: from before the constraints, or from a superuser's
 // hand. Where a statement over many runs fails for its data, it is sent again for each by itself.
 import { TRANSITIONS } from '../../model/run/states.js';
-import { TOKENS } from './admit.js';
-import { LANES, OPEN_LANES, QUEUE_IS_OPEN } from './claim.js';
 import type { Session } from '../connection/database.js';
 import { isUniqueViolation, isUnstorable } from '../connection/errors.js';
-import { AFTER_LATEST, EARLIEST } from '../reads/readable.js';
+import { AFTER_LATEST, EARLIEST } from '../connection/readable-instant.js';
+import { TOKENS } from './admit.js';
+import { LANES, OPEN_LANES, QUEUE_IS_OPEN } from './claim.js';
 import { AFTERMATH, type Aftermath, FREED, KEPT, statuses, TOLD } from './transition.js';
 
 /**

@@ -126,7 +126,9 @@ export function startCrew(options: {
     const isLate = await Promise.race([late, Promise.all(endings)]);
     clearTimeout(timer);
     if (isLate !== true) return;
-    wrong.push(...[...members].map(each => `a ${each.target} did not stop within ${STOP_WITHIN_MS / 1000} s`));
+    wrong.push(
+      ...[...members].map(each => `a ${each.target} did not stop within ${STOP_WITHIN_MS / 1000} s`),
+    );
     await destroy();
   };
   return {

@@ -3,8 +3,8 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createHearsay } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
-import { claimToldRuns } from '../../../src/store/runs/claim.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { claimToldRuns } from '../../../src/store/runs/claim.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';

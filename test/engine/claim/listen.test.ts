@@ -1,7 +1,7 @@
 // Engine: LISTEN, over a connection that may break.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Engine } from '../../../src/engine/engine.js';
 import { type Listener, startListener } from '../../../src/engine/claim/listen.js';
+import type { Engine } from '../../../src/engine/engine.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';

@@ -4,9 +4,9 @@ import { type Engine, readSettings } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import type { Worker } from '../../../src/engine/worker/worker-interface.js';
 import { type AnyJob, defineJob } from '../../../src/index.js';
-import { SUSPECTS } from '../../../src/model/run/limits.js';
-import { silentLogger } from '../../../src/model/logger.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
+import { silentLogger } from '../../../src/model/logger.js';
+import { SUSPECTS } from '../../../src/model/run/limits.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 

@@ -1,13 +1,13 @@
 // Engine: how an attempt ends, by its handler, its signal, or before it was called.
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
 import { type Engine, readSettings } from '../../../src/engine/engine.js';
-import { drainReason, executeRun } from '../../../src/engine/execute/execute.js';
 import { abort, signalOf } from '../../../src/engine/execute/abort.js';
+import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
+import { drainReason, executeRun } from '../../../src/engine/execute/execute.js';
 import { type AnyJob, Cancel, defineJob, type JobContext } from '../../../src/index.js';
-import type { Ending } from '../../../src/model/run/decide.js';
-import { silentLogger } from '../../../src/model/logger.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
+import { silentLogger } from '../../../src/model/logger.js';
+import type { Ending } from '../../../src/model/run/decide.js';
 import type { ClaimedRun } from '../../../src/store/runs/claimed-run.js';
 
 const NOON = Date.parse('2026-03-02T12:00:00Z');
@@ -44,7 +44,11 @@ interface Attempt {
 /** Executes a run of the job `acts`. */
 function execute(
   handler: (ctx: JobContext, payload: unknown) => unknown,
-  { job = {}, row = {}, before }: { job?: object; row?: Partial<ClaimedRun>; before?: (active: ActiveRun) => void } = {},
+  {
+    job = {},
+    row = {},
+    before,
+  }: { job?: object; row?: Partial<ClaimedRun>; before?: (active: ActiveRun) => void } = {},
 ): Attempt {
   const acts = defineJob({ name: 'acts', ...job, run: handler }) as AnyJob;
   const engine = {
@@ -78,9 +82,11 @@ const requestCancel = (active: ActiveRun) => {
 
 /** A handler that ends when its signal aborts, as `how` says. */
 const untilAborted =
-  (how: (ctx: JobContext) => unknown = ctx => {
-    throw ctx.signal.reason;
-  }) =>
+  (
+    how: (ctx: JobContext) => unknown = ctx => {
+      throw ctx.signal.reason;
+    },
+  ) =>
   async (ctx: JobContext) => {
     await new Promise(resolve => ctx.signal.addEventListener('abort', resolve));
     return how(ctx);
@@ -122,7 +128,9 @@ describe('an attempt', () => {
       { kind: 'returned', value: 'at once' },
       { kind: 'returned', value: 'later' },
     ]);
-    const refused = execute(echo, { job: schema(async () => await Promise.resolve({ issues: [{ message: 'no' }] })) });
+    const refused = execute(echo, {
+      job: schema(async () => await Promise.resolve({ issues: [{ message: 'no' }] })),
+    });
     expect(await refused.ended).toMatchObject({ kind: 'threw', error: { code: 'TOCK_BAD_PAYLOAD' } });
   });
 
@@ -206,13 +214,19 @@ describe('an attempt that is aborted', () => {
       }),
       { job: { timeout: '5ms' } },
     );
-    expect(await ended).toMatchObject({ kind: 'threw', error: { code: 'TOCK_TIMEOUT', message: expect.stringContaining('5ms') as string } });
+    expect(await ended).toMatchObject({
+      kind: 'threw',
+      error: { code: 'TOCK_TIMEOUT', message: expect.stringContaining('5ms') as string },
+    });
     expect(active.isTimedOut).toBe(true);
     expect(signalOf(active.interrupt).reason).toMatchObject({ code: 'TOCK_TIMEOUT' });
   });
 
   it('has succeeded where its handler returns all the same', async () => {
-    const { ended } = execute(untilAborted(() => 'in the end'), { job: { timeout: '5ms' } });
+    const { ended } = execute(
+      untilAborted(() => 'in the end'),
+      { job: { timeout: '5ms' } },
+    );
     expect(await ended).toEqual({ kind: 'returned', value: 'in the end' });
   });
 
@@ -239,19 +253,22 @@ describe('an attempt that is aborted', () => {
       ({ interrupt }) => abort(interrupt, new Error('for a reason')),
       { kind: 'threw', error: expect.objectContaining({ message: 'for a reason' }) },
     ],
-  ])('by %s ends so when its handler stops, and after the grace where that does not', async (_what, interrupt, ending) => {
-    const stops = execute(untilAborted());
-    interrupt(stops.active);
-    expect(await stops.ended).toEqual(ending);
-    let release = (): void => undefined;
-    const ignores = execute(() => new Promise<void>(resolve => (release = resolve)));
-    interrupt(ignores.active);
-    expect(await ignores.ended).toEqual(ending);
-    // What the handler does later is nobody's business any more.
-    release();
-    await new Promise(resolve => setImmediate(resolve));
-    expect(ignores.endings).toHaveLength(1);
-  });
+  ])(
+    'by %s ends so when its handler stops, and after the grace where that does not',
+    async (_what, interrupt, ending) => {
+      const stops = execute(untilAborted());
+      interrupt(stops.active);
+      expect(await stops.ended).toEqual(ending);
+      let release = (): void => undefined;
+      const ignores = execute(() => new Promise<void>(resolve => (release = resolve)));
+      interrupt(ignores.active);
+      expect(await ignores.ended).toEqual(ending);
+      // What the handler does later is nobody's business any more.
+      release();
+      await new Promise(resolve => setImmediate(resolve));
+      expect(ignores.endings).toHaveLength(1);
+    },
+  );
 
   it('gives nothing of what its handler returns once the lease is lost', async () => {
     const { active, ended } = execute(untilAborted(() => 'too late'));

@@ -154,7 +154,9 @@ describe('outcomes', () => {
       `insert into tock.job_definitions (name, job, cron, pause_on_failure_count) values ('nightly', 'noop', '0 0 * * *', 1)`,
     );
     const [placed = '', last = '', lost = ''] = await hold(3);
-    await test.sql('update tock.job_runs_live set definition_id = 1, scheduled_for = tock.now() where id > 1');
+    await test.sql(
+      'update tock.job_runs_live set definition_id = 1, scheduled_for = tock.now() where id > 1',
+    );
     await test.sql(`insert into tock.job_slots values ('job:x', 1, $1, 3)`, [placed]);
     const [waits = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1], blocked_on: 'job:x' });
     add([placed]);
@@ -313,7 +315,10 @@ describe('an outcome that PostgreSQL can never store', () => {
     };
     add(ids.slice(0, 2), { ...SUCCEED, output: { sent: 1 } });
     add(ids.slice(2, 3), FAIL);
-    add(ids.slice(3), { ...FAIL, error: { attempt: 2, name: 'E', code: null, message: 'fine', stack: null } });
+    add(ids.slice(3), {
+      ...FAIL,
+      error: { attempt: 2, name: 'E', code: null, message: 'fine', stack: null },
+    });
     finalizer.hurry();
     await ended(4);
     expect(done.toSorted()).toEqual(['1 true', '2 true', '3 true', '4 true']);

@@ -267,10 +267,12 @@ describe('a materialization', () => {
       ('manual', 'worker', 'runtime', null, tock.now()),
       ('once', 'worker', 'runtime', tock.now() - interval '1 second', tock.now() - interval '1 minute')`);
     expect((await tock.tick()).materialized).toEqual({ definitions: 2, runs: 1, skips: 0, broken: [] });
-    expect(await test.sql('select name, next_at, broken_at from tock.job_definitions order by name')).toEqual([
-      { name: 'manual', next_at: null, broken_at: null },
-      { name: 'once', next_at: null, broken_at: null },
-    ]);
+    expect(await test.sql('select name, next_at, broken_at from tock.job_definitions order by name')).toEqual(
+      [
+        { name: 'manual', next_at: null, broken_at: null },
+        { name: 'once', next_at: null, broken_at: null },
+      ],
+    );
   });
 
   it.each(['paused_at', 'broken_at', 'vanished_at'])('leaves alone a definition with %s', async column => {

@@ -12,8 +12,8 @@ import {
 } from '../../../src/engine/materialize/occurrence-rows.js';
 import { type AnyJob, defineJob, type JobSchedule } from '../../../src/index.js';
 import type { Occurrence } from '../../../src/model/job/job.js';
-import type { Plan, PlannedRun } from '../../../src/model/planning/plan-occurrences.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
+import type { Plan, PlannedRun } from '../../../src/model/planning/plan-occurrences.js';
 import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { emptyTables } from '../../support/runs.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -52,8 +52,14 @@ describe('slotsOf', () => {
 
   it('is a turn where runs go one after another, and a place under the job’s limit', () => {
     expect(slotsOf(engineOf(job()), definition, false)).toEqual({ slot_keys: null, slot_limits: null });
-    expect(slotsOf(engineOf(job()), definition, true)).toEqual({ slot_keys: ['definition:7'], slot_limits: [1] });
-    expect(slotsOf(engineOf(limited), definition, false)).toEqual({ slot_keys: ['job:nightly'], slot_limits: [3] });
+    expect(slotsOf(engineOf(job()), definition, true)).toEqual({
+      slot_keys: ['definition:7'],
+      slot_limits: [1],
+    });
+    expect(slotsOf(engineOf(limited), definition, false)).toEqual({
+      slot_keys: ['job:nightly'],
+      slot_limits: [3],
+    });
     expect(slotsOf(engineOf(limited), definition, true)).toEqual({
       slot_keys: ['definition:7', 'job:nightly'],
       slot_limits: [1, 3],
@@ -95,7 +101,13 @@ describe('payloadFor', () => {
     expect(payloadFor(engineOf(), definition, planned())).toEqual({ stored: true });
     expect(payloadFor(computing(undefined), definition, planned())).toEqual({ stored: true });
     const other = { ...definition, name: 'tenant-7' };
-    expect(payloadFor(computing(() => 'computed'), other, planned())).toEqual({ stored: true });
+    expect(
+      payloadFor(
+        computing(() => 'computed'),
+        other,
+        planned(),
+      ),
+    ).toEqual({ stored: true });
   });
 
   it('is left open where the function throws', () => {
@@ -109,14 +121,24 @@ describe('payloadFor', () => {
 describe('rowsOf', () => {
   it('gives a row for each run and each skip, in whole milliseconds of UTC', () => {
     const plan: Plan = {
-      runs: [planned({ startBy: AT + 9000, intervalStart: AT - 3_600_000, occurrenceCount: 2, isSerial: true }), planned()],
+      runs: [
+        planned({ startBy: AT + 9000, intervalStart: AT - 3_600_000, occurrenceCount: 2, isSerial: true }),
+        planned(),
+      ],
       skips: [{ first: AT - 7_200_000, last: AT - 3_600_000, occurrenceCount: 3, reason: 'catchup' }],
       displaces: null,
       cursor: AT,
       nextAt: null,
       remaining: null,
     };
-    const shared = { definition_id: '7', job: 'nightly', queue: 'mail', priority: 3, max_attempts: 4, trigger: 'cron' };
+    const shared = {
+      definition_id: '7',
+      job: 'nightly',
+      queue: 'mail',
+      priority: 3,
+      max_attempts: 4,
+      trigger: 'cron',
+    };
     const none = { slot_keys: null, slot_limits: null };
     expect(rowsOf(engineOf(), definition, plan)).toEqual([
       {
@@ -169,7 +191,9 @@ describe('insertRows', () => {
   });
   beforeEach(async () => {
     await emptyTables(test);
-    await test.sql(`insert into tock.job_definitions (name, job, has_followers) values ('nightly', 'nightly', true), ('other', 'other', false)`);
+    await test.sql(
+      `insert into tock.job_definitions (name, job, has_followers) values ('nightly', 'nightly', true), ('other', 'other', false)`,
+    );
   });
   afterAll(async () => {
     await database.close();
@@ -257,7 +281,10 @@ describe('insertRows', () => {
   it('makes a run in place of a chained occurrence that was skipped, and of no other', async () => {
     await insert(skip(0), skip(1), row(2), skip(3));
     const chained = { trigger: 'chain' } as const;
-    expect(await insert(row(0, chained), row(1), row(2, chained), skip(3, chained))).toMatchObject({ runs: 1, skips: 0 });
+    expect(await insert(row(0, chained), row(1), row(2, chained), skip(3, chained))).toMatchObject({
+      runs: 1,
+      skips: 0,
+    });
     expect(await statuses()).toEqual(['0 skipped', '0 queued', '1 skipped', '2 queued', '3 skipped']);
     // It is the occurrence's run from now on.
     expect(await insert(row(0, chained))).toMatchObject({ runs: 0 });
@@ -272,7 +299,11 @@ describe('insertRows', () => {
         return made;
       });
     const isWaiting = async () =>
-      (await test.sql(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length;
+      (
+        await test.sql(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).length;
     let batch: Promise<unknown> | undefined;
     await within('0', [row(2)], async () => {
       batch = insert(row(2), row(1));

@@ -111,7 +111,10 @@ describe('where the default partition holds much', () => {
     await kit.caught('2030-01-01', 1);
     await kit.setClock('2031-07-25T12:00:00Z');
     await stepsUpTo('attach');
-    expect(await kit.tock.prune({ keep: '9000d', partition: 'day' })).toMatchObject({ madePartitions: 31, left: [] });
+    expect(await kit.tock.prune({ keep: '9000d', partition: 'day' })).toMatchObject({
+      madePartitions: 31,
+      left: [],
+    });
     expect((await names()).slice(-3)).toEqual(['2031_08_30', '2031_08_31', '2031_09']);
     expect(await kit.bounds()).toEqual([]);
   });

@@ -1,11 +1,11 @@
 // Engine: the beats of a worker, one by one: timers are the test's, the database is real.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
 import type { Engine } from '../../../src/engine/engine.js';
-import { type Heartbeat, noteProgress, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
 import { signalOf } from '../../../src/engine/execute/abort.js';
-import type { ClaimedRun } from '../../../src/store/runs/claimed-run.js';
+import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
+import { type Heartbeat, noteProgress, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { ClaimedRun } from '../../../src/store/runs/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { addRuns, emptyTables, type RunRow, whileLocked } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
@@ -156,7 +156,9 @@ describe('a beat', () => {
     expect([gone.isLost, kept.isLost]).toEqual([true, false]);
     expect(reasonOf(gone)).toMatchObject({ code: 'TOCK_LEASE_LOST' });
     expect(reasonOf(kept)).toBeUndefined();
-    expect(log.lines).toMatchObject([{ event: 'run.lease_lost', run_id: gone.run.id, job: 'noop', fence: 3 }]);
+    expect(log.lines).toMatchObject([
+      { event: 'run.lease_lost', run_id: gone.run.id, job: 'noop', fence: 3 },
+    ]);
   });
 
   it.each<[string, (each: ActiveRun) => void]>([
@@ -332,7 +334,12 @@ describe('lookAt', () => {
     const other = await hold({ cancel_requested_at: NOW });
     start().lookAt(each.run.id);
     await rest();
-    expect([sent, each.cancelRequested, other.cancelRequested, await renewed()]).toEqual([1, true, false, []]);
+    expect([sent, each.cancelRequested, other.cancelRequested, await renewed()]).toEqual([
+      1,
+      true,
+      false,
+      [],
+    ]);
     // It found something: the next one need not wait.
     heartbeat?.lookAt(other.run.id);
     await rest();
@@ -418,7 +425,10 @@ describe('noteProgress', () => {
   });
 
   it('keeps for the next time what could not be written, unless there is newer, or it can never be', async () => {
-    const [kept, newer] = [await hold({}, { progress: progress(0.1) }), await hold({}, { progress: progress(0.2) })];
+    const [kept, newer] = [
+      await hold({}, { progress: progress(0.1) }),
+      await hold({}, { progress: progress(0.2) }),
+    ];
     before = () => {
       newer.progress = progress(0.9);
       throw new Error('no route to host');

@@ -1,15 +1,15 @@
 // Engine: the worker's pipeline: how far it claims ahead, where its claims go on, and what it gives back.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readSettings } from '../../../src/engine/engine.js';
-import { createPace, MOST_AHEAD } from '../../../src/engine/claim/throughput.js';
 import { createScan } from '../../../src/engine/claim/claim-cursor.js';
+import { createPace, MOST_AHEAD } from '../../../src/engine/claim/throughput.js';
+import { readSettings } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import type { Worker } from '../../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../../src/index.js';
-import { silentLogger } from '../../../src/model/logger.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
-import type { Claim, Lane } from '../../../src/store/runs/claim.js';
+import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Claim, Lane } from '../../../src/store/runs/claim.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 describe('pace', () => {

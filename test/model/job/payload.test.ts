@@ -1,7 +1,12 @@
 // Room: test, model. What may be stored as a payload: the corpus of bad inputs, and what must survive unchanged.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkPayload, DEFAULT_MAX_PAYLOAD_BYTES, payloadText, resultText } from '../../../src/model/job/payload.js';
+import {
+  checkPayload,
+  DEFAULT_MAX_PAYLOAD_BYTES,
+  payloadText,
+  resultText,
+} from '../../../src/model/job/payload.js';
 
 /** `levels` arrays, one in the other. */
 function nested(levels: number): unknown {

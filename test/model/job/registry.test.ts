@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob } from '../../../src/model/job/define-job.js';
-import { describeDefinition } from '../../../src/model/planning/definition.js';
 import type { AnyJob, JobOptions } from '../../../src/model/job/job.js';
 import { acceptPayload, createRegistry, findJob, parsePayload } from '../../../src/model/job/registry.js';
+import { describeDefinition } from '../../../src/model/planning/definition.js';
 
 const run = () => null;
 const job = (options: Partial<JobOptions> = {}) => defineJob({ name: 'report', run, ...options });

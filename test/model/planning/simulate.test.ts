@@ -1,7 +1,7 @@
 // Model: the load that definitions would make, from known schedules.
 import { describe, expect, it } from 'vitest';
-import { jitterMs } from '../../../src/model/schedule/jitter.js';
 import { MOST_SIMULATED, simulate } from '../../../src/model/planning/simulate.js';
+import { jitterMs } from '../../../src/model/schedule/jitter.js';
 
 const DAY = { from: new Date('2026-03-02T00:00:00Z'), to: new Date('2026-03-03T00:00:00Z') };
 const at = (time: string) => new Date(`2026-03-02T${time}:00Z`);

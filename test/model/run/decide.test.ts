@@ -1,9 +1,9 @@
 // Room: test, model. What an attempt's end means for the run: each ending, each way to steer, each hostile error.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decideOutcome, type Ending, payloadError } from '../../../src/model/run/decide.js';
 import { Cancel, Dead, RetryLater } from '../../../src/model/errors.js';
 import type { RetryPolicy } from '../../../src/model/job/job.js';
+import { decideOutcome, type Ending, payloadError } from '../../../src/model/run/decide.js';
 import { SKIP_REASONS, TRANSITIONS } from '../../../src/model/run/states.js';
 
 const FIRST = { attempt: 1, maxAttempts: 3 };

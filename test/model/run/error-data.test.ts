@@ -1,8 +1,8 @@
 // Model: an error goes from one process to another as data, and steers and tells the same there.
 import { deserialize, serialize } from 'node:v8';
 import { describe, expect, it } from 'vitest';
-import { packError, unpackError } from '../../../src/model/run/error-data.js';
 import { Cancel, Dead, isSteering, RetryLater, TockError } from '../../../src/model/errors.js';
+import { packError, unpackError } from '../../../src/model/run/error-data.js';
 import { describeError } from '../../../src/model/run/sanitize.js';
 
 /** There, by the serialization that the child process uses. */

@@ -1,8 +1,8 @@
 // Store: runs that need a place under a limit: who is admitted, who is put aside, who is let in again.
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { claimLimitedRuns, letBlockedIn, mendLimits } from '../../../src/store/runs/admit.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { claimLimitedRuns, letBlockedIn, mendLimits } from '../../../src/store/runs/admit.js';
 import {
   addRuns,
   emptyTables,

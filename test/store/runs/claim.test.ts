@@ -1,5 +1,6 @@
 // Store: the statements of a claim, each by itself.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import {
   type Claim,
   claimFreeRun,
@@ -7,7 +8,6 @@ import {
   claimToldRuns,
   type Lane,
 } from '../../../src/store/runs/claim.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 

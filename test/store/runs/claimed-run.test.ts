@@ -1,8 +1,8 @@
 // Store: what a claim says of a run.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { claimFreeRun } from '../../../src/store/runs/claim.js';
 import { type ClaimedRow, claimedRun, inTurn } from '../../../src/store/runs/claimed-run.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 

@@ -70,9 +70,7 @@ describe('renewLeases', () => {
 
   it('passes over what somebody else has locked, and says that it is held all the same', async () => {
     const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), held());
-    const answer = await whileLocked(test, ['2'], () =>
-      renewLeases(database, asked(...ids), WORKER, 90_000),
-    );
+    const answer = await whileLocked(test, ['2'], () => renewLeases(database, asked(...ids), WORKER, 90_000));
     expect(answer).toEqual([
       { id: '1', is_renewed: true, cancel_requested: false },
       { id: '2', is_renewed: false, cancel_requested: true },

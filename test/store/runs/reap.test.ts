@@ -1,7 +1,7 @@
 // Store: the statement that takes back runs whose lease has expired.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { LANES } from '../../../src/store/runs/claim.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { LANES } from '../../../src/store/runs/claim.js';
 import { HAS_REMAINS, reapRuns, type StoredBackoff } from '../../../src/store/runs/reap.js';
 import { addRuns, emptyTables, type RunRow, whileLocked, withoutIndexes } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';

@@ -1,16 +1,17 @@
 // Room: engine. Executes one attempt in a child process: the child's side.
 // In: the worker's order, and a way to tell it things. Out: one answer, when the handler has ended.
-import { type ErrorData, packError, unpackError } from '../../../model/run/error-data.js';
+
 import type { AnyJob } from '../../../model/job/job.js';
-import type { Logger } from '../../../model/logger.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
+import type { Logger } from '../../../model/logger.js';
+import { type ErrorData, packError, unpackError } from '../../../model/run/error-data.js';
 import { describeError, describeOutput } from '../../../model/run/sanitize.js';
 import { openPoolTo } from '../../../store/connection/connection.js';
 import { openDatabase } from '../../../store/connection/database.js';
-import { type ActiveRun, activeRun } from '../active-run.js';
-import { callHandler, readPayload } from '../call-handler.js';
 import type { Engine } from '../../engine.js';
 import { abort } from '../abort.js';
+import { type ActiveRun, activeRun } from '../active-run.js';
+import { callHandler, readPayload } from '../call-handler.js';
 import type { Answer, FromChild, LogLevel, Order } from './protocol.js';
 
 type Tell = (message: FromChild) => void;

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { TockError } from '../../../model/errors.js';
 import { readIsolate } from '../../../model/job/isolate.js';
-import { quote } from '../../../model/names.js';
 import type { Registry } from '../../../model/job/registry.js';
+import { quote } from '../../../model/names.js';
 import { type Connection, connectionOf } from '../../../store/connection/connection.js';
 
 export interface Isolation {

@@ -2,18 +2,18 @@
 // In: a run whose lease this worker holds and goes on renewing. Out: what the handler returned or threw; or, where
 // its process ended instead, an error that says how.
 import { performance } from 'node:perf_hooks';
-import { packError, unpackError } from '../../../model/run/error-data.js';
 import { TockError } from '../../../model/errors.js';
 import type { Isolate } from '../../../model/job/isolate.js';
+import { packError, unpackError } from '../../../model/run/error-data.js';
 import { isTransient } from '../../../store/connection/errors.js';
 import { readSettled } from '../../../store/runs/finalize.js';
-import { type ActiveRun, isHeld } from '../active-run.js';
 import type { Engine } from '../../engine.js';
-import { type Child, type ChildEnd, forkChild } from './fork-child.js';
-import { signalOf } from '../abort.js';
-import type { Answer, FromChild, Order } from './protocol.js';
-import type { Isolation } from './isolation.js';
 import { keepTrying } from '../../finalize/retry-until.js';
+import { signalOf } from '../abort.js';
+import { type ActiveRun, isHeld } from '../active-run.js';
+import { type Child, type ChildEnd, forkChild } from './fork-child.js';
+import type { Isolation } from './isolation.js';
+import type { Answer, FromChild, Order } from './protocol.js';
 
 /** Between SIGTERM and SIGKILL, and between an answer and the end of the process that gave it. */
 const TERM_MS = 1000;

@@ -1,9 +1,10 @@
 // Room: engine. What a worker and the child process that executes one attempt say to each other.
 // In, from the worker: the order, and perhaps that the attempt must stop. Out, from the child: logs, progress, one answer.
-import type { ErrorData } from '../../../model/run/error-data.js';
+
 import type { Json } from '../../../model/job/job.js';
-import type { ClaimedRun } from '../../../store/runs/claimed-run.js';
+import type { ErrorData } from '../../../model/run/error-data.js';
 import type { Connection } from '../../../store/connection/connection.js';
+import type { ClaimedRun } from '../../../store/runs/claimed-run.js';
 import type { Settings } from '../../engine.js';
 
 /** What executing one attempt needs. Sent over IPC, so that payload and password are in no list of processes. */

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { TockError } from '../../model/errors.js';
+import type { Database, Session } from '../connection/database.js';
+import { isConnectionFailure } from '../connection/errors.js';
 import { makeComingPartitions } from '../partitions/coming-partitions.js';
-import type { Database, Session } from './database.js';
-import { isConnectionFailure } from './errors.js';
 import { noteIdentity } from './database-identity.js';
 
 /** A migration may have much to move. It waits 10 s for a lock, and no longer. */

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { demandMigrated, migrate } from '../../../src/store/connection/migrate.js';
 import { inSchema } from '../../../src/store/connection/schema-name.js';
+import { demandMigrated, migrate } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 import { describeSchema } from '../../support/schema-snapshot.js';
 

@@ -3,7 +3,7 @@
 //
 // The schema knows where it was made (database_identity); tock.is_copy() says how a copy is found out.
 import { TockError } from '../../model/errors.js';
-import type { Database, Session } from './database.js';
+import type { Database, Session } from '../connection/database.js';
 
 /** Whether the schema was made in another database, as a condition in SQL. */
 export const IS_COPY = 'tock.is_copy()';

@@ -1,11 +1,12 @@
 // Room: engine. A stored definition under its lock, and what an edit, a pause or a removal leaves on record.
 // In: a name, inside a transaction. Out: the row; the span of occurrences that will give no run, as one skipped row.
-import { fingerprintOf, type StoredColumns, scheduleOfColumns } from '../../model/planning/definition.js';
+
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
+import { fingerprintOf, type StoredColumns, scheduleOfColumns } from '../../model/planning/definition.js';
 import { MOST_COUNTED } from '../../model/planning/plan-occurrences.js';
-import { type CompiledSchedule, compileSchedule } from '../../model/schedule/compile.js';
 import type { SkipReason } from '../../model/run/states.js';
+import { type CompiledSchedule, compileSchedule } from '../../model/schedule/compile.js';
 import type { Session } from '../../store/connection/database.js';
 import { STORED_COLUMNS } from '../../store/definitions/stated-columns.js';
 import { type DefinitionRecord, listDefinitions } from '../../store/reads/runs.js';

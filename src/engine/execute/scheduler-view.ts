@@ -1,9 +1,9 @@
 // Room: engine. The scheduler as a job sees it: figures, reports, retention.
 import type { SchedulerView } from '../../model/scheduler-view.js';
 import { readReport, readStatus } from '../../store/reads/figures.js';
+import { findZoneDisagreements } from '../definitions/zone-data.js';
 import type { Engine } from '../engine.js';
 import { prune } from '../retention/prune.js';
-import { findZoneDisagreements } from '../definitions/zone-data.js';
 
 export function createSchedulerView(engine: Engine): SchedulerView {
   return {

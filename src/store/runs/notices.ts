@@ -2,7 +2,7 @@
 // In: a queue and priority. Out: a payload; and back. `queued` alone: somewhere. Only a hint: every role that may connect
 // can send one, so that looks at the tables are the truth.
 import { isName } from '../../model/names.js';
-import type { LaneName } from '../runs/claim.js';
+import type { LaneName } from './claim.js';
 
 /** `lane`: the one queue and priority in which there is something new; null: it may be in any. */
 export type Notice =
