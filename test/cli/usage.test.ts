@@ -102,7 +102,7 @@ describe('wrong arguments', () => {
     [['retry', '--status', 'queued'], /^tock retry: only dead or cancelled runs can be retried, not queued/],
     [['cancel', '--status', 'dead'], /^tock cancel: only queued, running or failed runs can be cancelled/],
     [['retry', '--status', 'dead', '--limit', '0'], /^tock retry: --limit 0: it must be a whole number/],
-    [['queue', 'lst'], /^tock queue: "lst" is no command; did you mean list or set\?: tock queue list/],
+    [['queue', 'lst'], /^tock queue: "lst" is not a command; did you mean list or set\?: tock queue list/],
     [['queue', 'set'], /^tock queue: missing required argument 'queue' /],
     [['queue', 'set', 'reports'], /^tock queue set: say what to set: --concurrency, --rate, --window or/],
     [['queue', 'set', 'a b', '--rate', '1/1s'], /^tock queue set: "a b" cannot be the name of a queue/],
@@ -118,7 +118,7 @@ describe('wrong arguments', () => {
     [['queue', 'set', 'reports', '--rate', '5/often'], /^tock queue: --rate 5\/often: write a duration/],
     [
       ['schedule', 'add', 'a', '--job', 'greet', '--cron', '@daily', '--after', 'load'],
-      /^tock schedule add: --cron and --after each say when; give one of --cron, --every, --at, --after and/,
+      /^tock schedule add: --cron and --after exclude each other: each sets the time; give one of --cron, --every, --at, --after and/,
     ],
     [
       ['schedule', 'add', 'a', '--job', 'greet', '--after', 'load', '--after-any', 'clean'],
@@ -146,7 +146,7 @@ describe('wrong arguments', () => {
     ],
     [['run', 'greet', '--unique', 'live'], /^tock run: --unique live needs --key: what must not be there/],
     [['run', 'greet', '--debounce', '5s'], /^tock run: --debounce needs --key/],
-    [['run', 'greet', '--key', 'k', '--unique', 'once'], /^tock run: --unique "once" is none of ever, live/],
+    [['run', 'greet', '--key', 'k', '--unique', 'once'], /^tock run: --unique "once" is not allowed; use ever or live/],
     [['run', 'greet', '--key', 'k', '--replace'], /^tock run: --replace needs --unique live/],
     [
       ['run', 'greet', '--key', 'k', '--unique', 'ever', '--debounce', '5s'],
@@ -154,7 +154,7 @@ describe('wrong arguments', () => {
     ],
     [
       ['run', 'greet', '--delay', '5s', '--at', '2040-01-01T00:00:00Z'],
-      /^tock run: --at and --delay each say when; give one of them/,
+      /^tock run: --at and --delay exclude each other: each sets the time; give one/,
     ],
     [['show', 'abc', '--follow'], /^tock show: "abc" is not the id of a run/],
     [['tick', '--budget', '5x'], /^tock tick: --budget 5x: write a duration such as 30s/],

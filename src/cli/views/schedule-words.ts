@@ -5,9 +5,9 @@ import { formatDuration, parseDuration } from '../../model/duration.js';
 import type { AnyJob } from '../../model/job/job.js';
 import { type Chain, chainWords, readAfter } from '../../model/planning/chain.js';
 import { scheduleOfColumns } from '../../model/planning/definition.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
-import { utcText } from './time-text.js';
 
 /** A schedule as text; empty if there is none. */
 export function scheduleWords(spec: ScheduleSpec | null | undefined): string {

@@ -4,7 +4,7 @@ import { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
 import type { RunStatus } from '../run/states.js';
 
-export const CHAIN_ON = ['success', 'failure', 'completion'] as const;
+const CHAIN_ON = ['success', 'failure', 'completion'] as const;
 /** Which outcomes count: succeeded; dead; or either of them, or cancelled. */
 export type ChainOn = (typeof CHAIN_ON)[number];
 

@@ -1,4 +1,4 @@
-// Room: schedule. The civil times that an expression names, as a walk over days in either direction.
+// Room: model/schedule. The civil times that an expression names, as a walk over days in either direction.
 // In: fields, what is excluded, and a civil time in seconds since 1970-01-01T00:00 on the wall. Out: the nearest civil
 // time that matches, or an infinity. No zones here: a civil time may be one that a zone skips or repeats.
 import { bitFrom, bitFrom60, bitTo, bitTo60, has60 } from './bits.js';
@@ -16,7 +16,7 @@ import {
 import { type CronFields, dayMask } from './cron-fields.js';
 import { dayGate, type Exclusions, minuteExcluded } from './exclusions.js';
 
-/** A set of civil times: the fields' less the excluded. */
+/** A set of civil times: those that the fields name, without the excluded ones. */
 export interface CivilSet {
   readonly fields: CronFields;
   readonly exclusions: Exclusions | null;
@@ -33,7 +33,7 @@ export function nextCivil(set: CivilSet, civil: number): number {
     if (found > from) time = 0;
     day = found;
     const gate = dayGate(exclusions, fields, day);
-    if (gate === 'shut') continue;
+    if (gate === 'closed') continue;
     let at = nextTime(fields, time);
     while (at >= 0 && gate !== 'open' && minuteExcluded(gate, at)) at = nextTime(fields, at - (at % 60) + 60);
     if (at >= 0) return day * DAY_SECONDS + at;
@@ -51,7 +51,7 @@ export function previousCivil(set: CivilSet, civil: number): number {
     if (found < from) time = DAY_SECONDS - 1;
     day = found;
     const gate = dayGate(exclusions, fields, day);
-    if (gate === 'shut') continue;
+    if (gate === 'closed') continue;
     let at = previousTime(fields, time);
     while (at >= 0 && gate !== 'open' && minuteExcluded(gate, at))
       at = previousTime(fields, at - (at % 60) - 1);

@@ -28,7 +28,7 @@ export const QUEUE_IS_OPEN = `q.paused_at is null and (q.active_window is null o
       then ${TIME_OF_DAY} >= split_part(q.active_window, '-', 1)::time and ${TIME_OF_DAY} < split_part(q.active_window, '-', 2)::time
     else ${TIME_OF_DAY} >= split_part(q.active_window, '-', 1)::time or ${TIME_OF_DAY} < split_part(q.active_window, '-', 2)::time end)`;
 /** Whether a queue has a limit of its own; over `q`. */
-export const QUEUE_IS_LIMITED = `(q.concurrency is not null or q.rate_count is not null)`;
+const QUEUE_IS_LIMITED = `(q.concurrency is not null or q.rate_count is not null)`;
 /**
  * Whether a queue's next start lies further ahead than a rate ever puts it, over `q`: the clock was set back since, and it
  * does not count. A rate puts it one start's share of the period ahead; a minute more is for a clock that is corrected

@@ -137,7 +137,7 @@ describe('tock show', () => {
     expect(running.stdout).toMatch(/\n {2}lease +held by far-away pid 42 until .* \(in (1h|59m \d+s)\)\n/);
     expect(running.stdout).toMatch(/\n {2}progress +\[#{12}-{8}\] 60% reading\n/);
     expect(running.stdout).toMatch(
-      /\nnext: attempt 2 of 10 goes on; should its worker vanish, the lease ends in /,
+      /\nnext: attempt 2 of 10 is already running; its lease ends in /,
     );
     const failed = await harness.tock(['show', '9002']);
     expect(failed.stdout).toMatch(/\nnext: attempt 3 of 10 is due in (2h|1h 59m)\n/);

@@ -284,7 +284,7 @@ describe('what is told of chains and windows', () => {
     expect(stdout).toContain('17 of them put off to the opening of their window\n');
     expect(stdout).toContain('17 occurrences give no run, outside their window\n');
     expect(stdout).toContain(
-      'left out: report (it runs after idle or nightly (on completion); chains are left aside)\n',
+      'left out: report (it runs after idle or nightly (on completion); chains are not simulated)\n',
     );
     expect(stdout).toMatch(/^2040-01-10 23:00 {2}#+ 19$/m);
     expect(await harness.json(['simulate', ...span, ...names])).toMatchObject({

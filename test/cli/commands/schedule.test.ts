@@ -43,10 +43,10 @@ describe('help', () => {
 
   it('says what there is when nothing, or something else, is to be done', async () => {
     const nothing = await schedule();
-    expect(nothing.stderr).toMatch(/^tock schedule: say what to do: .*add, set or remove/);
+    expect(nothing.stderr).toMatch(/^tock schedule: give a subcommand: .*add, set or remove/);
     expect(nothing.code).toBe(2);
     const other = await schedule('ad');
-    expect(other.stderr).toMatch(/^tock schedule: "ad" is no command; did you mean add/);
+    expect(other.stderr).toMatch(/^tock schedule: "ad" is not a command; did you mean add/);
     expect(other.code).toBe(2);
   });
 });

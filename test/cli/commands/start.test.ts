@@ -35,7 +35,7 @@ describe('tock start', () => {
     );
     expect(stdout).toMatch(/\nsteady +every 6h, 1h past +/);
     expect(stdout).toMatch(
-      /\nrunning on \S+, up to 10 runs at once. Ctrl-C stops: what runs may end first.\n/,
+      /\nrunning on \S+, up to 10 runs at once. Ctrl-C lets running jobs finish, then stops.\n/,
     );
     expect(stdout).toMatch(/\nstopping: nothing is running\nstopped: 0 succeeded, 0 failed, 0 dead\n$/);
     // On a busy machine a step that takes long is named as well.

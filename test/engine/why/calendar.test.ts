@@ -51,7 +51,7 @@ describe('summer time in New York', () => {
     for (const dst of ['skip', 'literal']) {
       const why = await tock.why(`${dst}-gap`, '2026-03-08T02:30');
       expect(why).toMatchObject({ verdict: 'nonexistent', instant: null, run: null });
-      expect(told(why)).toContain(`under dst ${dst} there is no occurrence for it`);
+      expect(told(why)).toContain(`under dst ${dst} it has no occurrence`);
       expect((await tock.why(`${dst}-gap`, '2026-03-08')).verdict).toBe('nonexistent');
     }
     expect((await tock.why('once-gap', '2026-03-08')).verdict).toBe('succeeded');
@@ -98,7 +98,7 @@ describe('a time that is no occurrence', () => {
     const why = await tock.why('hourly', '2026-03-01T13:05:00Z');
     expect(why.verdict).toBe('no-occurrence');
     expect(told(why)).toBe(
-      '2026-03-01T13:05:00Z is no occurrence\nthe one before is 2026-03-01T13:00:00Z, the one after is 2026-03-01T14:00:00Z',
+      '2026-03-01T13:05:00Z is not an occurrence\nthe previous one is 2026-03-01T13:00:00Z, the next one is 2026-03-01T14:00:00Z',
     );
   });
 
