@@ -1,5 +1,5 @@
-// Room: runtime. Loads the module that names the project's jobs.
-// In: its path. Out: the jobs; or one clear line that says what is wrong with which file.
+// Room: runtime. Loads the project's job module.
+// In: its path. Out: jobs and hooks; or an error that says which file is wrong and why.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { TockError } from '../model/errors.js';

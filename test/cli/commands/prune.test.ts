@@ -39,7 +39,7 @@ describe('tock prune', () => {
     const { code, stdout, stderr } = await harness.tock(['prune', ...flags]);
     expect(stdout.trim().split('\n')).toEqual([
       'dropped 1 partition: job_runs_finished_2020_01',
-      'kept 1 run of them, whose states are kept longer',
+      'kept 1 run of them: runs in their state are kept longer',
       'deleted 0 runs, 0 keys and 0 effects in batches',
       'created 0 partitions, one per month',
     ]);

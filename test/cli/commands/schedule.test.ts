@@ -131,7 +131,7 @@ describe('tock schedule add', () => {
 
   it('refuses a name that is taken, and what is usage', async () => {
     const again = await schedule('add', 'tenant-1', '--job', 'greet', '--every', '1h');
-    expect(again.stderr).toMatch(/^tock schedule add: there is a schedule "tenant-1" already; change it/);
+    expect(again.stderr).toMatch(/^tock schedule add: there is already a schedule "tenant-1"; change it/);
     expect(again.code).toBe(1);
     const inCode = await schedule('add', 'nightly', '--job', 'greet', '--every', '1h');
     expect(inCode.stderr).toMatch(/^tock schedule add: "nightly" is defined in code/);

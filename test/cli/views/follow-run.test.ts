@@ -73,7 +73,7 @@ describe('tock show --follow', () => {
     const lines = stdout.split('\n');
     expect(lines[0]).toBe(`run ${id} of flaky: queued`);
     expect(stdout).toMatch(/ UTC {2}attempt 1 of 2 failed: TypeError: not yet\n/);
-    expect(stdout).toMatch(/ UTC {2}attempt 2 of 2 began/);
+    expect(stdout).toMatch(/ UTC {2}attempt 2 of 2 started/);
     expect(stdout).toContain(`run ${id} of flaky: succeeded, its handler returned\n`);
     expect(stdout).toContain('attempts: 2 of 2\n');
     // Each change is told once.
