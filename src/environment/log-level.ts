@@ -1,4 +1,5 @@
-// Room: environment. Log levels. Separate from the logger, which is loaded only when there is something to log.
+// Room: environment. Log levels. Separate from the logger, which is loaded only when there is something to
+// log.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 

@@ -14,7 +14,10 @@ export interface LoggerOptions {
   readonly format?: LogFormat;
 }
 
-/** Creates a logger that writes to standard error, synchronously, so that no last line is lost when a process dies. */
+/**
+ * Creates a logger that writes to standard error, synchronously, so that no last line is lost when a process
+ * dies.
+ */
 export function createLogger(options: LoggerOptions = {}): Logger {
   const level = checkLogLevel(options.level ?? 'warn');
   const base = {
@@ -22,7 +25,8 @@ export function createLogger(options: LoggerOptions = {}): Logger {
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    // Any text may contain a connection string or control characters. JSON escapes the C0 controls; these are the others.
+    // Any text may contain a connection string or control characters. JSON escapes the C0 controls; these are
+    // the others.
     hooks: { streamWrite: (line: string) => redact(line).replace(/[\u007F-\u009F]/g, escaped) },
   };
   if (options.format === 'pretty') return pino(base, { write: prettyLine });

@@ -5,7 +5,10 @@ import { TockError, type TockErrorCode } from './errors.js';
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:@-]*$/;
 const SCHEMA = /^[a-z_][a-z0-9_]*$/;
 
-/** Whether it can be the name of a job, definition or queue: letters, digits and `. _ : @ -`, at most 200 bytes. */
+/**
+ * Whether it can be the name of a job, definition or queue: letters, digits and `. _ : @ -`, at most 200
+ * bytes.
+ */
 export function isName(name: unknown): name is string {
   return typeof name === 'string' && name.length <= 200 && NAME.test(name) && !(name in Object.prototype);
 }

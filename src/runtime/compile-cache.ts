@@ -5,9 +5,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Starts keeping compiled code, if Node supports it and the folder can be written. Never throws: without it a tick is only
- * a little slower. Not in the system's temporary folder, Node's default: code there might come from another user.
- * NODE_COMPILE_CACHE names another folder, NODE_DISABLE_COMPILE_CACHE=1 turns it off.
+ * Starts keeping compiled code, if Node supports it and the folder can be written. Never throws: without it a
+ * tick is only a little slower. Not in the system's temporary folder, Node's default: code there might come
+ * from another user. NODE_COMPILE_CACHE names another folder, NODE_DISABLE_COMPILE_CACHE=1 turns it off.
  */
 export function keepCompiled(): void {
   try {
@@ -20,7 +20,10 @@ export function keepCompiled(): void {
   }
 }
 
-/** The folder for a bundle in `<package>/dist`: beside an installed package, otherwise in its own node_modules. */
+/**
+ * The folder for a bundle in `<package>/dist`: beside an installed package, otherwise in its own
+ * node_modules.
+ */
 function compileCacheFolder(bundle: string): string {
   const packageFolder = path.dirname(path.dirname(bundle));
   const around = path.dirname(packageFolder);

@@ -1,5 +1,7 @@
-// Room: runtime. Handles uncaught errors and process.exit in Tock's own processes; a library changes nothing in its app.
-// In: a Tock, and the work. Out: the work's result; or a report, the outcomes of the runs at work, and exit code 1.
+// Room: runtime. Handles uncaught errors and process.exit in Tock's own processes; a library changes nothing
+// in its app.
+// In: a Tock, and the work. Out: the work's result; or a report, the outcomes of the runs at work, and exit
+// code 1.
 import { syncBuiltinESMExports } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
@@ -28,8 +30,8 @@ export interface CrashGuardOptions {
 
 /**
  * Does the work. On an uncaught error the process reports it with the runs at work, writes their outcomes
- * (model/run/crash.ts), and ends with exit code 1, after 5 s at most. Meanwhile process.exit throws, so that only the
- * attempt of the handler that calls it fails.
+ * (model/run/crash.ts), and ends with exit code 1, after 5 s at most. Meanwhile process.exit throws, so that
+ * only the attempt of the handler that calls it fails.
  */
 export async function underCrashGuard<T>(options: CrashGuardOptions, work: () => Promise<T>): Promise<T> {
   const { name, tock, stop } = options;

@@ -49,8 +49,8 @@ async function importModule(modulePath: string): Promise<Record<string, unknown>
     return (await import(pathToFileURL(modulePath).href)) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof TockError) throw error;
-    const told = error instanceof Error ? error.message : String(error);
-    throw new TockError('TOCK_JOBS_NOT_FOUND', `the job module ${modulePath} cannot be loaded: ${told}`, {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new TockError('TOCK_JOBS_NOT_FOUND', `the job module ${modulePath} cannot be loaded: ${reason}`, {
       cause: error,
     });
   }

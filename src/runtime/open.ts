@@ -21,8 +21,8 @@ export interface OpenOptions {
   readonly defaultLogLevel?: string;
   readonly pretty?: boolean;
   /**
-   * `true`: migrate first. `'if-needed'`: only if a migration is missing, so that a role without the right to change the
-   * schema can start. Otherwise an unmigrated schema is an error.
+   * `true`: migrate first. `'if-needed'`: only if a migration is missing, so that a role without the right to
+   * change the schema can start. Otherwise an unmigrated schema is an error.
    */
   readonly migrate?: boolean | 'if-needed';
   /** Whether to load the jobs. Default true. */

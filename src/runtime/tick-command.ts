@@ -1,6 +1,6 @@
 // Room: runtime. The program behind src/tick.ts: one tick.
-// In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an exit
-// code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
+// In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an
+// exit code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { TockError } from '../model/errors.js';

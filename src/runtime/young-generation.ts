@@ -6,9 +6,10 @@ import v8 from 'node:v8';
 const MAX_BYTES = 16 * 2 ** 20;
 
 /**
- * Stops the growth of the young generation at 16 MiB, which a busy worker reaches within a second. Node would let it grow
- * to 32 MiB (Node 20) or 128 MiB (24), nearly half of a worker's memory. V8 reads a size only at its start, but the growth
- * factor each time. Does nothing if a size is set (`--max-semi-space-size`, or by NODE_OPTIONS).
+ * Stops the growth of the young generation at 16 MiB, which a busy worker reaches within a second. Node would
+ * let it grow to 32 MiB (Node 20) or 128 MiB (24), nearly half of a worker's memory. V8 reads a size only at
+ * its start, but the growth factor each time. Does nothing if a size is set (`--max-semi-space-size`, or by
+ * NODE_OPTIONS).
  */
 export function boundYoungGeneration(): void {
   const given = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ');

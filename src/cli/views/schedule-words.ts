@@ -1,5 +1,6 @@
 // Room: cli. A schedule as text.
-// In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `after load and clean`.
+// In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `after load
+// and clean`.
 
 import { formatDuration, parseDuration } from '../../model/duration.js';
 import type { AnyJob } from '../../model/job/job.js';

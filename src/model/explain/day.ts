@@ -5,7 +5,9 @@ import type { Zone } from '../schedule/zone.js';
 import { type Explained, explainCivil, explainInstant, followsLocalTime, type Timetable } from './instant.js';
 import { placeOfCivil } from './local-clock.js';
 
-/** Explains the nominal local times of a day, or the occurrences of `every` and `at` in it; `limit` at most. */
+/**
+ * Explains the nominal local times of a day, or the occurrences of `every` and `at` in it; `limit` at most.
+ */
 export function explainDay(
   table: Timetable,
   day: number,

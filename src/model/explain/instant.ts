@@ -45,7 +45,9 @@ export interface Timetable {
   readonly nominal: CompiledSchedule | null;
 }
 
-/** Reads a schedule for {@link explainInstant} and {@link explainCivil}. @throws TockError TOCK_BAD_SCHEDULE */
+/**
+ * Reads a schedule for {@link explainInstant} and {@link explainCivil}. @throws TockError TOCK_BAD_SCHEDULE
+ */
 export function openTimetable(spec: ScheduleSpec, name: string): Timetable {
   const { startAt: _from, endAt: _to, exclude: _exclude, ...bare } = spec;
   const read = readSpec(spec, name);

@@ -54,7 +54,10 @@ export function placeOfInstant(zone: Zone, at: number): InstantPlace {
   };
 }
 
-/** `2026-03-08 03:30 (2026-03-08T07:30:00Z)`: an instant in local time and UTC; only in UTC if that is the same. */
+/**
+ * `2026-03-08 03:30 (2026-03-08T07:30:00Z)`: an instant in local time and UTC; only in UTC if that is the
+ * same.
+ */
 export function instantText(ms: number, zone: Zone): string {
   const second = Math.floor(ms / 1000);
   const { offset } = zone.segmentAt(second);

@@ -1,6 +1,7 @@
 // Room: model/schedule. The civil times that an expression names, as a walk over days in either direction.
-// In: fields, what is excluded, and a civil time in seconds since 1970-01-01T00:00 on the wall. Out: the nearest civil
-// time that matches, or an infinity. No zones here: a civil time may be one that a zone skips or repeats.
+// In: fields, what is excluded, and a civil time in seconds since 1970-01-01T00:00 on the wall. Out: the
+// nearest civil time that matches, or an infinity. No zones here: a civil time may be one that a zone skips
+// or repeats.
 import { bitFrom, bitFrom60, bitTo, bitTo60, has60 } from './bits.js';
 import {
   DAY_SECONDS,
@@ -40,7 +41,9 @@ export function nextCivil(set: CivilSet, civil: number): number {
   }
 }
 
-/** The greatest civil time of the set that is <= `civil`, or -Infinity when there is none since the year 1900. */
+/**
+ * The greatest civil time of the set that is <= `civil`, or -Infinity when there is none since the year 1900.
+ */
 export function previousCivil(set: CivilSet, civil: number): number {
   const { fields, exclusions } = set;
   const from = Math.floor(civil / DAY_SECONDS);
@@ -65,7 +68,8 @@ function nextDay(fields: CronFields, day: number): number {
   let month = monthOf(packed);
   let date = dayOf(packed);
   let first = day - date + 1;
-  // At most 12 months a year until LAST_YEAR; a match is at most 40 years away, for 29 February on one weekday.
+  // At most 12 months a year until LAST_YEAR; a match is at most 40 years away, for 29 February on one
+  // weekday.
   while (year <= LAST_YEAR) {
     const length = monthLength(year, month);
     if (((fields.months >>> month) & 1) === 1) {

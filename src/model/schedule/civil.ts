@@ -1,13 +1,14 @@
 // Room: model/schedule. From civil times to instants and back: what happens at a gap and at an overlap.
-// In: a set of civil times, a zone, a way of mapping, and an instant in seconds. Out: the nearest instant, or null.
-// Inside a segment the instants are civil times less the offset; only at its start is there anything to decide.
+// In: a set of civil times, a zone, a way of mapping, and an instant in seconds. Out: the nearest instant, or
+// null. Inside a segment the instants are civil times less the offset; only at its start is there anything to
+// decide.
 import { type CivilSet, nextCivil, previousCivil } from './civil-walk.js';
 import type { Segment, Zone } from './zone.js';
 
 /**
- * How civil times map to instants where a zone skips or repeats them. `once`: each gives one instant: in a gap by the
- * offset before it, in an overlap the first. `skip`: as `once`, but in a gap none. `literal`: every instant whose
- * civil time matches: in a gap none, in an overlap both.
+ * How civil times map to instants where a zone skips or repeats them. `once`: each gives one instant: in a
+ * gap by the offset before it, in an overlap the first. `skip`: as `once`, but in a gap none. `literal`:
+ * every instant whose civil time matches: in a gap none, in an overlap both.
  */
 export type Mapping = 'once' | 'skip' | 'literal';
 

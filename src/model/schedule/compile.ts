@@ -1,6 +1,6 @@
 // Room: model/schedule. Compiles a spec into two functions: the next and the previous occurrence.
-// In: a spec, and the definition's name for `H`. Out: pure functions of an instant, in epoch milliseconds. They read
-// no clock: the same question has the same answer at any time, on any host.
+// In: a spec, and the definition's name for `H`. Out: pure functions of an instant, in epoch milliseconds.
+// They read no clock: the same question has the same answer at any time, on any host.
 import { TockError } from '../errors.js';
 import { nextInstant, previousInstant } from './civil.js';
 import { type CivilSet } from './civil-walk.js';
@@ -10,9 +10,15 @@ import { type ReadSpec, readSpec, type ScheduleSpec } from './spec.js';
 
 /** A set of instants, all of them whole seconds, between the years 1900 and 2200. */
 export interface CompiledSchedule {
-  /** The least occurrence > `after`, or null when there is none. Epoch milliseconds. @throws TockError TOCK_BAD_TIME on NaN */
+  /**
+   * The least occurrence > `after`, or null when there is none. Epoch milliseconds. @throws TockError
+   * TOCK_BAD_TIME on NaN
+   */
   readonly next: (after: number) => number | null;
-  /** The greatest occurrence < `before`, or null when there is none. Epoch milliseconds. @throws TockError TOCK_BAD_TIME on NaN */
+  /**
+   * The greatest occurrence < `before`, or null when there is none. Epoch milliseconds. @throws TockError
+   * TOCK_BAD_TIME on NaN
+   */
   readonly previous: (before: number) => number | null;
 }
 

@@ -1,4 +1,5 @@
-// Room: model/schedule. One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L`, `5L`, `1#2`.
+// Room: model/schedule. One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L`,
+// `5L`, `1#2`.
 // In: the field's rule and the entry. Out: the entry for the parser, or an error that says how to fix it.
 import type { CronFieldRule } from './cron-rules.js';
 

@@ -1,6 +1,7 @@
 // Room: model/schedule. A cron expression as sets of bits. The only file that knows cron-parser.
-// In: an expression and a seed for `H`. Out: which seconds, minutes, hours and months match, and which days of
-// any month, by Vixie's day rule. cron-parser expands the entries of a field; it never sees a zone or a clock.
+// In: an expression and a seed for `H`. Out: which seconds, minutes, hours and months match, and which days
+// of any month, by Vixie's day rule. cron-parser expands the entries of a field; it never sees a zone or a
+// clock.
 import { type CronExpression, CronExpressionParser } from 'cron-parser';
 import { badSchedule, show } from './bad-schedule.js';
 import { type Bits60, bits, bits60 } from './bits.js';
@@ -9,7 +10,9 @@ import { type CronText, type FieldText, readCronText } from './cron-text.js';
 import { createLru } from './lru.js';
 import { isPastMonthEnd } from './never-comes.js';
 
-/** An expression, ready to be walked. Bit n stands for the value n; in `days`, bit n stands for the day n + 1. */
+/**
+ * An expression, ready to be walked. Bit n stands for the value n; in `days`, bit n stands for the day n + 1.
+ */
 export interface CronFields {
   readonly seconds: Bits60;
   readonly minutes: Bits60;
@@ -31,7 +34,10 @@ const NO_NAME = 'tock';
 
 const cache = createLru<CronFields>(CACHED_EXPRESSIONS);
 
-/** The bits of the days that match in a month of `length` days (28-31) that begins on `firstWeekday` (0 is Sunday). */
+/**
+ * The bits of the days that match in a month of `length` days (28-31) that begins on `firstWeekday` (0 is
+ * Sunday).
+ */
 export function dayMask(fields: CronFields, length: number, firstWeekday: number): number {
   return fields.days[(length - 28) * 7 + firstWeekday] ?? 0;
 }
@@ -56,8 +62,8 @@ export function readCron(expression: string, seed?: string): CronFields {
 }
 
 /**
- * Checks a cron expression like {@link readCron}, but expands a plain one only on first use: most processes that define a
- * schedule, such as each tick, never use it.
+ * Checks a cron expression like {@link readCron}, but expands a plain one only on first use: most processes
+ * that define a schedule, such as each tick, never use it.
  *
  * @throws TockError TOCK_BAD_SCHEDULE
  */
@@ -69,8 +75,8 @@ export function checkCron(expression: string, seed?: string): void {
 const PLAIN = /^(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?$/i;
 
 /**
- * Whether the text alone shows that the parser accepts it and that it has occurrences: over the years, each date of a
- * month falls on every weekday.
+ * Whether the text alone shows that the parser accepts it and that it has occurrences: over the years, each
+ * date of a month falls on every weekday.
  */
 function isPlain(text: CronText): boolean {
   const fields: readonly FieldText[] = Object.values({ ...text });
@@ -95,8 +101,8 @@ interface Days {
 }
 
 /**
- * The parser refuses lists that overlap and drops days that the month lacks, so it gets one entry of each field at a
- * time, and the months separately from the days.
+ * The parser refuses lists that overlap and drops days that the month lacks, so it gets one entry of each
+ * field at a time, and the months separately from the days.
  */
 function expand(text: CronText, expression: string, seed: string | undefined): CronFields {
   const months = new Set<number>();
@@ -196,7 +202,10 @@ function daysOf({ dayOfMonth, weekday }: CronText, days: Days): Int32Array {
   return masks;
 }
 
-/** Every month begins on every weekday in some year, leap years too: so the masks show whether a day ever matches. */
+/**
+ * Every month begins on every weekday in some year, leap years too: so the masks show whether a day ever
+ * matches.
+ */
 function everComes(months: ReadonlySet<number>, days: Int32Array): boolean {
   return [...months].some(month => {
     // 2001 and 2000: February with 28 days and with 29.

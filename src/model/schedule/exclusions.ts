@@ -1,6 +1,6 @@
 // Room: model/schedule. What a schedule leaves out: local dates, and cron sets such as holidays.
-// In: the option `exclude`. Out: for a civil day, whether it is open, closed, or which sets contain some of its minutes.
-// Exclusion acts on nominal civil time, before a zone maps it to instants.
+// In: the option `exclude`. Out: for a civil day, whether it is open, closed, or which sets contain some of
+// its minutes. Exclusion acts on nominal civil time, before a zone maps it to instants.
 import { badSchedule, show } from './bad-schedule.js';
 import { bitFrom, has60 } from './bits.js';
 import { dayOf, monthLength, monthOf, packedDate, readDate, weekdayOf, yearOf } from './calendar.js';
@@ -12,15 +12,19 @@ export interface Exclusions {
   readonly sets: readonly CronFields[];
 }
 
-/** `open`: nothing of the day is excluded; `closed`: all of it is; otherwise the sets that exclude some minutes. */
+/**
+ * `open`: nothing of the day is excluded; `closed`: all of it is; otherwise the sets that exclude some
+ * minutes.
+ */
 export type DayGate = 'open' | 'closed' | readonly CronFields[];
 
 const MAX_ENTRIES = 10_000;
 const MAX_SETS = 100;
 
 /**
- * Reads the option `exclude`: dates `'YYYY-MM-DD'` in the schedule's zone, and sets `{ cron }` of five fields. A
- * set excludes the minutes that it names, whole: `'* * 25 12 *'` is all of Christmas Day, `'0 9 25 12 *'` only 09:00.
+ * Reads the option `exclude`: dates `'YYYY-MM-DD'` in the schedule's zone, and sets `{ cron }` of five
+ * fields. A set excludes the minutes that it names, whole: `'* * 25 12 *'` is all of Christmas Day, `'0 9 25
+ * 12 *'` only 09:00.
  *
  * @returns null if nothing is excluded
  * @throws TockError TOCK_BAD_SCHEDULE

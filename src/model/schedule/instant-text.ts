@@ -1,6 +1,6 @@
 // Room: model/schedule. Instants as text.
-// In: a Date, or ISO 8601 text with Z or an offset. Out: epoch milliseconds. Text without an offset is refused: it
-// would mean another instant on another host.
+// In: a Date, or ISO 8601 text with Z or an offset. Out: epoch milliseconds. Text without an offset is
+// refused: it would mean another instant on another host.
 import { badSchedule, show } from './bad-schedule.js';
 import { FIRST_YEAR, LAST_YEAR, readDate } from './calendar.js';
 
@@ -14,7 +14,8 @@ export const LATEST_MS: number = Date.UTC(LAST_YEAR + 1, 0, 1) - 1000;
  * Reads an instant into epoch milliseconds.
  *
  * @param what names the option in the error message
- * @throws TockError TOCK_BAD_SCHEDULE when it is not an instant, has no offset, or is not between 1900 and 2200
+ * @throws TockError TOCK_BAD_SCHEDULE when it is not an instant, has no offset, or is not between 1900 and
+ * 2200
  */
 export function readInstant(value: unknown, what: string): number {
   const ms =

@@ -1,6 +1,7 @@
-// Room: model/schedule. Finds dates that never come, such as 30 February, from the text of an expression alone.
-// In: the checked fields. Out: whether no named month has a named day. Asked before the parser, so that the refusal is
-// quick; the parsed days find the other cases.
+// Room: model/schedule. Finds dates that never come, such as 30 February, from the text of an expression
+// alone.
+// In: the checked fields. Out: whether no named month has a named day. Asked before the parser, so that the
+// refusal is quick; the parsed days find the other cases.
 import { CRON_FIELDS } from './cron-rules.js';
 import type { CronText, FieldText } from './cron-text.js';
 

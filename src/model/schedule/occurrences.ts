@@ -13,7 +13,8 @@ export const MAX_OCCURRENCES = 1_000_000;
  *
  * @param name the definition's name, for a schedule that uses `H`
  * @returns Dates in ascending order, each a whole second; empty when `to` is not after `from`
- * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date and for a window of over a million
+ * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date and for a window of over a
+ * million
  */
 export function occurrencesBetween(
   schedule: ScheduleSpec | CompiledSchedule,

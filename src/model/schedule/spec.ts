@@ -11,8 +11,8 @@ import { findZone, type Zone } from './zone.js';
 /**
  * How local times are treated that a time zone skips or repeats.
  *
- * - `once` (the default): each local time gives exactly one instant. 02:30 in a gap happens at 03:30 summer time;
- *   a repeated time happens at its first pass.
+ * - `once` (the default): each local time gives exactly one instant. 02:30 in a gap happens at 03:30 summer
+ *   time; a repeated time happens at its first pass.
  * - `skip`: as `once`, but a time in a gap does not happen.
  * - `literal`: every instant whose local time matches: in a gap none, in an overlap two.
  *
@@ -22,7 +22,10 @@ export type Dst = 'once' | 'skip' | 'literal';
 
 /** When to run. Exactly one of `cron`, `every` and `at`. */
 export interface ScheduleSpec {
-  /** Five fields, six with seconds first, or a name such as `@daily`. `H` stands for a value fixed by the definition's name. */
+  /**
+   * Five fields, six with seconds first, or a name such as `@daily`. `H` stands for a value fixed by the
+   * definition's name.
+   */
   readonly cron?: string;
   /** An interval of whole seconds, aligned to 1970-01-01T00:00Z. Not affected by daylight saving time. */
   readonly every?: Duration;
@@ -39,8 +42,8 @@ export interface ScheduleSpec {
   /** The last instant that may be an occurrence, inclusive; before jitter. Default: no bound. */
   readonly endAt?: Date | string;
   /**
-   * Excluded times: local dates `'YYYY-MM-DD'` in the schedule's zone, or cron sets of five fields, which exclude
-   * the minutes that they name. `{ cron: '* * 25 12 *' }` is all of Christmas Day. Default: nothing.
+   * Excluded times: local dates `'YYYY-MM-DD'` in the schedule's zone, or cron sets of five fields, which
+   * exclude the minutes that they name. `{ cron: '* * 25 12 *' }` is all of Christmas Day. Default: nothing.
    */
   readonly exclude?: readonly (string | { readonly cron: string })[];
 }
@@ -61,7 +64,8 @@ export interface ReadSpec {
 const MODES: readonly unknown[] = ['once', 'skip', 'literal'];
 
 /**
- * Reads a spec. Keys that are not schedule options are ignored; `undefined` counts as absent, `null` does not.
+ * Reads a spec. Keys that are not schedule options are ignored; `undefined` counts as absent, `null` does
+ * not.
  *
  * @param seed decides what `H` stands for: the definition's name
  * @throws TockError TOCK_BAD_SCHEDULE

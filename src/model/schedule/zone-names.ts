@@ -1,5 +1,6 @@
 // Room: model/schedule. Checks names of time zones.
-// In: a name. Out: nothing, or an error with a hint. Only names that both PostgreSQL and Intl know are accepted.
+// In: a name. Out: nothing, or an error with a hint. Only names that both PostgreSQL and Intl know are
+// accepted.
 import { badSchedule, show } from './bad-schedule.js';
 
 const SHORT_NAMES =
@@ -34,8 +35,8 @@ function isZone(name: string): boolean {
   if (!lower.includes('/')) return SHORT.has(lower);
   // US/Pacific-New: an old name that ICU keeps and PostgreSQL does not.
   if (!REGIONS.has(lower.slice(0, lower.indexOf('/'))) || lower === 'us/pacific-new') return false;
-  // Asking Intl for its list takes 2 ms, the first formatter 10 to 40 ms, which an idle tick should not pay. The list
-  // lacks old names and other cases.
+  // Asking Intl for its list takes 2 ms, the first formatter 10 to 40 ms, which an idle tick should not pay.
+  // The list lacks old names and other cases.
   listed ??= new Set(Intl.supportedValuesOf('timeZone'));
   if (listed.has(name)) return true;
   try {

@@ -1,10 +1,12 @@
 // Room: model/schedule. A time zone as a row of segments in which its offset from UTC is constant.
-// In: an IANA name and an instant in seconds. Out: the segment around it. The offsets come from Intl, probed once per
-// zone and year at steps of two days, and are cached.
+// In: an IANA name and an instant in seconds. Out: the segment around it. The offsets come from Intl, probed
+// once per zone and year at steps of two days, and are cached.
 import { createLru, type Lru } from './lru.js';
 import { checkZoneName } from './zone-names.js';
 
-/** A span [start, end) of instants with one offset. Seconds since 1970-01-01T00:00Z; offsets are east of UTC. */
+/**
+ * A span [start, end) of instants with one offset. Seconds since 1970-01-01T00:00Z; offsets are east of UTC.
+ */
 export interface Segment {
   readonly start: number;
   readonly end: number;
@@ -95,7 +97,10 @@ function startIn(table: YearTable, index: number): Start {
   return { at: table.at[index] ?? 0, before: index === 0 ? table.first : (table.offsets[index - 1] ?? 0) };
 }
 
-/** Without a change last year, the segment begins two days into it, farther from an earlier change than any gap. */
+/**
+ * Without a change last year, the segment begins two days into it, farther from an earlier change than any
+ * gap.
+ */
 function startBefore(name: string, years: Lru<YearTable>, year: number, offset: number): Start {
   const table = yearTable(name, years, year - 1);
   if (table.at.length > 0) return startIn(table, table.at.length - 1);
