@@ -41,7 +41,7 @@ const REFUSED: readonly (readonly [cron: unknown, ...says: string[]])[] = [
   ['0 0 * * 1#', '1-5 after the #'],
   ['0 0 * * 9#1', 'weekday "9#1"', 'out of range'],
   ['0 0 * * 1#1#2', 'more than one #'],
-  ['0 0 * * 1#1,2', 'must stand alone'],
+  ['0 0 * * 1#1,2', 'must be alone'],
   ['0 0 1#1 * *', 'day of month "1#1"', 'only for weekdays'],
   ['-5 * * * *', 'minute "-5"', 'sign'],
   ['+5 * * * *', 'minute "+5"', 'sign'],

@@ -35,7 +35,7 @@ const REFUSED: readonly (readonly [spec: unknown, ...says: string[]])[] = [
   [{ at: 'tomorrow' }, 'at "tomorrow" is not an instant', '2026-03-08T02:30:00Z'],
   [{ at: '2026-02-30T00:00:00Z' }, 'is not an instant'],
   [{ at: '2026-01-01T25:00:00Z' }, 'is not an instant'],
-  [{ at: '2026-01-01T09:00:00' }, 'has no offset', 'end it in Z'],
+  [{ at: '2026-01-01T09:00:00' }, 'has no offset', 'end it with Z'],
   [{ at: '2026-01-01' }, 'has no time and no offset', '2026-01-01T00:00:00Z'],
   [{ at: '2300-01-01T00:00:00Z' }, 'between the years 1900 and 2200'],
   [{ cron: '* * * * *', startAt: 'x' }, 'startAt "x" is not an instant'],
