@@ -18,7 +18,10 @@ const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
 /** The faults: `npm run test:chaos`. */
 const CHAOS = ['test/chaos/**/*.test.ts'];
 /** What takes long and need not run at each save: `npm run test:exhaustive`, and `npm run check`. */
-const EXHAUSTIVE = ['test/model/schedule/postgres-oracle.test.ts', 'test/testing/example-project.test.ts'];
+const EXHAUSTIVE = [
+  'test/model/schedule/{oracle,postgres-oracle}.test.ts',
+  'test/testing/example-project.test.ts',
+];
 
 const DATABASE = { globalSetup: ['./test/support/global-setup.ts'] };
 

@@ -19,6 +19,8 @@ declare module 'vitest' {
     adminUrl: string;
     /** Databases to be copied: the migrated schema, and that with a clock that a test can set. */
     templates: { readonly schema: string; readonly 'schema with clock': string };
+    /** How a template is copied: the end of `create database`. */
+    copyStrategy: string;
   }
 }
 
@@ -39,6 +41,7 @@ interface Shared {
 interface Server {
   readonly adminUrl: string;
   readonly templates: ProvidedContext['templates'];
+  readonly copyStrategy: string;
   stop(): Promise<void>;
 }
 
@@ -48,9 +51,10 @@ export default async function setup(project: Pick<TestProject, 'provide'>): Prom
   const holder = globalThis as { [SHARED]?: Shared };
   const shared = (holder[SHARED] ??= { server: startServer(), users: 0 });
   shared.users++;
-  const { adminUrl, templates, stop } = await shared.server;
+  const { adminUrl, templates, copyStrategy, stop } = await shared.server;
   project.provide('adminUrl', adminUrl);
   project.provide('templates', templates);
+  project.provide('copyStrategy', copyStrategy);
   return async () => {
     if (--shared.users > 0) return;
     delete holder[SHARED];
@@ -62,7 +66,12 @@ async function startServer(): Promise<Server> {
   const existing = process.env['TOCK_TEST_DATABASE_URL'];
   if (existing !== undefined && existing !== '') {
     const { names, drop } = await makeTemplates(existing);
-    return { adminUrl: existing, templates: names, stop: drop };
+    return {
+      adminUrl: existing,
+      templates: names,
+      copyStrategy: await copyStrategyOf(existing),
+      stop: drop,
+    };
   }
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-test-'));
   // As root the server runs as another user, who must be able to walk through.
@@ -74,15 +83,29 @@ async function startServer(): Promise<Server> {
     // Tests put proxies and poolers in front of it.
     listens: true,
   });
+  await quickenPassword(server.connectionString);
   const { names } = await makeTemplates(server.connectionString);
   return {
     adminUrl: server.connectionString,
     templates: names,
+    copyStrategy: await copyStrategyOf(server.connectionString),
     stop: async () => {
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Hashes the password once and not 4,096 times, which each connection would pay for. */
+async function quickenPassword(adminUrl: string): Promise<void> {
+  const { username, password } = new URL(adminUrl);
+  await runAt(adminUrl, 'set scram_iterations = 1', `alter role "${username}" password '${password}'`);
+}
+
+/** Copying files is twice as fast as logging their pages where the data are in memory, and half as fast on a disk. */
+async function copyStrategyOf(adminUrl: string): Promise<string> {
+  const [row] = await runAt(adminUrl, 'show data_directory');
+  return String(row?.['data_directory']).startsWith('/dev/shm/') ? 'strategy file_copy' : '';
 }
 
 /** Makes the templates; returns what drops them. */
@@ -101,6 +124,8 @@ async function makeTemplates(adminUrl: string) {
   await runAt(url.href, ...clockStatements('tock'));
   return {
     names: { schema, 'schema with clock': withClock },
-    drop: () => runAt(adminUrl, `drop database if exists ${withClock}`, `drop database if exists ${schema}`),
+    drop: async () => {
+      await runAt(adminUrl, `drop database if exists ${withClock}`, `drop database if exists ${schema}`);
+    },
   };
 }
