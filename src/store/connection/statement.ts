@@ -1,0 +1,75 @@
+// Room: store/connection. A statement: SQL with a name and named parameters.
+// In: SQL in which parameters are written `:name`. Out: the same with `$1…`, and one way to run it with typed values.
+import type { Session } from './database.js';
+import { PREPARED } from './prepared.js';
+
+/** SQL that is run as it stands, with typed parameters and rows. */
+export interface Statement<Params extends object, Row> {
+  /** Unique; used in errors and in the snapshot of all statements. */
+  readonly name: string;
+  /** As it is sent, for the schema `tock`: each parameter is `$n`, numbered by its first occurrence. */
+  readonly text: string;
+  readonly parameters: readonly (keyof Params & string)[];
+  run(session: Session, params: Params): Promise<Row[]>;
+  /** The first row, for statements that return at most one. */
+  first(session: Session, params: Params): Promise<Row | undefined>;
+}
+
+export interface StatementOptions {
+  /** Plan it once per connection: for the few that are run again and again. Default false. */
+  readonly prepared?: boolean;
+}
+
+const defined = new Map<string, Statement<never, unknown>>();
+
+/** Every statement of the modules that are loaded, by name: for tests. */
+export const definedStatements = (): ReadonlyMap<string, Statement<never, unknown>> => defined;
+
+/**
+ * Defines a statement. Throws on a name that is taken, and on a `$1` among the named parameters.
+ *
+ * @param sql written for the schema `tock`. `:name` is a parameter, except within quotes and comments, and after
+ *   another colon (`::text`)
+ */
+export function statement<Params extends object, Row>(
+  name: string,
+  sql: string,
+  { prepared = false }: StatementOptions = {},
+): Statement<Params, Row> {
+  const { text, parameters } = numbered(name, sql);
+  const names = parameters as (keyof Params & string)[];
+  const valuesOf = (params: Params) =>
+    names.map(parameter => {
+      const value = params[parameter];
+      // The driver would send null, which many a condition takes for "no rows".
+      if (value === undefined) throw new Error(`statement "${name}" needs a value for :${parameter}`);
+      return value;
+    });
+  const run = (session: Session, params: Params) =>
+    prepared ? session.run<Row>(text, valuesOf(params), PREPARED) : session.run<Row>(text, valuesOf(params));
+  const made: Statement<Params, Row> = {
+    name,
+    text,
+    parameters: names,
+    run,
+    first: async (session, params) => (await run(session, params))[0],
+  };
+  if (defined.has(name)) throw new Error(`there are two statements named "${name}"`);
+  defined.set(name, made as unknown as Statement<never, unknown>);
+  return made;
+}
+
+/** Quoted text, quoted names, comments and casts are matched first, so that a colon in them is no parameter. */
+const TOKENS =
+  /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\/\*[\s\S]*?\*\/|(\$\w*\$)[\s\S]*?\1|::|:([a-z]\w*)|(\$\d+)/gi;
+
+function numbered(name: string, sql: string): { readonly text: string; readonly parameters: string[] } {
+  const parameters: string[] = [];
+  const text = sql.replace(TOKENS, (token, _quote, parameter?: string, position?: string) => {
+    if (position !== undefined) throw new Error(`statement "${name}" has ${position} among named parameters`);
+    if (parameter === undefined) return token;
+    if (!parameters.includes(parameter)) parameters.push(parameter);
+    return `$${parameters.indexOf(parameter) + 1}`;
+  });
+  return { text, parameters };
+}
