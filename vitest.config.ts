@@ -9,7 +9,7 @@ process.env['TMPDIR'] = temporaryFolder();
 /** No database, no processes. */
 const UNIT = [
   'test/model/**/*.test.ts',
-  'test/{architecture,bundled-licenses,docs,types}.test.ts',
+  'test/{architecture,docs,types}.test.ts',
   'test/cli/flags/*.test.ts',
   'test/jobs/bar-chart.test.ts',
 ];
@@ -17,9 +17,11 @@ const UNIT = [
 const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
 /** The faults: `npm run test:chaos`. */
 const CHAOS = ['test/chaos/**/*.test.ts'];
-/** What takes long and need not run at each save: `npm run test:exhaustive`, and `npm run check`. */
+/** What takes long and is not needed at each save: `npm run test:exhaustive`, and with it `npm run check`. */
 const EXHAUSTIVE = [
   'test/model/schedule/{oracle,postgres-oracle}.test.ts',
+  'test/embedded/embedded-{folder,hostile,killed,revival,versions}.test.ts',
+  'test/processes/limits.test.ts',
   'test/testing/example-project.test.ts',
 ];
 
