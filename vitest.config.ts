@@ -48,7 +48,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'process', include: PROCESS, exclude: [...UNIT, ...EXHAUSTIVE], isolate: false, ...DATABASE },
+        test: {
+          name: 'process',
+          include: PROCESS,
+          exclude: [...UNIT, ...EXHAUSTIVE],
+          isolate: false,
+          ...DATABASE,
+        },
       },
       { extends: true, test: { name: 'exhaustive', include: EXHAUSTIVE, ...DATABASE } },
       { extends: true, test: { name: 'chaos', include: CHAOS, ...DATABASE } },

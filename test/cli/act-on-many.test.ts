@@ -90,7 +90,10 @@ describe('tock cancel by filter', () => {
       'idle',
     ]);
     expect(runs.map(run => run.id).toReversed()).toEqual(ids.slice(2));
-    await runAt(harness.url, `select tock.enqueue('idle', run_at => '2040-01-01') from generate_series(1, 40)`);
+    await runAt(
+      harness.url,
+      `select tock.enqueue('idle', run_at => '2040-01-01') from generate_series(1, 40)`,
+    );
     const { stdout, stderr } = await harness.tock(['cancel', '--job', 'idle', '--yes']);
     expect(stdout).toBe('42 cancelled\n');
     expect(stderr).toMatch(/^\[#+-+\] \d+% \d+ of 42\n/);

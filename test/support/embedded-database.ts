@@ -19,7 +19,10 @@ export async function createTestDatabase(content: TestContent = 'nothing'): Prom
   const adminUrl = inject('adminUrl');
   const name = `tock_test_${process.pid}_${randomBytes(6).toString('hex')}`;
   const template = content === 'nothing' ? 'template0' : inject('templates')[content];
-  await runAt(adminUrl, `create database ${name} template ${template} encoding 'UTF8' ${inject('copyStrategy')}`);
+  await runAt(
+    adminUrl,
+    `create database ${name} template ${template} encoding 'UTF8' ${inject('copyStrategy')}`,
+  );
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;
   // Else it would be taken for a copy that must not tick.

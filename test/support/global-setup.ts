@@ -42,7 +42,7 @@ interface Server {
   readonly adminUrl: string;
   readonly templates: ProvidedContext['templates'];
   readonly copyStrategy: string;
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 const SHARED = Symbol.for('tock.test.server');
