@@ -1,4 +1,4 @@
-// Room: shell. Opens Tock as the environment says: the shells' common beginning and end.
+// Room: runtime. Opens Tock as the environment says: the shells' common beginning and end.
 // In: a Config. Out: a Tock on a database that answers and is migrated; a close that stops what was started.
 import type pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';

@@ -3,7 +3,7 @@
 // In: how many runs at once, which queues. Out: runs that have ended; a tally of them.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { hears } from '../../model/logger.js';
+import { isEnabled } from '../../model/logger.js';
 import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
 import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
 import { type Claim, claimFreeRun } from '../../store/runs/claim/claim.js';
@@ -89,7 +89,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     const each = activeRun(run, claimedAt);
     active.add(each);
     tally.claimed++;
-    if (hears(engine.logger, 'debug'))
+    if (isEnabled(engine.logger, 'debug'))
       engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
     ahead.push(each);
   };
