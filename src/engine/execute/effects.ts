@@ -19,7 +19,7 @@ import { keepTrying } from '../finalize/retry-until.js';
 import type { ActiveRun } from './active-run.js';
 
 /** Nothing that a handler does in a transaction is done again by us: what it did outside of it would be doubled. */
-const HANDLERS_OWN = { retries: 0, isPatient: true } as const;
+const HANDLERS_OWN = { retries: 0, mayTakeLong: true } as const;
 
 /** How long a transaction of the handler's may be held open, with its locks, for a server that does not take its end. */
 const LONGEST_IN_TRANSACTION_MS = 10_000;

@@ -41,7 +41,7 @@ export function statement<Params extends object, Row>(
   const valuesOf = (params: Params) =>
     names.map(parameter => {
       const value = params[parameter];
-      // The driver would send null, which many a condition takes for "no rows".
+      // The driver would send null, for which many conditions give no rows.
       if (value === undefined) throw new Error(`statement "${name}" needs a value for :${parameter}`);
       return value;
     });
