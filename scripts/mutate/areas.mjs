@@ -114,6 +114,7 @@ export const AREAS = [
     tests: [
       'test/store/schema/plans.test.ts',
       'test/engine/materialize/occurrence-rows.test.ts',
+      'test/store/runs/materialize.test.ts',
       'test/engine/materialize/materialize.test.ts',
       'test/scenarios/overlap.test.ts',
       'test/engine/definitions/register.test.ts',

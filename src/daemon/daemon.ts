@@ -73,7 +73,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       ? null
       : startListener(engine, notice => {
           if (notice.kind === 'cancel') worker.lookAt(notice.runId);
-          else if (hearsay.note(notice.lane)) gate.notice();
+          else if (hearsay.note(notice.queuePriority)) gate.notice();
         });
 
   /**

@@ -55,7 +55,7 @@ export function statement<Params extends object, Row>(
     first: async (session, params) => (await run(session, params))[0],
   };
   if (defined.has(name)) throw new Error(`there are two statements named "${name}"`);
-  defined.set(name, made as unknown as Statement<never, unknown>);
+  defined.set(name, made);
   return made;
 }
 
