@@ -3,7 +3,6 @@
 export type { Daemon, StartOptions } from './daemon/daemon.js';
 export type { ResumedDefinition } from './engine/definitions/pause.js';
 export type { ScheduleInput, VersionGuard } from './engine/definitions/schedules.js';
-export type { Enqueued, NewRun } from './engine/enqueue.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
 export type { QueueLimits } from './engine/operate/queues.js';
@@ -15,6 +14,7 @@ export { defineJob } from './model/job/define-job.js';
 export type { HookRun, Hooks } from './model/job/hooks.js';
 export type { IsolateOption } from './model/job/isolate.js';
 export type * from './model/job/job.js';
+export { typeOnly } from './model/job/type-only.js';
 export type { Logger } from './model/logger.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
@@ -27,4 +27,16 @@ export type { QueueRecord } from './store/reads/queues.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
 export type { Adoption } from './store/schema/database-identity.js';
 export type { MigrateResult } from './store/schema/migrate.js';
-export { createTock, type TickCallOptions, type Tock, type TockOptions } from './tock/create-tock.js';
+export { createTock } from './tock/create-tock.js';
+export type {
+  AdoptOptions,
+  CancelOptions,
+  EnqueuedRuns,
+  EnqueueManyOptions,
+  NewRuns,
+  PauseOptions,
+  RetryOptions,
+  TickCallOptions,
+  Tock,
+  TockOptions,
+} from './tock/types.js';

@@ -16,10 +16,11 @@ import {
   type PayloadOf,
   RetryLater,
   type RetryPolicy,
+  type RunId,
+  type Tock,
   TockError,
   type TockErrorCode,
 } from '../src/index.js';
-import type { Tock } from '../src/tock/create-tock.js';
 
 /** A schema whose input and output differ in every way: coerced, defaulted, transformed. */
 const schema = z.object({
@@ -139,7 +140,7 @@ describe('the payload of a schedule', () => {
 describe('the handler', () => {
   it('may return a value or a promise of it, and the job remembers which', () => {
     expectTypeOf<(typeof typed)['run']>().returns.toEqualTypeOf<number | Promise<number>>();
-    expectTypeOf(typed).toEqualTypeOf<Job<typeof schema, number>>();
+    expectTypeOf(typed).toEqualTypeOf<Job<typeof schema, number, 'typed'>>();
     const slow = defineJob({ name: 'slow', run: async () => await Promise.resolve('done' as const) });
     expectTypeOf<(typeof slow)['run']>().returns.toEqualTypeOf<'done' | Promise<'done'>>();
   });
@@ -206,7 +207,7 @@ describe('tock.enqueue', () => {
   it('takes what the schema of the job takes', () => {
     compiled(tock => {
       expectTypeOf(tock.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' })).toEqualTypeOf<
-        Promise<string>
+        Promise<RunId<number | null>>
       >();
       void tock.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12', note: 'x' }, { key: 'a' });
       void tock.enqueue(optional, { limit: 3 });
@@ -255,7 +256,7 @@ describe('ctx.enqueue', () => {
   it('is as strict as tock.enqueue', () => {
     compiled((_tock, ctx) => {
       expectTypeOf(ctx.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' })).toEqualTypeOf<
-        Promise<string>
+        Promise<RunId<number | null>>
       >();
       void ctx.enqueue('typed', { anything: true });
       // @ts-expect-error userId is a number

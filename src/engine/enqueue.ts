@@ -5,7 +5,7 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { isWithinYears } from '../model/instant-bounds.js';
 import { checkPriority } from '../model/job/define-job.js';
-import type { AnyJob, EnqueueOptions, QueryClient } from '../model/job/job.js';
+import type { AnyJob, Enqueued, EnqueueOptions, NewRun, QueryClient } from '../model/job/job.js';
 import { payloadText } from '../model/job/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
 import { checkKey, checkName, quote } from '../model/names.js';
@@ -16,19 +16,6 @@ import type { Session } from '../store/connection/database.js';
 import { enqueueRuns } from '../store/runs/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueued-run.js';
 import type { Engine } from './engine.js';
-
-export interface NewRun extends Omit<EnqueueOptions, 'client'> {
-  readonly job: string | AnyJob;
-  readonly payload?: unknown;
-}
-
-/** What became of one enqueued run: `isNew` is false where its key had been used before, or is in use. */
-export interface Enqueued {
-  readonly id: string;
-  readonly isNew: boolean;
-  /** A run that waited under this key was brought to the latest state. */
-  readonly isReplaced: boolean;
-}
 
 /**
  * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
@@ -45,13 +32,13 @@ export async function enqueue(
   options: EnqueueOptions = {},
 ): Promise<string> {
   const { client, ...rest } = options;
-  const [made] = await enqueueAll(engine, [{ ...rest, job, payload }], client);
+  const [made] = await enqueueMany(engine, [{ ...rest, job, payload }], client);
   if (!made) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
   return made.id;
 }
 
 /** Enqueues many runs in one statement; all or none. The answers are in the order of the input. */
-export async function enqueueAll(
+export async function enqueueMany(
   engine: Engine,
   runs: readonly NewRun[],
   client?: QueryClient,

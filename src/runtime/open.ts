@@ -11,7 +11,8 @@ import type { Logger } from '../model/logger.js';
 import { demandReachable, openPoolTo } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
-import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock/create-tock.js';
+import { assembleTock } from '../tock/create-tock.js';
+import type { ShellTock, TickCallOptions, Tock } from '../tock/types.js';
 import type { Config } from './configuration.js';
 import { loadJobModule } from './job-module.js';
 

@@ -3,7 +3,7 @@
 import { TockError } from '../model/errors.js';
 import type { Database } from '../store/connection/database.js';
 import type { RunRecord } from '../store/reads/runs.js';
-import type { Tock } from '../tock/create-tock.js';
+import type { Tock } from '../tock/types.js';
 import type { LogLine } from './captured-logs.js';
 
 export interface DrainOptions {

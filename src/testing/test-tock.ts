@@ -5,12 +5,20 @@ import { type Engine, readSettings } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { openWorker } from '../engine/worker/worker.js';
 import { TockError } from '../model/errors.js';
-import type { AnyDatabase, AnyJob, EnqueueOptions, PayloadAndOptions } from '../model/job/job.js';
+import type {
+  AnyDatabase,
+  AnyJob,
+  EnqueueOptions,
+  JobReference,
+  OutputFor,
+  PayloadAndOptions,
+} from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
 import { isFinished } from '../model/run/states.js';
 import { openDatabase } from '../store/connection/database.js';
 import type { RunRecord } from '../store/reads/runs.js';
-import { createTock, type Tock, type TockOptions } from '../tock/create-tock.js';
+import { createTock } from '../tock/create-tock.js';
+import type { Tock, TockOptions } from '../tock/types.js';
 import { advanceTo, untilNext } from './advance.js';
 import { capturingLogger, type LogLine } from './captured-logs.js';
 import { type DrainOptions, drain, ENDED_RUNS } from './drain.js';
@@ -19,7 +27,9 @@ import { installClock, type TestClock } from './test-clock.js';
 import { createTestPlace } from './test-database.js';
 import { sharedServer } from './test-server.js';
 
-export interface TestTockOptions extends Omit<TockOptions, 'pool' | 'jobsModule'> {
+/** Options of {@link openTestTock}: those of createTock, but that the database and the clock are the test's own. */
+export interface TestTockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
+  extends Omit<TockOptions<Jobs>, 'pool' | 'jobsModule'> {
   /**
    * A server for tests, whose role may create databases, or at least schemas. Default: TOCK_TEST_DATABASE_URL, else
    * an embedded server that all tests of a run share. DATABASE_URL is never used.
@@ -29,14 +39,16 @@ export interface TestTockOptions extends Omit<TockOptions, 'pool' | 'jobsModule'
   readonly now?: Date | string;
 }
 
+/** Options of {@link TestTock.runOnce}: those of `enqueue`, and what the handler finds changed. */
 export interface RunOnceOptions extends EnqueueOptions {
   /** What the handler finds changed in its context, in all attempts of this run. */
   readonly context?: ChangeContext;
 }
 
-export interface TestTock extends AsyncDisposable {
+/** A Tock on a database and a clock of a test's own. `Jobs` are those that it was opened with. */
+export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends AsyncDisposable {
   /** What an app has: enqueue, schedules, runs, tick, start … */
-  readonly tock: Tock;
+  readonly tock: Tock<Jobs>;
   readonly clock: TestClock;
   /** What Tock and the handlers have logged, at every level. Yours to empty: `logs.length = 0`. */
   readonly logs: LogLine[];
@@ -56,10 +68,10 @@ export interface TestTock extends AsyncDisposable {
    *
    * @throws TockError for a payload or option that `enqueue` refuses; TOCK_BAD_STATE when the run may not start now
    */
-  readonly runOnce: <J extends string | AnyJob>(
+  readonly runOnce: <const J extends JobReference<Jobs>>(
     job: J,
-    ...rest: PayloadAndOptions<J, RunOnceOptions>
-  ) => Promise<RunRecord>;
+    ...rest: PayloadAndOptions<J, RunOnceOptions, Jobs>
+  ) => Promise<RunRecord<OutputFor<J, Jobs>>>;
   /** Moves the clock to a definition's next occurrence, and drains. */
   readonly untilNext: (
     definition: string | { readonly name: string },
@@ -91,7 +103,9 @@ where status = 'running' and ($1::bigint is null or id = $1) returning id`;
  *
  * @throws TockError for a bad job or setting; TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
  */
-export async function openTestTock(options: TestTockOptions = {}): Promise<TestTock> {
+export async function openTestTock<const Jobs extends readonly AnyJob[] = readonly AnyJob[]>(
+  options: TestTockOptions<Jobs> = {},
+): Promise<TestTock<Jobs>> {
   const { connectionString: given, now, logger: next, schema = 'tock', connections, ...rest } = options;
   const logs: LogLine[] = [];
   const listeners = new Set<(line: LogLine) => void>();
@@ -146,12 +160,15 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
       // Of several statements the driver gives no rows.
       ((await database.run<Row>(text, values)) as Row[] | undefined) ?? [],
     drain: async drainOptions => await drain(kit, drainOptions),
-    runOnce: async (job, ...[payload, { context, ...enqueueOptions } = {}]) => {
-      const name = nameOf(job);
-      const id = await tock.enqueue<string>(name, payload, enqueueOptions);
+    runOnce: (async (
+      job: string | AnyJob,
+      payload?: unknown,
+      { context, ...enqueueOptions }: RunOnceOptions = {},
+    ) => {
+      const id = await tock.enqueue<string>(nameOf(job), payload, enqueueOptions);
       if (context) hands.changeContextOf(id, context);
       return await executeOnce(engine, tock, id);
-    },
+    }) as TestTock['runOnce'],
     untilNext: async (definition, drainOptions) => await untilNext(kit, nameOf(definition), drainOptions),
     advanceTo: async (instant, drainOptions) => await advanceTo(kit, instant, drainOptions),
     failOnce: (job, error = new Error('injected by failOnce')) => hands.failOnce(nameOf(job), error),

@@ -5,34 +5,23 @@ import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.j
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
 import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
-import { checkConcurrency, checkQueues, type Engine, type Settings } from '../engine/engine.js';
-import { enqueue, enqueueAll } from '../engine/enqueue.js';
-import type { Isolation } from '../engine/execute/isolate/isolation.js';
+import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
+import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
 import * as queues from '../engine/operate/queues.js';
-import { cancel, executeOrWait, retry } from '../engine/operate/runs.js';
+import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
 import { runTick } from '../engine/run-tick.js';
 import { why } from '../engine/why/why.js';
 import { migrationsFolder } from '../environment/paths.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { Registry } from '../model/job/registry.js';
-import type { Logger } from '../model/logger.js';
+import type { NewRun, OutputOfId } from '../model/job/job.js';
 import { openDatabase } from '../store/connection/database.js';
-import { getRun, listDefinitions, listRuns } from '../store/reads/runs.js';
+import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { demandMigrated, migrate } from '../store/schema/migrate.js';
-import type { OpenedTock, TockOptions } from './create-tock.js';
-
-/** What createTock has read and checked. */
-export interface ReadOptions {
-  readonly registry: Registry;
-  readonly settings: Settings;
-  readonly statementTimeoutMs: number;
-  readonly isolation: Isolation | null;
-  readonly logger: Logger;
-}
+import type { EnqueueManyOptions, OpenedTock, ReadOptions, TockOptions } from './types.js';
 
 /** Opens the engine. Nothing is connected or written until it is used. */
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
@@ -51,9 +40,10 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 
   return {
     enqueue: async (job, ...[payload, enqueueOptions]) => await enqueue(open(), job, payload, enqueueOptions),
-    enqueueMany: async (runs, { client } = {}) =>
-      (await enqueueAll(open(), runs, client)).map(each => each.id),
-    enqueueAll: async (runs, { client } = {}) => await enqueueAll(open(), runs, client),
+    enqueueMany: (async (runs: readonly NewRun[], { client, details = false }: EnqueueManyOptions = {}) => {
+      const enqueued = await enqueueMany(open(), runs, client);
+      return details ? enqueued : enqueued.map(each => each.id);
+    }) as OpenedTock['enqueueMany'],
     tick: async ({ budget = '50s', ...rest } = {}) =>
       await runTick(open(), {
         budgetMs: parseDuration(budget, 'budget'),
@@ -75,11 +65,14 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     demandMigrated: async () => await demandMigrated(open().database, migrationsFolder()),
     register: async () => await register(open()),
     runs: {
-      get: async id => await getRun(open().database, id),
+      // What the id's type remembers of the output is for the compiler alone.
+      get: async <Id extends string>(id: Id) =>
+        (await getRun(open().database, id)) as RunRecord<OutputOfId<Id>> | null,
       list: async filter => await listRuns(open().database, filter),
       retry: async (id, retryOptions) => await retry(open(), id, retryOptions),
       cancel: async (id, cancelOptions) => await cancel(open(), id, cancelOptions),
-      wait: async (id, waitOptions) => await executeOrWait(open(), id, waitOptions),
+      wait: async <Id extends string>(id: Id, waitOptions?: WaitOptions) =>
+        (await executeOrWait(open(), id, waitOptions)) as RunRecord<OutputOfId<Id>>,
     },
     schedules: {
       list: async filter => await listDefinitions(open().database, filter),

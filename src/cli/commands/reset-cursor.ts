@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { CursorReset } from '../../engine/definitions/reset-cursors.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import type { Tock } from '../../tock/create-tock.js';
+import type { Tock } from '../../tock/types.js';
 import { examples, withJson } from '../flags/flags.js';
 import { didYouMean } from '../flags/nearest.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';

@@ -5,7 +5,7 @@ import type { Why, WhyVerdict } from '../../engine/why/why.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { RUN_STATUSES } from '../../model/run/states.js';
-import type { Tock } from '../../tock/create-tock.js';
+import type { Tock } from '../../tock/types.js';
 import { examples, withJson } from '../flags/flags.js';
 import { didYouMean } from '../flags/nearest.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';

@@ -4,7 +4,7 @@
 
 import { TockError } from '../../model/errors.js';
 import { checkPriority } from '../../model/job/define-job.js';
-import type { AnyJob, JobSchedule, PayloadOf } from '../../model/job/job.js';
+import type { AnyJob, JobSchedule, PayloadFor } from '../../model/job/job.js';
 import { acceptPayload, findJob } from '../../model/job/registry.js';
 import { checkName, quote } from '../../model/names.js';
 import { circleError } from '../../model/planning/chain.js';
@@ -28,14 +28,14 @@ import { linkChains, readCircle, readMissing } from './chain-links.js';
 import { COLUMNS, registeredRow, upsertStatement } from './register.js';
 
 /** A schedule made at run time: when, by which policies, with which payload a job is to run. */
-export interface ScheduleInput<J extends string | AnyJob = string | AnyJob>
+export interface ScheduleInput<J = string | AnyJob, Payload = PayloadFor<J>>
   extends Omit<JobSchedule, 'payload'> {
   /** Identity; letters, digits and `. _ : @ -`, at most 200 bytes. No definition in code may have it. */
   readonly name: string;
   /** Several schedules may share one job. */
   readonly job: J;
   /** JSON, checked by the job's schema. Default `{}`. */
-  readonly payload?: J extends AnyJob ? PayloadOf<J> : unknown;
+  readonly payload?: Payload;
   /** Default: the job's. */
   readonly queue?: string;
   /** Lower goes first. Default: the job's. */

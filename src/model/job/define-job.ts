@@ -9,6 +9,7 @@ import { checkConcurrencyLimit } from '../run/limits.js';
 import { checkRetryPolicy } from '../run/retry.js';
 import { readIsolate } from './isolate.js';
 import type { Job, JobOptions } from './job.js';
+import { isTypeOnly } from './type-only.js';
 
 /**
  * Defines a job. Checks the name, the schedule, the retry policy and the limits, so that a mistake is found
@@ -16,9 +17,11 @@ import type { Job, JobOptions } from './job.js';
  *
  * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with the file
  */
-export function defineJob<const Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>(
-  options: JobOptions<Schema, Output>,
-): Job<Schema, Output> {
+export function defineJob<
+  const Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+  const Name extends string = string,
+>(options: JobOptions<Schema, Output, Name>): Job<Schema, Output, Name> {
   const file = callerFile();
   try {
     if (typeof options !== 'object' || options === null)
@@ -34,7 +37,7 @@ export function defineJob<const Schema extends StandardSchemaV1 = StandardSchema
     checkPriority(options.priority);
     checkConcurrencyLimit(options.concurrency);
     checkOnDead(options.name, options.onDead);
-    const job: Job<Schema, Output> = Object.freeze({ ...options, kind: 'tock.job', file });
+    const job: Job<Schema, Output, Name> = Object.freeze({ ...withoutTypeOnly(options), kind: 'tock.job', file });
     describeDefinition(job);
     return job;
   } catch (error) {
@@ -42,6 +45,13 @@ export function defineJob<const Schema extends StandardSchemaV1 = StandardSchema
       throw new TockError(error.code, `${where(file, options)}${error.message}`, { cause: error });
     throw error;
   }
+}
+
+/** What checks nothing is left out, so that enqueueing takes the same short way as without a schema. */
+function withoutTypeOnly<Options extends { readonly payload?: unknown }>(options: Options): Options {
+  if (!isTypeOnly(options.payload)) return options;
+  const { payload: _typeOnly, ...others } = options;
+  return others as Options;
 }
 
 /** Whether the value came from {@link defineJob}, be it another copy of the package. */

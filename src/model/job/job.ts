@@ -90,7 +90,10 @@ export interface JobContext {
     work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
   ) => Promise<T>;
   /** Enqueues another run; see `Tock.enqueue`. */
-  readonly enqueue: <J extends string | AnyJob>(job: J, ...rest: PayloadAndOptions<J>) => Promise<string>;
+  readonly enqueue: <J extends string | AnyJob>(
+    job: J,
+    ...rest: PayloadAndOptions<J>
+  ) => Promise<RunId<OutputFor<J>>>;
 }
 
 /** Options of one enqueued run. */
@@ -182,12 +185,19 @@ export interface JobConcurrency<Payload = never> {
   readonly key?: (payload: Payload) => string | number;
 }
 
-/** A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …). */
-export interface JobOptions<Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown> {
+/** A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …), or `typeOnly`. */
+export interface JobOptions<
+  Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+  Name extends string = string,
+> {
   /** Letters, digits and `. _ : @ -`, at most 200 bytes; unique in the project. */
-  readonly name: string;
+  readonly name: Name;
   readonly description?: string;
-  /** Checked when a run is enqueued and again before the handler. Default: any JSON. */
+  /**
+   * Checked when a run is enqueued and again before the handler. `typeOnly<…>()` gives the payload a type and no
+   * check. Default: any JSON.
+   */
   readonly payload?: Schema;
   readonly schedule?: JobSchedule<StandardSchemaV1.InferInput<Schema>>;
   readonly retry?: RetryPolicy;
@@ -218,8 +228,11 @@ export interface JobOptions<Schema extends StandardSchemaV1 = StandardSchemaV1, 
 }
 
 /** A job with its defaults filled in, as {@link defineJob} returns it. */
-export interface Job<Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
-  extends JobOptions<Schema, Output> {
+export interface Job<
+  Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+  Name extends string = string,
+> extends JobOptions<Schema, Output, Name> {
   readonly kind: 'tock.job';
   /** The file that defined it, where that could be told; for error messages. */
   readonly file: string | null;
@@ -234,12 +247,97 @@ export type AnyJob = Job<any, any>;
 export type PayloadOf<J extends AnyJob> =
   J extends Job<infer Schema> ? StandardSchemaV1.InferInput<Schema> : never;
 
-/** A typed job's payload, or anything for a job that is named by text. */
-type PayloadFor<J extends string | AnyJob> = J extends AnyJob ? PayloadOf<J> : unknown;
+/** What a succeeded run of a job keeps: what its handler returned, as it comes back from JSON. Else null. */
+export type OutputOf<J extends AnyJob> =
+  J extends Job<infer _Schema, infer Output> ? StoredOutput<Output> : never;
+
+/** The names of some jobs; any text where the compiler does not know them. */
+export type JobName<Jobs extends readonly AnyJob[] = readonly AnyJob[]> = Jobs[number]['name'];
+
+/** One of some jobs, by its object or its name; any job where the compiler does not know them. */
+export type JobReference<Jobs extends readonly AnyJob[] = readonly AnyJob[]> =
+  string extends JobName<Jobs> ? string | AnyJob : JobName<Jobs> | Jobs[number];
+
+/** The job that a reference stands for among `Jobs`; never where only a name is known. */
+type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends AnyJob
+  ? Reference
+  : string extends JobName<Jobs>
+    ? never
+    : Extract<Jobs[number], { readonly name: Reference }>;
+
+/** The payload of the job that a reference stands for; unknown where only a name is known. */
+export type PayloadFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
+  JobOf<Reference, Jobs>,
+] extends [never]
+  ? unknown
+  : PayloadOf<JobOf<Reference, Jobs>>;
+
+/** The output of the job that a reference stands for; unknown where only a name is known. */
+export type OutputFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
+  JobOf<Reference, Jobs>,
+] extends [never]
+  ? unknown
+  : OutputOf<JobOf<Reference, Jobs>>;
 
 /** What follows the job: its payload, which may be left out where `{}` would do, and the options. */
-export type PayloadAndOptions<J extends string | AnyJob, Options = EnqueueOptions> =
+export type PayloadAndOptions<
+  Reference,
+  Options = EnqueueOptions,
+  Jobs extends readonly AnyJob[] = readonly AnyJob[],
+> =
   // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
-  Record<never, never> extends PayloadFor<J>
-    ? [payload?: PayloadFor<J>, options?: Options]
-    : [payload: PayloadFor<J>, options?: Options];
+  Record<never, never> extends PayloadFor<Reference, Jobs>
+    ? [payload?: PayloadFor<Reference, Jobs>, options?: Options]
+    : [payload: PayloadFor<Reference, Jobs>, options?: Options];
+
+/** One of the runs that `enqueueMany` takes: the job, its payload, and the options of `enqueue` but `client`. */
+export type NewRun<Reference = string | AnyJob, Payload = unknown> = Omit<EnqueueOptions, 'client'> & {
+  readonly job: Reference;
+} & (Record<never, never> extends Payload ? { readonly payload?: Payload } : { readonly payload: Payload });
+
+/** What became of one enqueued run. */
+export interface Enqueued<Output = unknown> {
+  readonly id: RunId<Output>;
+  /** False where its key had been used before, or is in use; then the id is that run's. */
+  readonly isNew: boolean;
+  /** A run that waited under this key was brought to the latest state. */
+  readonly isReplaced: boolean;
+}
+
+declare const output: unique symbol;
+
+/**
+ * Id of a run: a bigint, as text. Its type remembers the output of the run's job, so that `runs.get` and `runs.wait`
+ * give it back. A plain string will do wherever one is asked for.
+ */
+export type RunId<Output = unknown> = string & { readonly length: number; readonly [output]?: Output };
+
+/** The output that an id's type remembers; unknown for a plain string. */
+export type OutputOfId<Id extends string> = Id extends { readonly [output]?: infer Output }
+  ? Output
+  : unknown;
+
+/** A value as it comes back from JSON: a Date as text, what has a toJSON as what that gives. */
+export type Stored<T> = 0 extends 1 & T
+  ? unknown
+  : unknown extends T
+    ? unknown
+    : T extends Json
+      ? T
+      : T extends { toJSON: (...input: never) => infer Written }
+        ? Stored<Written>
+        : T extends undefined
+          ? undefined
+          : T extends bigint | symbol | ((...input: never) => unknown)
+            ? never
+            : T extends readonly unknown[]
+              ? { [Index in keyof T]: NullForUndefined<Stored<T[Index]>> }
+              : { [Key in keyof T]: Stored<T[Key]> };
+
+type NullForUndefined<T> = unknown extends T
+  ? unknown
+  : Exclude<T, undefined> | (undefined extends T ? null : never);
+
+/** What a handler returned, as its run keeps it. Null until it has succeeded, or where the handler returned nothing. */
+// oxlint-disable-next-line typescript/no-invalid-void-type -- what a handler without a return statement returns
+export type StoredOutput<Output> = Stored<Exclude<Output, void>> | null;
