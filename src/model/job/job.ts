@@ -327,7 +327,7 @@ export type Stored<T> = 0 extends 1 & T
       : T extends { toJSON: (...input: never) => infer Written }
         ? Stored<Written>
         : T extends undefined
-          ? undefined
+          ? T
           : T extends bigint | symbol | ((...input: never) => unknown)
             ? never
             : T extends readonly unknown[]
