@@ -1,6 +1,7 @@
 // Room: model. The little that Tock asks of a logger; a pino logger has it.
 
-type LogMethod = (fields: Readonly<Record<string, unknown>>, message?: string) => void;
+/** Writes one event: its fields, then the message for people. */
+export type LogMethod = (fields: Readonly<Record<string, unknown>>, message?: string) => void;
 
 /** A logger of events: fields first, then the message. pino satisfies it. */
 export interface Logger {

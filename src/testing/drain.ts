@@ -6,6 +6,7 @@ import type { RunRecord } from '../store/reads/runs.js';
 import type { Tock } from '../tock/types.js';
 import type { LogLine } from './captured-logs.js';
 
+/** Options of `drain`. */
 export interface DrainOptions {
   /** Most attempts that one drain executes; more are taken for jobs that call each other without end. Default 1000. */
   readonly limit?: number;

@@ -44,6 +44,7 @@ export interface ScheduleInput<J = string | AnyJob, Payload = PayloadFor<J>>
   readonly maxAttempts?: number;
 }
 
+/** Guards an edit against somebody else’s that came in between. */
 export interface VersionGuard {
   /** Refuse, with TOCK_VERSION_CONFLICT, unless the schedule has this version; 0: unless there is none. */
   readonly ifVersion?: number;

@@ -37,7 +37,11 @@ export function defineJob<
     checkPriority(options.priority);
     checkConcurrencyLimit(options.concurrency);
     checkOnDead(options.name, options.onDead);
-    const job: Job<Schema, Output, Name> = Object.freeze({ ...withoutTypeOnly(options), kind: 'tock.job', file });
+    const job: Job<Schema, Output, Name> = Object.freeze({
+      ...withoutTypeOnly(options),
+      kind: 'tock.job',
+      file,
+    });
     describeDefinition(job);
     return job;
   } catch (error) {

@@ -259,7 +259,7 @@ export type JobReference<Jobs extends readonly AnyJob[] = readonly AnyJob[]> =
   string extends JobName<Jobs> ? string | AnyJob : JobName<Jobs> | Jobs[number];
 
 /** The job that a reference stands for among `Jobs`; never where only a name is known. */
-type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends AnyJob
+export type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends AnyJob
   ? Reference
   : string extends JobName<Jobs>
     ? never
@@ -334,7 +334,8 @@ export type Stored<T> = 0 extends 1 & T
               ? { [Index in keyof T]: NullForUndefined<Stored<T[Index]>> }
               : { [Key in keyof T]: Stored<T[Key]> };
 
-type NullForUndefined<T> = unknown extends T
+/** An element of an array, of which JSON makes null where it is undefined. */
+export type NullForUndefined<T> = unknown extends T
   ? unknown
   : Exclude<T, undefined> | (undefined extends T ? null : never);
 

@@ -56,6 +56,7 @@ export interface RunRecord<Output = unknown> {
   readonly blockedOn: string | null;
 }
 
+/** Which runs `runs.list` gives. */
 export interface RunFilter {
   readonly status?: RunStatus | readonly RunStatus[];
   readonly job?: string;
@@ -189,6 +190,7 @@ where ($1::text is null or d.name = $1) and ($3 or d.origin = 'code' or d.vanish
 order by d.next_at nulls last, d.name
 limit $2`;
 
+/** Which definitions `schedules.list` gives. */
 export interface DefinitionFilter {
   readonly name?: string;
   /** Default 1000. */
