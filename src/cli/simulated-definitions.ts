@@ -4,12 +4,12 @@ import { existsSync } from 'node:fs';
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import { quote } from '../model/names.js';
+import { didYouMean } from '../model/nearest.js';
 import { type Chain, chainWords } from '../model/planning/chain.js';
 import { describeDefinition } from '../model/planning/definition.js';
 import type { SimulatedDefinition } from '../model/planning/simulate.js';
 import type { OutsideWindow } from '../model/planning/window.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
-import { didYouMean } from './flags/nearest.js';
 import { type Shell, withTock } from './shell.js';
 import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 

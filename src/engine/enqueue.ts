@@ -9,6 +9,7 @@ import type { AnyJob, Enqueued, EnqueueOptions, NewRun, QueryClient } from '../m
 import { payloadText } from '../model/job/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
 import { checkKey, checkName, quote } from '../model/names.js';
+import { checkOptions, optionNames } from '../model/options.js';
 import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
 import { checkMaxAttempts } from '../model/run/retry.js';
 import { TRIGGERS } from '../model/run/states.js';
@@ -16,6 +17,21 @@ import type { Session } from '../store/connection/database.js';
 import { enqueueRuns } from '../store/runs/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueued-run.js';
 import type { Engine } from './engine.js';
+
+const RUN_OPTIONS = {
+  key: true,
+  unique: true,
+  replace: true,
+  debounce: true,
+  runAt: true,
+  delay: true,
+  queue: true,
+  priority: true,
+  maxAttempts: true,
+  trigger: true,
+} as const;
+const ENQUEUE_OPTIONS = optionNames<EnqueueOptions>({ ...RUN_OPTIONS, client: true });
+const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true });
 
 /**
  * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
@@ -31,10 +47,11 @@ export async function enqueue(
   payload?: unknown,
   options: EnqueueOptions = {},
 ): Promise<string> {
+  checkOptions(options, ENQUEUE_OPTIONS, `enqueue of job ${quote(nameOf(job))}`);
   const { client, ...rest } = options;
-  const [made] = await enqueueMany(engine, [{ ...rest, job, payload }], client);
-  if (!made) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
-  return made.id;
+  const [enqueued] = await enqueueMany(engine, [{ ...rest, job, payload }], client);
+  if (!enqueued) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
+  return enqueued.id;
 }
 
 /** Enqueues many runs in one statement; all or none. The answers are in the order of the input. */
@@ -62,6 +79,7 @@ interface CheckedRun {
 type Limits = readonly (Limit | null)[];
 
 function checkRun(engine: Engine, run: NewRun): CheckedRun {
+  checkNewRun(run);
   const job = findJob(engine.registry, run.job);
   return {
     run,
@@ -69,6 +87,20 @@ function checkRun(engine: Engine, run: NewRun): CheckedRun {
     payload: payloadText(run.payload ?? {}, engine.settings.maxPayloadBytes),
     key: run.key === undefined ? null : checkKey(run.key),
   };
+}
+
+/** The name is put together only for the message: there may be thousands of runs. */
+function checkNewRun(run: NewRun): void {
+  for (const option in run) {
+    if (NEW_RUN.has(option) || run[option as keyof NewRun] === undefined) continue;
+    if (option === 'client')
+      throw new TockError('TOCK_BAD_OPTION', 'client is for all runs: write enqueueMany(runs, { client })');
+    checkOptions(run, NEW_RUN, `enqueue of job ${quote(nameOf(run.job))}`);
+  }
+}
+
+function nameOf(job: unknown): unknown {
+  return typeof job === 'object' && job !== null ? (job as { readonly name?: unknown }).name : job;
 }
 
 /**
@@ -139,8 +171,8 @@ function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null):
   };
 }
 
-/** How often a run may be put off by `debounce`: so many times as long as one delay, in all. */
-const MOST_DEBOUNCES = 10;
+/** A run that is put off by `debounce` again and again starts after this many delays at the latest. */
+const MAX_DEBOUNCES = 10;
 
 function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   if (unique !== undefined && unique !== 'ever' && unique !== 'live')
@@ -161,7 +193,7 @@ function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   return {
     is_live: isLive,
     replaces: replace === true || debounce !== undefined,
-    most_ms: debounce === undefined ? null : MOST_DEBOUNCES * parseDuration(debounce, 'debounce'),
+    most_ms: debounce === undefined ? null : MAX_DEBOUNCES * parseDuration(debounce, 'debounce'),
   };
 }
 
@@ -195,7 +227,7 @@ function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 
 }
 
 function sessionOfClient(engine: Engine, client: QueryClient): Session {
-  // Null too: whoever passes a client wants the run in that transaction, and must not get it outside of one.
+  // Null is refused too: a caller that passes a client must not get the run outside of its transaction.
   if (typeof (client as QueryClient | null)?.query !== 'function') {
     throw new TockError(
       'TOCK_BAD_OPTION',

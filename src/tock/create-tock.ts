@@ -12,6 +12,7 @@ import { createRegistry } from '../model/job/registry.js';
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import { demandReachable } from '../store/connection/connection.js';
+import { checkTockOptions } from './check-options.js';
 import type { OpenedTock, ShellTock, Tock, TockOptions } from './types.js';
 
 /**
@@ -30,6 +31,7 @@ export function createTock<const Jobs extends readonly AnyJob[] = readonly AnyJo
 
 /** As {@link createTock}; the logger is made when the engine is loaded, and `options.logger` is not looked at. */
 export function assembleTock(options: TockOptions, makeLogger: () => Promise<Logger>): ShellTock {
+  checkTockOptions(options);
   const registry = createRegistry(options.jobs ?? []);
   const checked = {
     registry,

@@ -7,8 +7,13 @@ import { checkPriority } from '../../model/job/define-job.js';
 import type { AnyJob, JobSchedule, PayloadFor } from '../../model/job/job.js';
 import { acceptPayload, findJob } from '../../model/job/registry.js';
 import { checkName, quote } from '../../model/names.js';
+import { checkOptions } from '../../model/options.js';
 import { circleError } from '../../model/planning/chain.js';
-import { type DescribedDefinition, describeSchedule } from '../../model/planning/definition.js';
+import {
+  type DescribedDefinition,
+  describeSchedule,
+  SCHEDULE_OPTIONS,
+} from '../../model/planning/definition.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
 import type { Session } from '../../store/connection/database.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
@@ -96,7 +101,15 @@ async function demandParents(session: Session, { columns }: DescribedDefinition)
   );
 }
 
+const SCHEDULE_INPUT = new Set([...SCHEDULE_OPTIONS, 'name', 'job', 'queue', 'priority', 'maxAttempts']);
+
+function scheduleNamed(input: unknown): string {
+  const name = typeof input === 'object' && input !== null ? (input as { name?: unknown }).name : undefined;
+  return typeof name === 'string' ? `schedule ${quote(name)}` : 'the schedule';
+}
+
 async function describeInput(engine: Engine, input: ScheduleInput): Promise<DescribedDefinition> {
+  checkOptions(input, SCHEDULE_INPUT, scheduleNamed(input), 'TOCK_BAD_OPTION');
   const { name, job: stated, payload, queue, priority, maxAttempts, ...schedule } = input;
   checkName(name, 'schedule', 'TOCK_BAD_OPTION');
   if (engine.registry.jobs.has(name)) throw definedInCode(name);

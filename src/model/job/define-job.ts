@@ -4,12 +4,31 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
+import { checkOptions, optionNames } from '../options.js';
 import { describeDefinition } from '../planning/definition.js';
 import { checkConcurrencyLimit } from '../run/limits.js';
 import { checkRetryPolicy } from '../run/retry.js';
 import { readIsolate } from './isolate.js';
-import type { Job, JobOptions } from './job.js';
+import type { AnyJob, Job, JobOptions } from './job.js';
 import { isTypeOnly } from './type-only.js';
+
+/** What a job states; and what defineJob has added to one that is spread into another. */
+const OPTIONS = optionNames<AnyJob>({
+  name: true,
+  description: true,
+  payload: true,
+  schedule: true,
+  retry: true,
+  timeout: true,
+  isolate: true,
+  queue: true,
+  priority: true,
+  concurrency: true,
+  onDead: true,
+  run: true,
+  kind: true,
+  file: true,
+});
 
 /**
  * Defines a job. Checks the name, the schedule, the retry policy and the limits, so that a mistake is found
@@ -26,10 +45,11 @@ export function defineJob<
   try {
     if (typeof options !== 'object' || options === null)
       throw bad('defineJob takes an object with a name and a run function');
+    checkOptions(options, OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
     checkName(options.name, 'job');
     if (typeof options.run !== 'function') throw bad(`job ${options.name} has no run function`);
     checkSchema(options.name, options.payload);
-    checkRetryPolicy(options.retry ?? {});
+    if (options.retry !== undefined) checkRetryPolicy(options.retry);
     if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
       throw bad('timeout must be longer than 0');
     readIsolate(options.isolate);
