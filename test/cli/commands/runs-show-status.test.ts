@@ -110,7 +110,7 @@ describe('tock show', () => {
     expect(stdout).toMatch(
       /\nattempts: 2 of 2\n {2}attempt 1 .* UTC {2}TypeError: no such\n {4}thing\n {2}attempt 2 /,
     );
-    expect(stdout).toContain('(--stack shows the stacks)');
+    expect(stdout).toContain('(--stack shows the stacks and causes)');
     expect(stdout).not.toContain('    at ');
     expect(stdout).toContain(`next: nothing, unless you put it back into the queue: tock retry ${dead}`);
     expect(code).toBe(0);
