@@ -25,7 +25,6 @@ export type {
   AnyDatabase,
   AnyJob,
   DataInterval,
-  Enqueued,
   EnqueueOptions,
   Job,
   JobConcurrency,
@@ -35,28 +34,24 @@ export type {
   JobOptions,
   JobReference,
   JobSchedule,
-  Json,
   NewRun,
-  NullForUndefined,
   Occurrence,
   OutputFor,
   OutputOf,
-  OutputOfId,
   PayloadAndOptions,
   PayloadFor,
   PayloadOf,
   QueryClient,
   RetryPolicy,
-  RunId,
-  Stored,
-  StoredOutput,
 } from './model/job/job.js';
+export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
+export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';
-export type { ErrorEntry } from './model/run/sanitize.js';
+export type { ErrorDescription, ErrorEntry } from './model/run/sanitize.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/run/states.js';
 export type { DatedError, StoredProgress } from './model/run/stored-run.js';
 export type { CompiledSchedule } from './model/schedule/compile.js';

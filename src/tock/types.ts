@@ -18,18 +18,16 @@ import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type {
   AnyJob,
-  Enqueued,
   EnqueueOptions,
   JobReference,
   NewRun,
   OutputFor,
-  OutputOfId,
   PayloadAndOptions,
   PayloadFor,
   QueryClient,
-  RunId,
 } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
+import type { Enqueued, OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { QueueRecord } from '../store/reads/queues.js';

@@ -2,7 +2,8 @@
 // In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it succeeded.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
-import type { Enqueued, NewRun } from '../../model/job/job.js';
+import type { NewRun } from '../../model/job/job.js';
+import type { Enqueued } from '../../model/job/run-id.js';
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
 import { isFinished } from '../../model/run/states.js';

@@ -6,7 +6,10 @@ import { cleanBlock, cleanLine, paint } from '../terminal.js';
 /** `TypeError (E_CODE): the message`, over as many lines as the message has. */
 export function errorText({ name, code, message }: ErrorDescription): string[] {
   const [first = '', ...others] = cleanBlock(message).split('\n');
-  return [`${cleanLine(name)}${typeof code === 'string' ? ` (${cleanLine(code)})` : ''}: ${first}`, ...others];
+  return [
+    `${cleanLine(name)}${typeof code === 'string' ? ` (${cleanLine(code)})` : ''}: ${first}`,
+    ...others,
+  ];
 }
 
 /** The frames: the first line of a stack repeats the message. */

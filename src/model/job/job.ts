@@ -11,9 +11,10 @@ import type { Trigger } from '../run/states.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import type { SchedulerView } from '../scheduler-view.js';
 import type { IsolateOption } from './isolate.js';
+import type { Json, StoredOutput } from './json.js';
+import type { RunId } from './run-id.js';
 
-/** A value that JSON can hold, which is what payloads and outputs are stored as. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+export type { Json } from './json.js';
 
 /** The half-open span of time `[start, end)` between the previous occurrence and this one. */
 export interface DataInterval {
@@ -294,51 +295,3 @@ export type PayloadAndOptions<
 export type NewRun<Reference = string | AnyJob, Payload = unknown> = Omit<EnqueueOptions, 'client'> & {
   readonly job: Reference;
 } & (Record<never, never> extends Payload ? { readonly payload?: Payload } : { readonly payload: Payload });
-
-/** What became of one enqueued run. */
-export interface Enqueued<Output = unknown> {
-  readonly id: RunId<Output>;
-  /** False where its key had been used before, or is in use; then the id is that run's. */
-  readonly isNew: boolean;
-  /** A run that waited under this key was brought to the latest state. */
-  readonly isReplaced: boolean;
-}
-
-declare const output: unique symbol;
-
-/**
- * Id of a run: a bigint, as text. Its type remembers the output of the run's job, so that `runs.get` and `runs.wait`
- * give it back. A plain string will do wherever one is asked for.
- */
-export type RunId<Output = unknown> = string & { readonly length: number; readonly [output]?: Output };
-
-/** The output that an id's type remembers; unknown for a plain string. */
-export type OutputOfId<Id extends string> = Id extends { readonly [output]?: infer Output }
-  ? Output
-  : unknown;
-
-/** A value as it comes back from JSON: a Date as text, what has a toJSON as what that gives. */
-export type Stored<T> = 0 extends 1 & T
-  ? unknown
-  : unknown extends T
-    ? unknown
-    : T extends Json
-      ? T
-      : T extends { toJSON: (...input: never) => infer Written }
-        ? Stored<Written>
-        : T extends undefined
-          ? T
-          : T extends bigint | symbol | ((...input: never) => unknown)
-            ? never
-            : T extends readonly unknown[]
-              ? { [Index in keyof T]: NullForUndefined<Stored<T[Index]>> }
-              : { [Key in keyof T]: Stored<T[Key]> };
-
-/** An element of an array, of which JSON makes null where it is undefined. */
-export type NullForUndefined<T> = unknown extends T
-  ? unknown
-  : Exclude<T, undefined> | (undefined extends T ? null : never);
-
-/** What a handler returned, as its run keeps it. Null until it has succeeded, or where the handler returned nothing. */
-// oxlint-disable-next-line typescript/no-invalid-void-type -- what a handler without a return statement returns
-export type StoredOutput<Output> = Stored<Exclude<Output, void>> | null;

@@ -1,7 +1,7 @@
 // Room: model. typeOnly: a payload's type without a schema.
 // In: a type. Out: what stands in the place of the schema, and checks nothing.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { Stored } from './job.js';
+import type { Stored } from './json.js';
 
 const TYPE_ONLY: StandardSchemaV1 = {
   '~standard': { version: 1, vendor: 'pg-tock', validate: value => ({ value }) },
