@@ -11,7 +11,7 @@ import type { AnyJob } from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
-import { demandReachable } from '../store/connection/connection.js';
+import { requireReachable } from '../store/connection/connection.js';
 import { checkTockOptions } from './check-options.js';
 import type { OpenedTock, ShellTock, Tock, TockOptions } from './types.js';
 
@@ -40,7 +40,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     isolation: readIsolation(registry, isolatedEntry(), options),
   };
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
-  demandReachable(options);
+  requireReachable(options);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;
