@@ -62,7 +62,7 @@ export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
   const found = registry.jobs.get(name);
   if (found) return found;
   const known = [...registry.jobs.keys()];
-  const all = known.length === 0 ? '; no jobs are defined' : `; there are ${known.slice(0, 20).join(', ')}`;
+  const all = known.length === 0 ? '; no jobs are defined' : `; known jobs: ${known.slice(0, 20).join(', ')}`;
   const near = typeof name === 'string' ? didYouMean(name, known) : '';
   throw new TockError('TOCK_UNKNOWN_JOB', `there is no job ${quote(name)}${near || all}`);
 }
