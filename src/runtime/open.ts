@@ -142,7 +142,7 @@ function reportTo(logger: Logger): (report: ServerReport) => void {
 async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {
   try {
     if (migrate !== true) {
-      await tock.demandMigrated();
+      await tock.requireMigrated();
       return null;
     }
   } catch (error) {

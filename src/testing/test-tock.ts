@@ -1,5 +1,5 @@
 // Room: testing. A Tock for one test.
-// In: jobs and options. Out: the Tock in a place of its own, the hands of its clock, and ways to execute and to fail.
+// In: jobs and options. Out: the Tock on a database of its own, its clock, and ways to execute runs and to make them fail.
 import type { Kysely } from 'kysely';
 import { type Engine, readSettings } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
@@ -21,7 +21,7 @@ import { createTock } from '../tock/create-tock.js';
 import type { Tock, TockOptions } from '../tock/types.js';
 import { advanceTo, untilNext } from './advance.js';
 import { capturingLogger, type LogLine } from './captured-logs.js';
-import { type DrainOptions, drain, ENDED_RUNS } from './drain.js';
+import { CREATE_ENDED_RUNS, type DrainOptions, drain } from './drain.js';
 import { type ChangeContext, instrumentJobs } from './instrumented-jobs.js';
 import { installClock, type TestClock } from './test-clock.js';
 import { createTestPlace } from './test-database.js';
@@ -50,7 +50,7 @@ export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> ex
   /** What an app has: enqueue, schedules, runs, tick, start … */
   readonly tock: Tock<Jobs>;
   readonly clock: TestClock;
-  /** What Tock and the handlers have logged, at every level. Yours to empty: `logs.length = 0`. */
+  /** What Tock and the handlers have logged, at every level. Empty it with `logs.length = 0`. */
   readonly logs: LogLine[];
   /** The test's own database, for the app's code under test. */
   readonly connectionString: string;
@@ -84,8 +84,8 @@ export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> ex
   /** Changes what the handler of a job finds in its context, until it is called with null. */
   readonly changeContext: (job: string | { readonly name: string }, change: ChangeContext | null) => void;
   /**
-   * Takes the lease of a running run (default: of all) away, as if its process had died: the run is failed, to be
-   * tried again, and whatever its handler still writes is refused. To be called while a handler works.
+   * Ends the lease of a running run (default: of all), as if its process had died: the run has failed and will be
+   * retried, and what its handler still writes is refused. Call it while a handler runs.
    */
   readonly loseLease: (runId?: string) => Promise<void>;
   /** Another Tock on the same database: a second host, or other code. Closed with this one. */
@@ -114,7 +114,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     for (const listener of listeners) listener(line);
   };
   const logger = capturingLogger(keep, next || null);
-  const { jobs, ...hands } = instrumentJobs(rest.jobs ?? []);
+  const { jobs, ...instruments } = instrumentJobs(rest.jobs ?? []);
   const registry = createRegistry(jobs);
   const settings = readSettings(rest);
 
@@ -126,7 +126,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   const opened = [tock];
   let closed: Promise<void> | undefined;
   const close = async () => {
-    await Promise.all(opened.map(each => each.close()));
+    await Promise.all(opened.map(other => other.close()));
     await database.close();
     await place.drop();
   };
@@ -136,7 +136,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     await tock.migrate();
     clock = await installClock(database);
     if (now !== undefined) await clock.set(now);
-    await database.run(ENDED_RUNS);
+    await database.run(CREATE_ENDED_RUNS);
   } catch (error) {
     await close();
     throw error;
@@ -166,13 +166,13 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
       { context, ...enqueueOptions }: RunOnceOptions = {},
     ) => {
       const id = await tock.enqueue<string>(nameOf(job), payload, enqueueOptions);
-      if (context) hands.changeContextOf(id, context);
+      if (context) instruments.changeContextOf(id, context);
       return await executeOnce(engine, tock, id);
     }) as TestTock['runOnce'],
     untilNext: async (definition, drainOptions) => await untilNext(kit, nameOf(definition), drainOptions),
     advanceTo: async (instant, drainOptions) => await advanceTo(kit, instant, drainOptions),
-    failOnce: (job, error = new Error('injected by failOnce')) => hands.failOnce(nameOf(job), error),
-    changeContext: (job, change) => hands.changeContext(nameOf(job), change),
+    failOnce: (job, error = new Error('injected by failOnce')) => instruments.failOnce(nameOf(job), error),
+    changeContext: (job, change) => instruments.changeContext(nameOf(job), change),
     loseLease: async runId => {
       const lost = await database.run(EXPIRE, [runId ?? null]);
       if (lost.length === 0) {
@@ -199,7 +199,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   return disposable(test);
 }
 
-/** One attempt, wherever it leads. */
+/** Executes one attempt and returns the run as it is then. */
 async function executeOnce(engine: Engine, tock: Tock, id: string): Promise<RunRecord> {
   const before = await tock.runs.get(id);
   if (before && isFinished(before.status)) return before;

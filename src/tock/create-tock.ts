@@ -57,7 +57,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     ) =>
     async (...input: Input): Promise<Output> => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
-      // Without a wait once it is there: what the caller hands over is read when he calls.
+      // Without a wait once it is loaded, so that arguments are read at the time of the call.
       if (opened) return await method(opened, ...input);
       opening ??= load();
       return await method(await opening, ...input);
@@ -86,7 +86,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     },
     start: later((tock, ...input) => tock.start(...input)),
     migrate: later((tock, ...input) => tock.migrate(...input)),
-    demandMigrated: later((tock, ...input) => tock.demandMigrated(...input)),
+    requireMigrated: later((tock, ...input) => tock.requireMigrated(...input)),
     register: later((tock, ...input) => tock.register(...input)),
     runs: {
       get: later((tock, ...input) => tock.runs.get(...input)),

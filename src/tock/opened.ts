@@ -21,7 +21,7 @@ import type { OutputOfId } from '../model/job/run-id.js';
 import { openDatabase } from '../store/connection/database.js';
 import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
-import { demandMigrated, migrate } from '../store/schema/migrate.js';
+import { migrate, requireMigrated } from '../store/schema/migrate.js';
 import { checkMethodOptions } from './check-options.js';
 import type { EnqueueManyOptions, OpenedTock, ReadOptions, TockOptions } from './types.js';
 
@@ -67,7 +67,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       return daemon;
     },
     migrate: async () => await migrate(open().database, migrationsFolder()),
-    demandMigrated: async () => await demandMigrated(open().database, migrationsFolder()),
+    requireMigrated: async () => await requireMigrated(open().database, migrationsFolder()),
     register: async () => await register(open()),
     runs: {
       // What the id's type remembers of the output is for the compiler alone.

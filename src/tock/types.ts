@@ -52,7 +52,7 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    * compiler in every call of this Tock; as an `AnyJob[]`, any name will do. Default: none.
    */
   readonly jobs?: Jobs;
-  /** Functions that are told what becomes of runs; they cannot harm them. */
+  /** Functions that observe runs; they cannot change them. */
   readonly hooks?: Hooks;
   /**
    * Path or file URL of the compiled module that exports `jobs`; needed where a job has `isolate`. Its child
@@ -119,7 +119,7 @@ export interface PauseOptions {
 
 /** Options of `adopt`. */
 export interface AdoptOptions {
-  /** Only tell what the database holds. Default false. */
+  /** Only report what the database holds. Default false. */
   readonly dryRun?: boolean;
 }
 
@@ -152,7 +152,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   /** Brings the schema to this version. Safe to repeat, and from several hosts at once. */
   migrate(): Promise<MigrateResult>;
   /** Refuses a schema that lacks a migration, with TOCK_NOT_MIGRATED. */
-  demandMigrated(): Promise<void>;
+  requireMigrated(): Promise<void>;
   /** Registers the definitions of `jobs` now; `tick` and `start` do so by themselves. */
   register(): Promise<RegisterResult>;
   readonly runs: {
@@ -164,7 +164,12 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     retry(id: string, options?: RetryOptions): Promise<RunRecord>;
     /** Cancels a run: at once if it is not running, else its handler is asked to stop. */
     cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
-    /** Waits until the run has ended; executes it here if nobody else does. */
+    /**
+     * Waits until the run has ended; executes it here unless another worker does. Its output is typed by the job that
+     * `enqueue` was given.
+     *
+     * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts
+     */
     wait<const Id extends string>(id: Id, options?: WaitOptions): Promise<RunRecord<OutputOfId<Id>>>;
   };
   readonly schedules: {
@@ -209,11 +214,11 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
-  /** Forgets old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does. */
+  /** Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does. */
   prune(options?: PruneOptions): Promise<PruneResult>;
   /**
    * Makes a database that was copied from another (a restored dump) one of its own: until then it refuses to tick, so that
-   * nothing happens twice. Tells what it holds; with `dryRun` it does no more. Needs the owner's rights.
+   * nothing happens twice. Resolves to what it holds; with `dryRun` it changes nothing. Needs the owner's rights.
    */
   adopt(options?: AdoptOptions): Promise<Adoption>;
   /** Stops the daemons it started and ends its pool. */

@@ -22,7 +22,7 @@ export interface DataInterval {
   readonly end: Date;
 }
 
-/** What a schedule's payload function is told about the occurrence. */
+/** What a schedule's payload function gets: the occurrence. */
 export interface Occurrence {
   readonly scheduledFor: Date;
   readonly dataInterval: DataInterval;
@@ -31,7 +31,7 @@ export interface Occurrence {
 }
 
 /**
- * A Kysely handle on Tock's own database, for a job's own tables. The type of the tables is the job's affair:
+ * A Kysely handle on Tock's own database, for a job's own tables. The job gives the type of its tables:
  * `ctx.db.withTables<{ invoices: … }>()`.
  */
 // biome-ignore lint/suspicious/noExplicitAny: the job's tables are unknown here
@@ -48,7 +48,7 @@ export interface JobContext {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly maxAttempts: number;
-  /** Grows with each attempt, over all hosts: hand it to systems that can refuse an older one. */
+  /** Grows with each attempt, over all hosts: pass it to systems that can refuse an older one. */
   readonly fence: number;
   /** The nominal time of the occurrence; null for a one-off run. */
   readonly scheduledFor: Date | null;
@@ -61,9 +61,9 @@ export interface JobContext {
   readonly log: Logger;
   /** Tock's own pool, for the job's own tables; no transaction is open. */
   readonly db: Kysely<AnyDatabase>;
-  /** What the scheduler itself can tell and do: figures, reports, retention. */
+  /** The scheduler itself: figures, reports, retention. */
   readonly scheduler: SchedulerView;
-  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was told is kept too. */
+  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was called is kept too. */
   readonly progress: (fraction: number, stage?: string) => void;
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
@@ -162,7 +162,7 @@ export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
   readonly window?: string;
   /** A run outside its window waits for the next opening (`defer`, default), or is skipped. */
   readonly outsideWindow?: OutsideWindow;
-  /** Pauses the definition after so many dead runs in a row. Default: never. */
+  /** Pauses the definition after this many dead runs in a row. Default: never. */
   readonly pauseOnFailure?: number;
   /** Missed occurrences: `latest` (default) gives one run that knows how many it stands for, `all`, `none`. */
   readonly catchup?: CatchupPolicy;
@@ -235,7 +235,7 @@ export interface Job<
   Name extends string = string,
 > extends JobOptions<Schema, Output, Name> {
   readonly kind: 'tock.job';
-  /** The file that defined it, where that could be told; for error messages. */
+  /** The file that defined it, where the call stack shows it; for error messages. */
   readonly file: string | null;
 }
 

@@ -108,7 +108,7 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
   });
 }
 
-/** What a definition is made of, whether code or somebody at run time says so. */
+/** What a definition is made of, whether it is stated in code or at run time. */
 export interface StatedDefinition {
   readonly name: string;
   readonly job: string;

@@ -76,7 +76,7 @@ function detailsOf(thrown: unknown): Record<string, Plain> {
       .map(key => [key, plain(thrown, key)] as const);
     return Object.fromEntries(pairs.filter((pair): pair is [string, Plain] => pair[1] !== undefined));
   } catch {
-    // A proxy that does not tell its keys.
+    // A proxy that refuses to list its keys.
     return {};
   }
 }

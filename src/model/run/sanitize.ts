@@ -43,7 +43,7 @@ const MAX_MEMBERS = 100;
 /** What is cut off is searched for passwords this far. */
 const MAX_SECRET = 2000;
 /** An output larger than this is left out, with a note in its place. */
-export const MOST_OUTPUT_BYTES = 1024 * 1024;
+export const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 /** How many causes and members an error that came from a child process has lost there. */
 export const LEFT_OUT = Symbol('tock.leftOut');
@@ -145,7 +145,7 @@ export function describeOutput(value: unknown): Json | null {
   try {
     const text = JSON.stringify(value);
     if (text === undefined) return note(`a ${typeof value} cannot be kept as JSON`);
-    if (Buffer.byteLength(text) > MOST_OUTPUT_BYTES)
+    if (Buffer.byteLength(text) > MAX_OUTPUT_BYTES)
       return note(`the output of ${text.length} characters is too large to keep`);
     // Escaped NULs and lone surrogates are legal JSON, but PostgreSQL refuses them.
     return JSON.parse(text, (_key, part: unknown) => storablePart(part)) as Json;

@@ -5,7 +5,7 @@ import {
   describeError,
   describeOutput,
   type ErrorDescription,
-  MOST_OUTPUT_BYTES,
+  MAX_OUTPUT_BYTES,
   redact,
   withoutStacks,
 } from '../../../src/model/run/sanitize.js';
@@ -343,8 +343,8 @@ describe('describeOutput', () => {
       /no keys/,
     ],
     ['a revoked proxy', { nested: revoked() }, /revoked/],
-    ['over 1 MiB', 'x'.repeat(MOST_OUTPUT_BYTES), /^the output of 1048578 characters is too large to keep$/],
-    ['over 1 MiB in UTF-8', 'ä'.repeat(MOST_OUTPUT_BYTES / 2), /too large/],
+    ['over 1 MiB', 'x'.repeat(MAX_OUTPUT_BYTES), /^the output of 1048578 characters is too large to keep$/],
+    ['over 1 MiB in UTF-8', 'ä'.repeat(MAX_OUTPUT_BYTES / 2), /too large/],
   ])('leaves %s out, with a note in its place', (_what, value, told) => {
     const output = describeOutput(value) as { outputLeftOut: string };
     expect(Object.keys(output)).toEqual(['outputLeftOut']);
