@@ -725,7 +725,7 @@ begin
   end loop;
 
   perform tock.interrupt_autovacuum();
-  -- The parent first, in everybody's order. From here on, all others wait.
+  -- The parent first, as everybody locks it. From here on, all others wait.
   lock table only tock.job_runs_finished in access exclusive mode;
   perform set_config('lock_timeout', '200ms', true);
   lock table only tock.job_runs_finished_default in access exclusive mode;

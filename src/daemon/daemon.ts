@@ -16,6 +16,7 @@ import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import { startBeat } from './beat.js';
 
+/** Options of `start`. */
 export interface StartOptions {
   /** Most runs at once. Default 10. */
   readonly concurrency?: number | undefined;
@@ -25,6 +26,7 @@ export interface StartOptions {
   readonly listen?: boolean;
 }
 
+/** A daemon that was started in this process. */
 export interface Daemon {
   readonly id: string;
   readonly tally: Readonly<Tally>;
@@ -73,7 +75,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       ? null
       : startListener(engine, notice => {
           if (notice.kind === 'cancel') worker.lookAt(notice.runId);
-          else if (hearsay.note(notice.lane)) gate.notice();
+          else if (hearsay.note(notice.queuePriority)) gate.notice();
         });
 
   /**

@@ -8,10 +8,11 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
-import { demandReachable, openPoolTo } from '../store/connection/connection.js';
+import { openPoolTo, requireReachable } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
-import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock/create-tock.js';
+import { assembleTock } from '../tock/create-tock.js';
+import type { ShellTock, TickCallOptions, Tock } from '../tock/types.js';
 import type { Config } from './configuration.js';
 import { loadJobModule } from './job-module.js';
 
@@ -55,7 +56,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const level = checkLogLevel(config.logLevel ?? options.defaultLogLevel ?? 'warn');
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
-  if (config.databaseUrl !== null) demandReachable({ connectionString: config.databaseUrl });
+  if (config.databaseUrl !== null) requireReachable({ connectionString: config.databaseUrl });
   const address = config.databaseUrl === null ? null : addressOf(config.databaseUrl);
   const early = options.tick && config.databaseUrl !== null ? connectEarly(config.databaseUrl, config) : null;
   let server: Awaited<ReturnType<typeof startServer>> | null = null;
@@ -141,7 +142,7 @@ function reportTo(logger: Logger): (report: ServerReport) => void {
 async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {
   try {
     if (migrate !== true) {
-      await tock.demandMigrated();
+      await tock.requireMigrated();
       return null;
     }
   } catch (error) {

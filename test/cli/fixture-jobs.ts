@@ -3,7 +3,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import v8 from 'node:v8';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Dead, defineJob } from '../../src/index.js';
 
 const greet = defineJob({
@@ -30,7 +30,8 @@ const broken = defineJob({
   name: 'broken',
   retry: { maxAttempts: 2, base: '1s', backoff: 'fixed', jitter: 0 },
   run: () => {
-    throw new TypeError('no such\nthing');
+    const members = [new RangeError('too far'), 'a text \u001B[31mred'];
+    throw new TypeError('no such\nthing', { cause: new AggregateError(members, 'both\nof them') });
   },
 });
 

@@ -7,10 +7,10 @@ import type { CursorReset } from '../../engine/definitions/reset-cursors.js';
 import { formatSpan } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
+import { didYouMean } from '../../model/nearest.js';
 import { utcText } from '../../model/schedule/instant-text.js';
-import type { Tock } from '../../tock/create-tock.js';
+import type { Tock } from '../../tock/types.js';
 import { examples, withJson } from '../flags/flags.js';
-import { didYouMean } from '../flags/nearest.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 

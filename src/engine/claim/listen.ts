@@ -36,7 +36,7 @@ export function startListener(engine: Engine, onNotice: (notice: Notice) => void
       await fresh.query(`listen "${database.schema}"`);
       pause = FIRST_PAUSE_MS;
       // What was enqueued while nobody listened.
-      onNotice({ kind: 'queued', lane: null });
+      onNotice({ kind: 'queued', queuePriority: null });
     } catch (error) {
       logger.debug({ event: 'listen.failed', error: String(error) }, 'cannot listen; polling goes on');
       again();

@@ -4,13 +4,13 @@
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { fingerprintOf, type StoredColumns, scheduleOfColumns } from '../../model/planning/definition.js';
-import { MOST_COUNTED } from '../../model/planning/plan-occurrences.js';
+import { MAX_COUNTED } from '../../model/planning/plan-occurrences.js';
 import type { SkipReason } from '../../model/run/states.js';
 import { type CompiledSchedule, compileSchedule } from '../../model/schedule/compile.js';
 import type { Session } from '../../store/connection/database.js';
 import { STORED_COLUMNS } from '../../store/definitions/stated-columns.js';
 import { type DefinitionRecord, listDefinitions } from '../../store/reads/runs.js';
-import { TOLD } from '../../store/runs/transition.js';
+import { writeOutbox } from '../../store/runs/transition.js';
 
 /** A row of job_definitions, with what an edit has to know of it. */
 export interface StoredDefinition extends StoredColumns {
@@ -122,7 +122,7 @@ function spanUpTo(row: StoredDefinition, now: number): SkippedSpan | null {
   const schedule = workingSchedule(row);
   const first = schedule?.next(row.cursor_ms) ?? null;
   if (schedule === null || first === null || first > now || row.remaining_count === 0) return null;
-  const most = Math.min(row.remaining_count ?? MOST_COUNTED, MOST_COUNTED);
+  const most = Math.min(row.remaining_count ?? MAX_COUNTED, MAX_COUNTED);
   let count = 0;
   for (let at: number | null = first; at !== null && at <= now && count < most; at = schedule.next(at))
     count++;
@@ -139,7 +139,7 @@ select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_
   $4::integer, 'cron', 'skipped', tock.now(), $5::text
   from tock.job_definitions d where d.id = $1
   returning id, generation, definition_id, scheduled_for, job
-), ${TOLD('skipped', `'skipped'`)}
+), ${writeOutbox('skipped', `'skipped'`)}
 select id from skipped`;
 
 /**

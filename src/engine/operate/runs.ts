@@ -1,5 +1,6 @@
 // Room: engine. What an operator does to a run: retry, cancel, wait for it.
 // In: a run's id. Out: the run as it is then; or an error that says why not.
+
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
@@ -72,13 +73,14 @@ export async function cancel(
 ): Promise<RunRecord> {
   const before = await findRun(engine, id);
   const reason = storableNote(options.reason);
-  const { result, freed, told } = await cancelRun(engine.database, before.id, reason);
-  await settle(engine, { freed, told, dead: [] });
+  const { result, freed, outboxWritten } = await cancelRun(engine.database, before.id, reason);
+  await settle(engine, { freed, outboxWritten, dead: [] });
   if (result) return await findRun(engine, id);
   const now = await findRun(engine, id);
   throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);
 }
 
+/** Options of `runs.wait`. */
 export interface WaitOptions {
   /** Called with the run each time it is looked at. */
   readonly onChange?: (run: RunRecord) => void;

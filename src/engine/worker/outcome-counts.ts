@@ -4,8 +4,9 @@
 import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
+import { withoutStacks } from '../../model/run/sanitize.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 
@@ -72,7 +73,7 @@ export function reportEnd(
       event: `run.${word}`,
       ...fieldsOf(each.run),
       duration_ms: Math.round(durationMs),
-      ...(error ? { error: { name: error.name, code: error.code, message: error.message } } : {}),
+      ...(error ? { error: withoutStacks(error) } : {}),
     },
     `run ${each.run.id} of ${each.run.job} ${word} after ${formatDuration(durationMs)} (attempt ${each.run.attempts} of ${each.run.max_attempts})${why}${next}`,
   );

@@ -1,8 +1,9 @@
 // Store: the statement that takes back runs whose lease has expired.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { LANES } from '../../../src/store/runs/claim.js';
-import { HAS_REMAINS, reapRuns, type StoredBackoff } from '../../../src/store/runs/reap.js';
+import { QUEUE_PRIORITIES } from '../../../src/store/runs/claim/queue-priorities.js';
+import { reapRuns, type StoredBackoff } from '../../../src/store/runs/reap.js';
+import { NEEDS_REAPING } from '../../../src/store/runs/reapable.js';
 import { addRuns, emptyTables, type RunRow, whileLocked, withoutIndexes } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 
@@ -45,7 +46,7 @@ const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs
 const statuses = async () =>
   (await test.sql<{ status: string }>('select status from tock.job_runs order by id')).map(row => row.status);
 const isRemaining = async () =>
-  (await database.run<{ is: boolean }>(`with ${LANES} select ${HAS_REMAINS} as is`))[0]?.is;
+  (await database.run<{ is: boolean }>(`with ${QUEUE_PRIORITIES} select ${NEEDS_REAPING} as is`))[0]?.is;
 
 describe('reapRuns', () => {
   it('takes back expired leases, wherever they are, and nothing else', async () => {
@@ -66,7 +67,7 @@ describe('reapRuns', () => {
       cancelled: 0,
       dead_ids: [],
       freed: null,
-      told: false,
+      outboxWritten: false,
     });
     expect(await statuses()).toEqual(['failed', 'failed', 'failed', 'failed', 'running', 'queued', 'failed']);
     expect(await isRemaining()).toBe(false);
@@ -105,7 +106,7 @@ describe('reapRuns', () => {
     },
   );
 
-  it('locks no more than it takes: what is left is another’s to take', async () => {
+  it('locks no more than it takes, and leaves the rest to others', async () => {
     await addRuns(test, expired(), expired(), expired());
     await database.transaction(async session => {
       expect(await reapRuns(session, { ...OPTIONS, limit: 1 })).toMatchObject({ failed: 1 });
@@ -113,13 +114,13 @@ describe('reapRuns', () => {
     });
   });
 
-  it('passes over what another has locked', async () => {
+  it('skips what another session has locked', async () => {
     await addRuns(test, expired(), expired());
     expect(await whileLocked(test, ['1'], () => reap())).toMatchObject({ failed: 1 });
     expect(await statuses()).toEqual(['running', 'failed']);
   });
 
-  it('lets a run wait for its next attempt, without a holder, and says who has stopped renewing its lease', async () => {
+  it('lets a run wait for its next attempt, without a holder, and says which worker stopped renewing its lease', async () => {
     await test.sql(
       `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'tick', 'db-7', 42, 1)`,
       [WORKER],
@@ -211,7 +212,7 @@ describe('reapRuns', () => {
     });
   });
 
-  it('gives places back: that of a turn only with the end of the run', async () => {
+  it('frees slots: that of a definition’s turn only when the run ends', async () => {
     await addRuns(test, expired(), expired({ attempts: 3 }), expired({ cancel_requested_at: NOW }));
     for (const id of [1, 2, 3, 99])
       await test.sql(
@@ -233,7 +234,7 @@ describe('reapRuns', () => {
     ]);
   });
 
-  it('notes what follows from runs that it ends', async () => {
+  it('writes to the outbox what follows from runs that it ends', async () => {
     await test.sql(`insert into tock.job_definitions (name, job, has_followers, on_dead) values
       ('leads', 'leads', true, null), ('noop', 'noop', false, 'alarm')`);
     const planned = { definition_id: 1, scheduled_for: NOW, job: 'leads' };
@@ -245,14 +246,14 @@ describe('reapRuns', () => {
       expired({ attempts: 3 }),
       expired({ cancel_requested_at: NOW }),
     );
-    expect(await reap()).toMatchObject({ told: true, has_outbox: false });
+    expect(await reap()).toMatchObject({ outboxWritten: true, has_outbox: false });
     expect(await test.sql(`select kind || ' ' || run_id as note from tock.job_outbox order by 1`)).toEqual([
       { note: 'chain 2' },
       { note: 'chain 3' },
       { note: 'dead 4' },
     ]);
     expect(await isRemaining()).toBe(true);
-    expect(await reap()).toMatchObject({ told: false, has_outbox: true });
+    expect(await reap()).toMatchObject({ outboxWritten: false, has_outbox: true });
   });
 
   it.each<[string, string]>([
@@ -281,7 +282,7 @@ describe('workers', () => {
       Number(row.id.slice(-12)),
     );
 
-  it('are forgotten when they were not seen for more than ten minutes and hold nothing', async () => {
+  it('are removed when they were not seen for more than ten minutes and hold nothing', async () => {
     await seen(1, '10 minutes');
     await seen(2, '10 minutes 1 millisecond');
     for (const index of [3, 4, 5, 6, 7]) await seen(index, '11 minutes');
@@ -299,7 +300,7 @@ describe('workers', () => {
     expect(await isRemaining()).toBe(false);
   });
 
-  it('are forgotten ten at a time, the oldest first', async () => {
+  it('are removed ten at a time, the longest silent first', async () => {
     for (let index = 1; index <= 12; index++) await seen(index, `${10 + index} minutes`);
     await reap();
     expect(await left()).toEqual([1, 2]);
