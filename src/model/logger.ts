@@ -13,8 +13,8 @@ export interface Logger {
   isLevelEnabled?(level: string): boolean;
 }
 
-/** Whether a line is worth putting together. */
-export function hears(logger: Logger, level: 'debug' | 'info' | 'warn' | 'error'): boolean {
+/** Whether lines of this level are logged; if not, none needs to be composed. */
+export function isEnabled(logger: Logger, level: 'debug' | 'info' | 'warn' | 'error'): boolean {
   return logger.isLevelEnabled?.(level) !== false;
 }
 

@@ -20,7 +20,7 @@ export type Ending =
   /** Claimed outside its window: to wait until then (epoch milliseconds), or to be skipped where that is null. */
   | { readonly kind: 'outside'; readonly opensAt: number | null }
   /** Claimed without a place under its job's limits, which it is to have first. */
-  | { readonly kind: 'unplaced'; readonly limits: readonly Limit[] }
+  | { readonly kind: 'noSlot'; readonly limits: readonly Limit[] }
   /** An error that nothing caught ends the process, and it may be this run's; `isCounted`: it is taken for this run's. */
   | { readonly kind: 'crashed'; readonly error: unknown; readonly isCounted: boolean };
 
@@ -72,7 +72,7 @@ export function decideOutcome(
       return ending.opensAt === null
         ? { ...NOTHING, transition: 'expire', skipReason: 'window' }
         : { ...NOTHING, transition: 'defer', deferral: { runAt: ending.opensAt, limits: [] } };
-    case 'unplaced':
+    case 'noSlot':
       return { ...NOTHING, transition: 'defer', deferral: { runAt: null, limits: ending.limits } };
     case 'threw':
       return decideFailure(ending.error, run, policy, random);

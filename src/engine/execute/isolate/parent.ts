@@ -8,7 +8,7 @@ import { packError, unpackError } from '../../../model/run/error-data.js';
 import { isTransient } from '../../../store/connection/errors.js';
 import { readSettled } from '../../../store/runs/finalize.js';
 import type { Engine } from '../../engine.js';
-import { keepTrying } from '../../finalize/retry-until.js';
+import { retryUntil } from '../../finalize/retry-until.js';
 import { signalOf } from '../abort.js';
 import { type ActiveRun, isHeld } from '../active-run.js';
 import { type Child, type ChildEnd, forkChild } from './fork-child.js';
@@ -89,14 +89,14 @@ function orderOf(engine: Engine, { run }: ActiveRun, workerId: string, isolation
 
 function leaseLeft({ settings }: Engine, active: ActiveRun): number {
   // Once the run has succeeded there is no lease to outlive.
-  if (active.isSettled) return settings.leaseMs;
+  if (active.isCommitted) return settings.leaseMs;
   return Math.max(0, settings.leaseMs - (performance.now() - active.renewedAt));
 }
 
 /** What a handler says while it works. */
 function hear(engine: Engine, active: ActiveRun, message: Exclude<FromChild, Answer>): void {
   if (message.kind === 'log') engine.logger[message.level](message.fields, message.message);
-  else if (message.kind === 'settled') active.isSettled = true;
+  else if (message.kind === 'settled') active.isCommitted = true;
   else active.progress = { fraction: message.fraction, stage: message.stage, events: message.events };
 }
 
@@ -141,13 +141,13 @@ async function hasSettled(
   workerId: string,
   end: ChildEnd,
 ): Promise<boolean> {
-  if (active.isSettled || end.error !== null) return active.isSettled;
-  const settled = await keepTrying(
+  if (active.isCommitted || end.error !== null) return active.isCommitted;
+  const settled = await retryUntil(
     () => readSettled(engine.database, [active.run], workerId),
     error => isTransient(error) && isHeld(active, engine.settings.leaseMs),
   ).catch(() => null);
-  active.isSettled = settled?.has(active.run.id) === true;
-  return active.isSettled;
+  active.isCommitted = settled?.has(active.run.id) === true;
+  return active.isCommitted;
 }
 
 function tellEnd(
