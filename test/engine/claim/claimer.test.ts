@@ -32,14 +32,14 @@ beforeEach(async () => {
     workerId: WORKER,
     queues: null,
     jobs: () => null,
-    room: () => room,
-    async takeIn({ runs, limited }: Claim) {
+    claimable: () => room,
+    async accept({ runs, limited }: Claim) {
       taken.push([...runs.map(run => run.id), ...limited.map(id => `[${id}]`)].join(' '));
       await onTaken[taken.length]?.();
       return runs.length;
     },
-    onEnd: () => events.push('end'),
-    onRest: () => events.push(claimer.isClaiming ? 'rest while claiming' : 'rest'),
+    onExhausted: () => events.push('end'),
+    onIdle: () => events.push(claimer.isClaiming ? 'rest while claiming' : 'rest'),
   });
 });
 afterAll(async () => {
@@ -62,7 +62,7 @@ describe('a claim', () => {
     onTaken[2] = () => add(1, { priority: -1 });
     expect(await claimer.claim()).toBe(6);
     expect(taken).toEqual(['1 2 5', '3', '4', '6']);
-    expect([claimer.isFlowing, events]).toEqual([false, ['rest']]);
+    expect([claimer.hasMore, events]).toEqual([false, ['rest']]);
     expect(await claimer.claim()).toBe(0);
   });
 
@@ -70,12 +70,12 @@ describe('a claim', () => {
     await add(4);
     onTaken[1] = () => (room = 0);
     expect(await claimer.claim()).toBe(2);
-    expect([taken, claimer.isFlowing, events]).toEqual([['1 2'], true, ['rest']]);
+    expect([taken, claimer.hasMore, events]).toEqual([['1 2'], true, ['rest']]);
     expect(await claimer.claim()).toBe(0);
     expect(taken).toEqual(['1 2']);
     room = 9;
     expect(await claimer.claim()).toBe(2);
-    expect([taken.slice(1), claimer.isFlowing, events]).toEqual([
+    expect([taken.slice(1), claimer.hasMore, events]).toEqual([
       ['3 4', ''],
       false,
       ['rest', 'rest', 'end', 'rest'],
@@ -148,9 +148,9 @@ describe('a claim where somebody has told of a run', () => {
     await add(3);
     await add(1, { queue: 'other' });
     expect(await claimer.claim(told)).toBe(2);
-    expect([taken, claimer.isFlowing, events]).toEqual([['1 2'], true, ['rest']]);
+    expect([taken, claimer.hasMore, events]).toEqual([['1 2'], true, ['rest']]);
     expect(await claimer.claim(told)).toBe(1);
-    expect([taken.slice(1), claimer.isFlowing]).toEqual([['3'], true]);
+    expect([taken.slice(1), claimer.hasMore]).toEqual([['3'], true]);
   });
 
   it('takes nothing without room', async () => {
@@ -169,7 +169,7 @@ describe('halt', () => {
     onTaken[1] = () => (room = 0);
     await claimer.claim();
     claimer.halt();
-    expect(claimer.isFlowing).toBe(false);
+    expect(claimer.hasMore).toBe(false);
     room = 9;
     await claimer.claim();
     expect(events).toEqual(['rest', 'rest']);

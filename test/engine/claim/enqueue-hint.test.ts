@@ -1,7 +1,7 @@
 // Engine: a daemon that hears in which queue and priority there is a new run takes it there, and misses nothing else.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createHearsay } from '../../../src/engine/claim/enqueue-hint.js';
+import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { claimToldRuns } from '../../../src/store/runs/claim.js';
@@ -27,12 +27,12 @@ afterEach(async () => {
 
 describe('what was heard since the last claim', () => {
   it('is one place, as long as all who enqueued named the same', () => {
-    const hearsay = createHearsay(null);
-    expect(hearsay.take()).toBe(null);
-    hearsay.note({ queue: 'mail:eu', priority: -5 });
-    hearsay.note({ queue: 'mail:eu', priority: -5 });
-    expect(hearsay.take()).toEqual({ queue: 'mail:eu', priority: -5 });
-    expect(hearsay.take()).toBe(null);
+    const hint = createEnqueueHint(null);
+    expect(hint.take()).toBe(null);
+    hint.record({ queue: 'mail:eu', priority: -5 });
+    hint.record({ queue: 'mail:eu', priority: -5 });
+    expect(hint.take()).toEqual({ queue: 'mail:eu', priority: -5 });
+    expect(hint.take()).toBe(null);
   });
 
   const mail = { queue: 'mail', priority: 0 };
@@ -42,18 +42,18 @@ describe('what was heard since the last claim', () => {
     ['another priority', { queue: 'mail', priority: 1 }],
     ['no place', null],
   ])('is anywhere, once somebody names %s', (_what, other) => {
-    const hearsay = createHearsay(['mail', 'reports']);
-    for (const place of [mail, other]) expect(hearsay.note(place)).toBe(true);
-    expect(hearsay.take()).toBe(null);
-    hearsay.note({ queue: 'reports', priority: 2 });
-    expect(hearsay.take()).toEqual({ queue: 'reports', priority: 2 });
+    const hint = createEnqueueHint(['mail', 'reports']);
+    for (const place of [mail, other]) expect(hint.record(place)).toBe(true);
+    expect(hint.take()).toBe(null);
+    hint.record({ queue: 'reports', priority: 2 });
+    expect(hint.take()).toEqual({ queue: 'reports', priority: 2 });
   });
 
   it('does not concern a worker that claims from other queues', () => {
-    const hearsay = createHearsay(['mail']);
-    expect(hearsay.note({ queue: 'theirs', priority: 0 })).toBe(false);
-    expect(hearsay.note(mail)).toBe(true);
-    expect(hearsay.take()).toEqual(mail);
+    const hint = createEnqueueHint(['mail']);
+    expect(hint.record({ queue: 'theirs', priority: 0 })).toBe(false);
+    expect(hint.record(mail)).toBe(true);
+    expect(hint.take()).toEqual(mail);
   });
 });
 

@@ -71,7 +71,7 @@ describe('a crash', () => {
     await worker.claim();
     await until(async () => crashed.length > 0, 'the crash');
     await crashed[0];
-    expect(worker.tally.deferred).toBeGreaterThan(0);
+    expect(worker.outcomeCounts.deferred).toBeGreaterThan(0);
     expect(await rows()).toEqual([
       // Not alone: what those before it have left behind may have thrown.
       { ...GIVEN_BACK, count: 1 },
@@ -106,7 +106,7 @@ describe('a crash', () => {
     await test.another({ jobs: [committed] }).enqueue(committed);
     const worker = await claimHeld(1, engineWith([committed]));
     await worker.crash(new Error('boom'));
-    expect(worker.tally).toMatchObject({ succeeded: 1, lost: 0 });
+    expect(worker.outcomeCounts).toMatchObject({ succeeded: 1, lost: 0 });
     expect(await rows()).toMatchObject([{ status: 'succeeded', errors: 0 }]);
   });
 

@@ -183,7 +183,7 @@ describe('an attempt whose handler is not to be called', () => {
     const job = { concurrency: { limit: 3, key: (payload: { n: number }) => payload.n } };
     const { ended, endedAtOnce } = execute(never, { job, row: { slot_keys: ['job:acts:8'] } });
     expect([await ended, endedAtOnce]).toEqual([
-      { kind: 'unplaced', limits: [{ key: 'job:acts:7', limit: 3 }] },
+      { kind: 'noSlot', limits: [{ key: 'job:acts:7', limit: 3 }] },
       false,
     ]);
     const placed = execute(() => 'done', { job, row: { slot_keys: ['definition:1', 'job:acts:7'] } });

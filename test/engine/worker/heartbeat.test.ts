@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Engine } from '../../../src/engine/engine.js';
 import { signalOf } from '../../../src/engine/execute/abort.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
-import { type Heartbeat, noteProgress, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
+import { type Heartbeat, flushProgress, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
@@ -25,7 +25,7 @@ let sent: number;
 let before: () => unknown;
 let answered: () => unknown;
 let seen: number;
-let beSeen: () => Promise<void>;
+let refreshRow: () => Promise<void>;
 beforeAll(async () => {
   test = await openTestTock();
   database = openDatabase({ connectionString: test.url });
@@ -39,7 +39,7 @@ beforeEach(async () => {
   [sent, seen] = [0, 0];
   before = () => undefined;
   answered = () => undefined;
-  beSeen = async () => {
+  refreshRow = async () => {
     seen++;
   };
 });
@@ -72,7 +72,7 @@ const engine = () =>
   }) as unknown as Engine;
 const start = () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-  heartbeat = startHeartbeat(engine(), WORKER, active, () => beSeen());
+  heartbeat = startHeartbeat(engine(), WORKER, active, () => refreshRow());
   return heartbeat;
 };
 /** Lets so much time pass for the timers, and what they have begun come to its end. */
@@ -130,7 +130,7 @@ describe('a beat', () => {
 
   it('asks nothing where nothing is to be renewed', async () => {
     await hold({}, { isLost: true });
-    await hold({}, { isSettled: true });
+    await hold({}, { isCommitted: true });
     await hold({}, { isTimedOut: true });
     await hold({}, { isFinalizing: true });
     await hold({}, { isFinalizing: true, renewedAt: performance.now() - LEASE_MS / 2 + 5000 });
@@ -163,7 +163,7 @@ describe('a beat', () => {
 
   it.each<[string, (each: ActiveRun) => void]>([
     ['has left', each => active.delete(each)],
-    ['was settled by its own transaction', each => Object.assign(each, { isSettled: true })],
+    ['was settled by its own transaction', each => Object.assign(each, { isCommitted: true })],
     ['is being written', each => Object.assign(each, { isFinalizing: true })],
   ])('does not lose a run that %s while the statement was under way', async (_what, happen) => {
     const each = await hold({ fence: 4 });
@@ -249,7 +249,7 @@ describe('a beat that fails', () => {
 
   it('loses the runs whose leases are over by our own clock, and no others', async () => {
     const over = await hold({}, { renewedAt: performance.now() - LEASE_MS });
-    const settled = await hold({}, { renewedAt: performance.now() - LEASE_MS, isSettled: true });
+    const settled = await hold({}, { renewedAt: performance.now() - LEASE_MS, isCommitted: true });
     const lasts = await hold({}, { renewedAt: performance.now() - LEASE_MS + 5000 });
     before = fail;
     start();
@@ -282,7 +282,7 @@ describe('the worker itself', () => {
   it('is seen beside the beat: one that hangs or fails costs no lease, and is not asked twice at once', async () => {
     await hold();
     let fail = (_error: Error): void => undefined;
-    beSeen = () => {
+    refreshRow = () => {
       seen++;
       return new Promise((_resolve, reject) => (fail = reject));
     };
@@ -303,10 +303,10 @@ describe('stop', () => {
     before = () => {
       throw new Error('no');
     };
-    const { lookAt, stop } = start();
+    const { checkCancel, stop } = start();
     await pass(BEAT_MS);
-    lookAt(each.run.id);
-    lookAt(each.run.id);
+    checkCancel(each.run.id);
+    checkCancel(each.run.id);
     stop();
     const [asked, shown] = [sent, seen];
     each.progress = { fraction: 0.5, stage: null, events: 1 };
@@ -328,11 +328,11 @@ describe('stop', () => {
   });
 });
 
-describe('lookAt', () => {
+describe('checkCancel', () => {
   it('asks at once whether somebody has asked to cancel that run, and renews nothing', async () => {
     const each = await hold({ cancel_requested_at: NOW });
     const other = await hold({ cancel_requested_at: NOW });
-    start().lookAt(each.run.id);
+    start().checkCancel(each.run.id);
     await rest();
     expect([sent, each.cancelRequested, other.cancelRequested, await renewed()]).toEqual([
       1,
@@ -341,7 +341,7 @@ describe('lookAt', () => {
       [],
     ]);
     // It found something: the next one need not wait.
-    heartbeat?.lookAt(other.run.id);
+    heartbeat?.checkCancel(other.run.id);
     await rest();
     expect([sent, other.cancelRequested]).toEqual([2, true]);
   });
@@ -350,12 +350,12 @@ describe('lookAt', () => {
     const known = [
       await hold({}, { isLost: true }),
       await hold({}, { cancelRequested: true }),
-      await hold({}, { isSettled: true }),
+      await hold({}, { isCommitted: true }),
       await hold({}, { isFinalizing: true }),
     ];
-    const { lookAt } = start();
-    for (const each of known) lookAt(each.run.id);
-    lookAt('99');
+    const { checkCancel } = start();
+    for (const each of known) checkCancel(each.run.id);
+    checkCancel('99');
     await pass(1000);
     expect(sent).toBe(0);
   });
@@ -363,9 +363,9 @@ describe('lookAt', () => {
   it('loses a run that is not held any more, and leaves alone one of which nobody asked anything', async () => {
     const gone = await hold({ fence: 4 });
     const kept = await hold();
-    const { lookAt } = start();
-    lookAt(gone.run.id);
-    lookAt(kept.run.id);
+    const { checkCancel } = start();
+    checkCancel(gone.run.id);
+    checkCancel(kept.run.id);
     await pass(1000);
     expect([gone.isLost, kept.isLost, kept.cancelRequested]).toEqual([true, false, false]);
   });
@@ -373,14 +373,14 @@ describe('lookAt', () => {
   it('gathers what it is told while it asks, and after a thousand takes any run to be meant', async () => {
     const first = await hold();
     const each = await hold({ cancel_requested_at: NOW });
-    const { lookAt } = start();
+    const { checkCancel } = start();
     let isTold = false;
     answered = () => {
       if (isTold) return;
       isTold = true;
-      for (let count = 1; count <= 1000; count++) lookAt(String(1_000_000 + count));
+      for (let count = 1; count <= 1000; count++) checkCancel(String(1_000_000 + count));
     };
-    lookAt(first.run.id);
+    checkCancel(first.run.id);
     await rest();
     expect([sent, each.cancelRequested]).toEqual([1, false]);
     await pass(1000);
@@ -392,17 +392,17 @@ describe('lookAt', () => {
     before = () => {
       throw new Error('no');
     };
-    const { lookAt } = start();
-    lookAt(each.run.id);
+    const { checkCancel } = start();
+    checkCancel(each.run.id);
     await pass(1000);
     before = () => undefined;
-    lookAt(each.run.id);
+    checkCancel(each.run.id);
     await pass(1000);
     expect([sent, each.cancelRequested, eventsOf()]).toEqual([2, true, []]);
   });
 });
 
-describe('noteProgress', () => {
+describe('flushProgress', () => {
   const progress = (fraction: number) => ({ fraction, stage: null, events: 1 });
   const stored = async () =>
     (
@@ -433,12 +433,12 @@ describe('noteProgress', () => {
       newer.progress = progress(0.9);
       throw new Error('no route to host');
     };
-    await noteProgress(engine(), WORKER, active);
+    await flushProgress(engine(), WORKER, active);
     expect([kept.progress, newer.progress]).toEqual([progress(0.1), progress(0.9)]);
     before = () => {
       throw Object.assign(new Error('invalid'), { code: '22P05' });
     };
-    await noteProgress(engine(), WORKER, active);
+    await flushProgress(engine(), WORKER, active);
     expect([kept.progress, newer.progress]).toEqual([null, null]);
   });
 });

@@ -1,7 +1,5 @@
-// Engine: the worker's pipeline: how far it claims ahead, where its claims go on, and what it gives back.
+// Runs on their way through a worker: prefetched, executed once, in order; or released.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createScan } from '../../../src/engine/claim/claim-cursor.js';
-import { createPace, MOST_AHEAD } from '../../../src/engine/claim/throughput.js';
 import { readSettings } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import type { Worker } from '../../../src/engine/worker/worker-interface.js';
@@ -9,90 +7,7 @@ import { defineJob } from '../../../src/index.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import type { Claim, Lane } from '../../../src/store/runs/claim.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
-
-describe('pace', () => {
-  /** Lets so many runs end per millisecond, for so long; tells the time it is then. */
-  const run = (pace: ReturnType<typeof createPace>, perMs: number, ms: number, from = 0) => {
-    for (let at = from; at < from + ms; at++) for (let count = 0; count < perMs; count++) pace.note(at);
-    return from + ms;
-  };
-
-  it('claims nothing ahead before anything has ended, nor with slow handlers', () => {
-    const pace = createPace();
-    expect(pace.ahead(1000)).toBe(0);
-    for (let at = 1000; at < 20_000; at += 1000) pace.note(at);
-    expect(pace.ahead(20_000)).toBe(0);
-  });
-
-  it('claims what is begun within a moment, and never beyond its bound', () => {
-    const pace = createPace();
-    const now = run(pace, 2, 300);
-    expect(pace.ahead(now)).toBeGreaterThan(80);
-    expect(pace.ahead(now)).toBeLessThanOrEqual(100);
-    expect(pace.ahead(run(pace, 100, 300, now))).toBe(MOST_AHEAD);
-  });
-
-  it('claims fewer ahead the larger their payloads are', () => {
-    const pace = createPace();
-    for (let at = 0; at < 300; at++) for (let count = 0; count < 50; count++) pace.note(at, 2 ** 20);
-    expect(pace.ahead(300)).toBe(8);
-  });
-
-  it('forgets after a silence, and at once when it is told to', () => {
-    const pace = createPace();
-    const now = run(pace, 10, 300);
-    pace.halt(now);
-    expect(pace.ahead(now)).toBe(0);
-    const later = run(pace, 10, 300, now);
-    expect(pace.ahead(later + 60_000)).toBe(0);
-  });
-});
-
-describe('scan', () => {
-  const lane = (more: Partial<Lane> = {}): Lane => ({
-    queue: 'default',
-    priority: 0,
-    at: '2026-03-01 12:00:00+00',
-    id: '7',
-    hasMore: true,
-    isLimited: false,
-    isPlain: true,
-    ...more,
-  });
-  const claim = (...lanes: Lane[]): Claim => ({
-    runs: [],
-    limited: [],
-    lanes,
-    hasMore: lanes.some(each => each.hasMore),
-  });
-
-  it('goes on where a claim left off, for half a second; then it begins anew', () => {
-    const scan = createScan();
-    expect(scan.from(0)).toBeNull();
-    scan.note(claim(lane()), 0);
-    expect(scan.from(100)).toEqual([lane()]);
-    scan.note(claim(lane({ id: '9' })), 100);
-    expect(scan.from(499)).toEqual([lane({ id: '9' })]);
-    expect(scan.from(500)).toBeNull();
-  });
-
-  it('keeps the place of a queue that gave nothing this time', () => {
-    const scan = createScan();
-    scan.note(claim(lane(), lane({ queue: 'slow', id: '3' })), 0);
-    scan.note(claim(lane({ id: '9' }), lane({ queue: 'slow', at: null, id: null, hasMore: false })), 1);
-    expect(scan.from(2)).toEqual([lane({ id: '9' }), lane({ queue: 'slow', id: '3' })]);
-  });
-
-  it('begins anew where there was no more, and where a queue has a limit', () => {
-    const scan = createScan();
-    scan.note(claim(lane({ hasMore: false })), 0);
-    expect(scan.from(1)).toBeNull();
-    scan.note(claim(lane(), lane({ queue: 'narrow', isLimited: true })), 1);
-    expect(scan.from(2)).toBeNull();
-  });
-});
 
 describe('a worker', () => {
   let test: TestTock;
@@ -153,7 +68,7 @@ describe('a worker', () => {
     await until(async () => (await count('succeeded')) === 500, 'all to be executed');
     await worker.stop();
     await database.close();
-    expect(worker.tally).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
+    expect(worker.outcomeCounts).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
   });
 
   it('stops only when a claim that is under way has been answered, and gives back what it took', async () => {

@@ -63,7 +63,7 @@ describe('decideOutcome', () => {
 
   it('defers a run without its places, to come back with them', () => {
     const limits = [{ key: 'job:sync', limit: 3 }];
-    expect(decide({ kind: 'unplaced', limits }, LAST)).toEqual({
+    expect(decide({ kind: 'noSlot', limits }, LAST)).toEqual({
       ...NOTHING,
       transition: 'defer',
       deferral: { runAt: null, limits },
