@@ -10,7 +10,7 @@ export interface NoticeLimiter {
   notice(): void;
   /** A look found something, so the next notice makes the worker look at once. */
   found(): void;
-  /** Drops the notices that still wait for their look. */
+  /** Looks no more, neither for notices that wait nor for later ones. */
   close(): void;
 }
 
@@ -19,6 +19,7 @@ export function createNoticeLimiter(look: () => void): NoticeLimiter {
   let pauseMs = 0;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
 
   const lookNow = () => {
     timer = undefined;
@@ -29,7 +30,7 @@ export function createNoticeLimiter(look: () => void): NoticeLimiter {
 
   return {
     notice() {
-      if (timer !== undefined) return;
+      if (timer !== undefined || isClosed) return;
       const waitMs = lookedAt + pauseMs - performance.now();
       if (waitMs <= 0) lookNow();
       else timer = setTimeout(lookNow, waitMs);
@@ -38,8 +39,8 @@ export function createNoticeLimiter(look: () => void): NoticeLimiter {
       pauseMs = 0;
     },
     close() {
+      isClosed = true;
       clearTimeout(timer);
-      timer = undefined;
     },
   };
 }

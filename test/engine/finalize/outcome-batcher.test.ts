@@ -1,5 +1,6 @@
 // Engine: how outcomes gather, and what becomes of those that the server does not take. The database is real; what it
 // answers to some statements is the test's.
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { OutcomeBatcher } from '../../../src/engine/finalize/outcome-batcher.js';
@@ -13,11 +14,13 @@ import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
 let test: TestTock;
+let pool: pg.Pool;
 let database: Database;
 let log: LineLog;
 let batcher: OutcomeBatcher<Finalization>;
 /** The ids of each batch that was sent. */
 let sent: string[];
+let underWay = 0;
 /** Called with what is sent; and with it when it has been carried out, and the answer is on its way. */
 let before: (ids: string, text: string) => unknown;
 let answered: (ids: string) => unknown;
@@ -27,7 +30,9 @@ let repeated: string[];
 let canWrite: (id: string) => boolean;
 beforeAll(async () => {
   test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
+  // Without idle timers, so that the only timers are those of the code under test.
+  pool = new pg.Pool({ connectionString: test.url, idleTimeoutMillis: 0 });
+  database = openDatabase({ pool });
 });
 beforeEach(async () => {
   await emptyTables(test);
@@ -46,7 +51,8 @@ beforeEach(async () => {
         sent.push(ids);
         await before(ids, `${text} ${JSON.stringify(values)}`);
       }
-      const rows = await database.run<Row>(text, values, prepared);
+      underWay++;
+      const rows = await database.run<Row>(text, values, prepared).finally(() => underWay--);
       if (ids !== null) await answered(ids);
       return rows;
     },
@@ -62,6 +68,7 @@ beforeEach(async () => {
 afterEach(() => vi.useRealTimers());
 afterAll(async () => {
   await database.close();
+  await pool.end();
   await test.close();
 });
 
@@ -82,7 +89,7 @@ const add = (ids: readonly string[], outcome: Outcome = SUCCEED) => {
 };
 const ended = (count: number) => until(async () => done.length >= count, `${count} outcomes to end`);
 const idle = async () => {
-  for (let last = -1; last !== sent.length + done.length; ) {
+  for (let last = -1; last !== sent.length + done.length || underWay > 0; ) {
     last = sent.length + done.length;
     await database.run('select 1');
     await new Promise(resolve => setImmediate(resolve));

@@ -1,4 +1,5 @@
 // Engine: the beats of a worker, one by one: timers are the test's, the database is real.
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { signalOf } from '../../../src/engine/execute/abort.js';
@@ -16,19 +17,23 @@ const LEASE_MS = 60_000;
 const BEAT_MS = 15_000;
 
 let test: TestTock;
+let pool: pg.Pool;
 let database: Database;
 let log: LineLog;
 let active: Set<ActiveRun>;
 let heartbeat: Heartbeat | undefined;
 /** Statements that were sent, and what happens to each before it is sent and when it is answered. */
 let sent: number;
+let underWay = 0;
 let before: () => unknown;
 let answered: () => unknown;
 let seen: number;
 let refreshRow: () => Promise<void>;
 beforeAll(async () => {
   test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
+  // Without idle timers, so that the only timers are those of the code under test.
+  pool = new pg.Pool({ connectionString: test.url, idleTimeoutMillis: 0 });
+  database = openDatabase({ pool });
   await database.run('select 1');
 });
 beforeEach(async () => {
@@ -50,6 +55,7 @@ afterEach(() => {
 });
 afterAll(async () => {
   await database.close();
+  await pool.end();
   await test.close();
 });
 
@@ -59,7 +65,8 @@ const watched = (): Database => ({
   async run<Row>(...statement: Parameters<Database['run']>) {
     sent++;
     await before();
-    const rows = await database.run<Row>(...statement);
+    underWay++;
+    const rows = await database.run<Row>(...statement).finally(() => underWay--);
     await answered();
     return rows;
   },
@@ -82,7 +89,7 @@ const pass = async (ms: number) => {
 };
 /** Nothing new has happened for a while; the answers of the database take real time. */
 const rest = async () => {
-  for (let last = -1, quiet = 0; quiet < 3; ) {
+  for (let last = -1, quiet = 0; quiet < 3 || underWay > 0; ) {
     const now = sent + seen + log.lines.length;
     quiet = now === last ? quiet + 1 : 0;
     last = now;
