@@ -186,6 +186,29 @@ describe('tock.start', () => {
     expect(await test.tock.runs.get(blocked?.id ?? '')).toMatchObject({ status: 'succeeded' });
   });
 
+  // Regression: it reaped first after each error, and claimed nothing until the reaping succeeded.
+  it('goes on claiming while the server refuses to reap, and reaps once it can', async () => {
+    await test.sql(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'somebody holds a lock' using errcode = 'lock_not_available'; end $$;
+      create trigger refuse before update or delete on tock.job_runs_live for each row
+        when (old.status = 'running' and old.locked_until < tock.now()) execute function refuse()`);
+    const [lost] = await test.sql<{ id: string }>(
+      `insert into tock.job_runs_live (job, status, attempts, locked_by, locked_until)
+       values ('quick', 'running', 1, gen_random_uuid(), tock.now() - interval '1 second') returning id::text`,
+    );
+    daemon = await test.tock.start({ listen: false });
+    await until(async () => events.includes('reap.failed'), 'a reaping to be refused');
+    for (let round = 0; round < 3; round++) await ended(await test.tock.enqueue(quick));
+    expect([events.filter(event => event === 'reap.failed'), events.includes('database.away')]).toEqual([
+      ['reap.failed'],
+      false,
+    ]);
+    await test.sql('drop trigger refuse on tock.job_runs_live');
+    const isReaped = async () => (await test.tock.runs.get(lost?.id ?? ''))?.status === 'failed';
+    await until(isReaped, 'the lease to be taken back');
+  });
+
   it('shares the work with another on the same database and doubles nothing', async () => {
     daemon = await test.tock.start({ concurrency: 5 });
     const other = await test.another().start({ concurrency: 5 });
