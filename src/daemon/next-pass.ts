@@ -93,7 +93,12 @@ export function whileClaiming(
 }
 
 /** What a look says about the next pass. What only a poll would find has no time of its own: the poll looks first. */
-export function afterLook(plan: Plan, { askedAt, answeredAt, due }: Look, pass: PassResult, pollMs: number): Plan {
+export function afterLook(
+  plan: Plan,
+  { askedAt, answeredAt, due }: Look,
+  pass: PassResult,
+  pollMs: number,
+): Plan {
   // Still due after a claim everywhere: others hold it. It is claimed again less and less often.
   const isHeldByOthers = due.isOverdue && pass.claimedEverywhere && pass.claimed === 0;
   const retryMs = isHeldByOthers ? Math.min(plan.retryMs * 2, pollMs) : FIRST_RETRY_MS;
@@ -102,7 +107,10 @@ export function afterLook(plan: Plan, { askedAt, answeredAt, due }: Look, pass: 
   const claimInMs = Math.min(due.runMs ?? pollMs, due.isOverdue ? overdueInMs : pollMs);
   const hasRuns = due.runMs !== null || due.isOverdue;
   // An occurrence that is overdue right after materializing may be locked by another host.
-  const materializeInMs = Math.max(due.occurrenceMs ?? Number.POSITIVE_INFINITY, pass.materialized ? FIRST_RETRY_MS : 0);
+  const materializeInMs = Math.max(
+    due.occurrenceMs ?? Number.POSITIVE_INFINITY,
+    pass.materialized ? FIRST_RETRY_MS : 0,
+  );
   return {
     reapAt: due.hasRemains ? askedAt : plan.reapAt,
     materializeAt: answeredAt + materializeInMs,

@@ -2,7 +2,7 @@
 // In: nothing. Out: how many runs will be tried again, and how many are dead or cancelled.
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../model/run/retry.js';
-import { mendLimits } from '../store/runs/admit.js';
+import { fixSlots } from '../store/runs/claim/unblock.js';
 import {
   type ReapedBatch,
   type ReapedRuns,
@@ -41,11 +41,11 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     // What follows from this batch, and what a process that died after its commit left undone.
     await afterCommit(engine, {
       freed: batch.freed,
-      outboxWritten: batch.told || batch.has_outbox,
+      outboxWritten: batch.outboxWritten || batch.has_outbox,
       dead: batch.dead_ids,
     });
     await notifyDead(engine, batch.dead_ids);
-    if (batch.has_limits) await mendLimits(engine.database);
+    if (batch.has_limits) await fixSlots(engine.database);
     if (batch.failed + batch.dead + batch.cancelled < BATCH_SIZE) break;
   }
   const count = total.failed + total.dead + total.cancelled;
@@ -93,7 +93,7 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     cancelled: sum('cancelled'),
     dead_ids: batches.flatMap(batch => batch.dead_ids),
     freed: batches.flatMap(batch => batch.freed ?? []),
-    told: batches.some(batch => batch.told),
+    outboxWritten: batches.some(batch => batch.outboxWritten),
     has_limits: batches.some(batch => batch.has_limits),
     has_outbox: batches.some(batch => batch.has_outbox),
   };

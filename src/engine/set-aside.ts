@@ -5,16 +5,9 @@
 // for some run, only those are set aside whose rows hold values out of bounds.
 import { sqlState } from '../store/connection/errors.js';
 import { pauseQueue } from '../store/reads/queues.js';
-import type { Admitted } from '../store/runs/admit.js';
-import { type Claim, type ClaimOptions, claimFreeRun } from '../store/runs/claim.js';
-import {
-  type Blame,
-  isDataError,
-  probeQueue,
-  readDue,
-  readQueueNames,
-  setRunAside,
-} from '../store/runs/set-aside.js';
+import type { Admitted } from '../store/runs/claim/admit.js';
+import { type Claim, type ClaimOptions, claimFreeRun, readClaimable } from '../store/runs/claim/claim.js';
+import { type Blame, isDataError, probeQueue, readQueueNames, setRunAside } from '../store/runs/set-aside.js';
 import type { Engine } from './engine.js';
 import { afterCommit } from './finalize/after-commit.js';
 import { notifyDead } from './finalize/hooks.js';
@@ -25,10 +18,10 @@ const MAX_CLAIMED_SINGLY = 100;
 
 /** Ends a run dead whose row makes statements fail. Returns false where the run is gone, or its row is not to blame. */
 export async function setAside(engine: Engine, id: string, blame: Blame): Promise<boolean> {
-  const { reason, freed, told } = await setRunAside(engine.database, id, blame);
+  const { reason, freed, outboxWritten } = await setRunAside(engine.database, id, blame);
   if (reason === null) return false;
   engine.logger.error({ event: 'run.set_aside', run_id: id, reason }, `run ${id} is dead: ${reason}`);
-  await afterCommit(engine, { freed, outboxWritten: told, dead: [id] });
+  await afterCommit(engine, { freed, outboxWritten, dead: [id] });
   await notifyDead(engine, [id]);
   return true;
 }
@@ -96,7 +89,8 @@ export async function claimDespiteBadRows(
     );
   }
   const paused = await pauseBadQueues(engine);
-  const ids = await readDue(database, Math.min(options.limit, MAX_CLAIMED_SINGLY), options.queues);
+  const limit = Math.min(options.limit, MAX_CLAIMED_SINGLY);
+  const ids = await readClaimable(database, { limit, queues: options.queues });
   if (ids.length === 0 && paused === 0) throw cause;
   const { done: claims, failure } = await oneByOne(
     engine,
@@ -108,7 +102,7 @@ export async function claimDespiteBadRows(
   return {
     runs: claims.flatMap(claimed => claimed.runs),
     limited: claims.flatMap(claimed => claimed.limited),
-    lanes: [],
+    positions: [],
     // The next claim is for all due runs again.
     hasMore: ids.length > 0,
   };

@@ -65,7 +65,13 @@ describe('after a look', () => {
   it.each<[string, Partial<NextDue>, PassResult, Partial<Plan>, Partial<Plan>]>([
     ['nothing is due before the next poll', {}, LOOKED_ONLY, {}, {}],
     ['a run is claimed at its time', { runMs: 700 }, LOOKED_ONLY, {}, { claimAt: NOW + 700 }],
-    ['a far run is looked at again by the poll', { runMs: 90_000 }, LOOKED_ONLY, {}, { claimAt: NOW + POLL_MS }],
+    [
+      'a far run is looked at again by the poll',
+      { runMs: 90_000 },
+      LOOKED_ONLY,
+      {},
+      { claimAt: NOW + POLL_MS },
+    ],
     ['an overdue run is claimed at once', { isOverdue: true }, LOOKED_ONLY, {}, { claimAt: NOW }],
     [
       'an overdue run that a claim has just passed over is claimed after twice the last pause',
@@ -109,7 +115,13 @@ describe('after a look', () => {
       {},
       { claimAt: NOW + 300, retryMs: 10 },
     ],
-    ['an occurrence is materialized at its time', { occurrenceMs: 800 }, LOOKED_ONLY, {}, { materializeAt: NOW + 800 }],
+    [
+      'an occurrence is materialized at its time',
+      { occurrenceMs: 800 },
+      LOOKED_ONLY,
+      {},
+      { materializeAt: NOW + 800 },
+    ],
     ['an overdue occurrence at once', { occurrenceMs: -20 }, LOOKED_ONLY, {}, { materializeAt: NOW }],
     [
       'but not at once where it has just been passed over',

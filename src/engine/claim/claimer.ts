@@ -1,7 +1,8 @@
 // Room: engine/claim. Claims due runs in batches, as long as there are more and the worker has room for them.
 // In: how many the worker may take. Out: claims, given to `accept`, one under way at a time.
 import { performance } from 'node:perf_hooks';
-import { type Claim, claimFreeRuns, claimToldRuns, type LaneName } from '../../store/runs/claim.js';
+import { type Claim, claimFreeRuns, type QueuePriority } from '../../store/runs/claim/claim.js';
+import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
 import { createClaimCursor } from './claim-cursor.js';
@@ -13,7 +14,7 @@ export interface Claimer {
    *
    * @param hint where somebody has just enqueued: claims only there
    */
-  claim(hint?: LaneName): Promise<number>;
+  claim(hint?: QueuePriority): Promise<number>;
   /** Whether there was more at the last claim. */
   readonly hasMore: boolean;
   readonly isClaiming: boolean;
@@ -68,13 +69,13 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   };
 
   /** Claims only where the hint says; the next look or claim finds the rest. */
-  const claimHinted = async (hint: LaneName): Promise<number> => {
+  const claimHinted = async (hint: QueuePriority): Promise<number> => {
     const limit = Math.min(claimable(), MAX_PER_CLAIM);
     if (limit <= 0) return 0;
     const sentAt = performance.now();
     const wanted = { limit, workerId, leaseMs, queues };
     const claimed = await claimDespiteBadRows(engine, wanted, () =>
-      claimToldRuns(engine.database, wanted, hint),
+      claimNotifiedRuns(engine.database, wanted, hint),
     );
     hasMore ||= claimed.hasMore;
     return await accept(claimed, sentAt);

@@ -1,7 +1,7 @@
 // Room: engine/execute. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
 // In: a claimed run. Out: an ActiveRun.
 import { performance } from 'node:perf_hooks';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import { createInterrupt, type Interrupt } from './abort.js';
 
 /** What a handler reported last; `events`: how often it has reported in this attempt. */

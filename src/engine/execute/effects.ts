@@ -20,7 +20,7 @@ import {
   reserveEffect,
   type StoredEffect,
 } from '../../store/runs/effects.js';
-import { finalizeRuns, readSettled } from '../../store/runs/finalize.js';
+import { finalizeRuns, readEndedAttempts } from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
@@ -115,13 +115,13 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
             delayMs: 0,
             skipReason: null,
           };
-          const { freed, told } = await atEnd(session, () => succeed(session, outcome)).catch(
+          const { freed, outboxWritten } = await atEnd(session, () => succeed(session, outcome)).catch(
             async (error: unknown) => {
               if (!isUnstorable(error)) throw error;
               return await atEnd(session, () => succeed(session, refusedOutcome(engine, id, outcome, error)));
             },
           );
-          return { value: returned, committed: { freed, outboxWritten: told, dead: [] } };
+          return { value: returned, committed: { freed, outboxWritten, dead: [] } };
         }, HANDLERS_TRANSACTION);
         active.isCommitted = true;
         await afterCommit(engine, committed);
@@ -137,7 +137,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
 /** The COMMIT may have succeeded though its reply was lost: ask, never guess, never do the work again. */
 async function readBack(engine: Engine, active: ActiveRun, workerId: string, cause: unknown): Promise<void> {
   const succeeded = await retryUntil(
-    () => readSettled(engine.database, [active.run], workerId),
+    () => readEndedAttempts(engine.database, [active.run], workerId),
     error => isTransient(error) && !active.interrupt.isAborted,
   ).catch(() => null);
   if (succeeded?.has(active.run.id)) active.isCommitted = true;

@@ -80,7 +80,8 @@ class Attempt {
     if (limit && !active.run.slot_keys?.includes(limit.key))
       return queueMicrotask(() => this.finish({ kind: 'noSlot', limits: [limit] }));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
-    const isolate = readIsolate(job.isolate) ?? (engine.isolation && isSuspect(active) ? SUSPECT_ISOLATE : null);
+    const isolate =
+      readIsolate(job.isolate) ?? (engine.isolation && isSuspect(active) ? SUSPECT_ISOLATE : null);
     active.isIsolated = isolate !== null;
     // The grace of a child is up to KillEscalation.
     if (!isolate) onAbort(active.interrupt, () => this.startGrace());

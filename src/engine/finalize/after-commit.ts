@@ -2,7 +2,7 @@
 // In: what the committed statement returned. Out: unblocked runs, followers, paused definitions.
 // If the process dies before it, the next reaping unblocks and follows up; pausing waits for the next dead run.
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
-import { letBlockedIn } from '../../store/runs/admit.js';
+import { unblockRuns } from '../../store/runs/claim/unblock.js';
 import type { Engine } from '../engine.js';
 import { followUp } from '../materialize/follow-chains.js';
 
@@ -16,12 +16,9 @@ export interface Committed {
 }
 
 /** Unblocks runs, pauses failing definitions and makes followers. Never throws: a failure is logged. */
-export async function afterCommit(
-  engine: Engine,
-  { freed, outboxWritten, dead }: Committed,
-): Promise<void> {
+export async function afterCommit(engine: Engine, { freed, outboxWritten, dead }: Committed): Promise<void> {
   try {
-    if (freed && freed.length > 0) await letBlockedIn(engine.database, freed);
+    if (freed && freed.length > 0) await unblockRuns(engine.database, freed);
     if (dead.length > 0) await pauseAndLog(engine, dead);
     if (outboxWritten) await followUp(engine);
   } catch (error) {

@@ -4,7 +4,7 @@ import type { HookRun, Hooks } from '../../model/job/hooks.js';
 import type { Outcome } from '../../model/run/decide.js';
 import type { Trigger } from '../../model/run/states.js';
 import { getRun } from '../../store/reads/runs.js';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 
 /** Calls `onStart`, before the handler is called. */

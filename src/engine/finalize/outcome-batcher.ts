@@ -4,7 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { isConnectionFailure, isUnstorable, sqlState } from '../../store/connection/errors.js';
-import { type FailedPart, type Finalization, finalizeRuns, readSettled } from '../../store/runs/finalize.js';
+import {
+  type FailedPart,
+  type Finalization,
+  finalizeRuns,
+  readEndedAttempts,
+} from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from './after-commit.js';
 import { refusedOutcome } from './refused-outcome.js';
@@ -111,7 +116,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     const { entries, mayBeWritten, substitute } = batch;
     const { engine, holder } = this;
     const sent = substitute === null ? entries : entries.map(entry => ({ ...entry, outcome: substitute }));
-    const { lost, failed, freed, told } = await finalizeRuns(engine.database, sent, holder.workerId);
+    const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, sent, holder.workerId);
     let gone = lost;
     try {
       if (mayBeWritten && lost.size > 0) gone = await this.withoutWritten(entries, lost);
@@ -121,8 +126,8 @@ export class OutcomeBatcher<Entry extends Finalization> {
     }
     const accepted = failed.length === 0 ? entries : without(entries, failed);
     const dead = accepted.filter(entry => entry.outcome.transition === 'exhaust' && !gone.has(entry.id));
-    if (freed.length > 0 || told || dead.length > 0)
-      await afterCommit(engine, { freed, outboxWritten: told, dead: dead.map(entry => entry.id) });
+    if (freed.length > 0 || outboxWritten || dead.length > 0)
+      await afterCommit(engine, { freed, outboxWritten, dead: dead.map(entry => entry.id) });
     for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id));
     let isAccepted = accepted.length > 0;
     for (const { part, error } of failed) {
@@ -161,7 +166,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     entries: readonly Entry[],
     lost: ReadonlySet<string>,
   ): Promise<ReadonlySet<string>> {
-    const written = await readSettled(this.engine.database, entries, this.holder.workerId);
+    const written = await readEndedAttempts(this.engine.database, entries, this.holder.workerId);
     return new Set([...lost].filter(id => !written.has(id)));
   }
 

@@ -10,7 +10,7 @@ import { type CompiledSchedule, compileSchedule } from '../../model/schedule/com
 import type { Session } from '../../store/connection/database.js';
 import { STORED_COLUMNS } from '../../store/definitions/stated-columns.js';
 import { type DefinitionRecord, listDefinitions } from '../../store/reads/runs.js';
-import { TOLD } from '../../store/runs/transition.js';
+import { writeOutbox } from '../../store/runs/transition.js';
 
 /** A row of job_definitions, with what an edit has to know of it. */
 export interface StoredDefinition extends StoredColumns {
@@ -139,7 +139,7 @@ select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_
   $4::integer, 'cron', 'skipped', tock.now(), $5::text
   from tock.job_definitions d where d.id = $1
   returning id, generation, definition_id, scheduled_for, job
-), ${TOLD('skipped', `'skipped'`)}
+), ${writeOutbox('skipped', `'skipped'`)}
 select id from skipped`;
 
 /**

@@ -2,7 +2,7 @@
 // In: partitions whose time is over. Out: which are gone, how many runs stay, which could not be had.
 import { randomBytes } from 'node:crypto';
 import { neighbourOf, type Partition } from '../../model/planning/retention.js';
-import { inShortTries } from '../../store/connection/lock-retries.js';
+import { withLockRetries } from '../../store/connection/lock-retries.js';
 import {
   beginCopy,
   copySlice,
@@ -27,7 +27,7 @@ export interface Forgotten {
  */
 export async function dropLeftovers(engine: Engine, gone: Forgotten, stop: Stop): Promise<void> {
   for (const leftover of await readLeftovers(engine.database)) {
-    const done = await inShortTries(engine.database, session => dropLeftover(session, leftover), stop);
+    const done = await withLockRetries(engine.database, session => dropLeftover(session, leftover), stop);
     if (done === null) gone.left.push(leftover.name);
     else if (leftover.was !== null) gone.dropped.push(leftover.was);
   }
@@ -40,7 +40,7 @@ export async function forget(
   gone: Forgotten,
   stop: Stop,
 ): Promise<boolean> {
-  const done = await inShortTries(engine.database, session => detach(session, [name], null), stop);
+  const done = await withLockRetries(engine.database, session => detach(session, [name], null), stop);
   if (done === null) return false;
   await dropLeftovers(engine, gone, stop);
   return true;
@@ -67,7 +67,7 @@ export async function thin(
     cutoffs,
   };
   const { table } = replacement;
-  const begun = await inShortTries(
+  const begun = await withLockRetries(
     engine.database,
     session => beginCopy(session, table, sources, replacement),
     stop,
@@ -81,7 +81,7 @@ export async function thin(
     };
     await walk(engine.database, source, `what stays of ${source}`, copy, stop);
   }
-  const done = await inShortTries(engine.database, session => detach(session, sources, replacement), stop);
+  const done = await withLockRetries(engine.database, session => detach(session, sources, replacement), stop);
   if (done !== null) gone.kept += kept;
   // The sources; or the copy, which has come to nothing.
   await dropLeftovers(engine, gone, stop);

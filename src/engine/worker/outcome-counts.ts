@@ -4,7 +4,7 @@ import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 

@@ -4,9 +4,9 @@
 import { performance } from 'node:perf_hooks';
 import { isEnabled } from '../../model/logger.js';
 import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
-import { claimLimitedRuns } from '../../store/runs/admit.js';
-import { type Claim, claimFreeRun, type LaneName } from '../../store/runs/claim.js';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
+import { type Claim, claimFreeRun, type QueuePriority } from '../../store/runs/claim/claim.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
 import { type Claimer, createClaimer } from '../claim/claimer.js';
@@ -122,7 +122,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   /** Claims due runs as long as there is room. @param hint claims only there */
-  claim(hint?: LaneName): Promise<number> {
+  claim(hint?: QueuePriority): Promise<number> {
     return this.claimer.claim(hint);
   }
 

@@ -1,6 +1,6 @@
 // Room: engine/worker. A worker as ticks, the daemon and the command line see it; worker.ts opens one.
 // In: nothing. Out: types.
-import type { LaneName } from '../../store/runs/claim.js';
+import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { RunAtWork } from '../execute/crash.js';
 import type { OutcomeCounts } from './outcome-counts.js';
 
@@ -29,7 +29,7 @@ export interface Worker {
    *
    * @param hint a queue and priority in which somebody has just enqueued: claims only there
    */
-  claim(hint?: LaneName): Promise<number>;
+  claim(hint?: QueuePriority): Promise<number>;
   /** Whether there was more at the last claim, so that it goes on claiming by itself. */
   readonly hasMore: boolean;
   /** Claims no more. The runs it holds are executed. */

@@ -1,7 +1,7 @@
 // Room: store. The partitions of the finished runs that are to come: makes them, beside live traffic.
 // In: months or days. Out: how many were made; whether they are left to the next one who tries.
 import type { Database, Session } from '../connection/database.js';
-import { inShortTries, type ShortTries } from '../connection/lock-retries.js';
+import { type LockRetries, withLockRetries } from '../connection/lock-retries.js';
 
 export interface ComingPartitions {
   readonly made: number;
@@ -20,11 +20,11 @@ const MOST_STEPS = 10;
  */
 export async function makeComingPartitions(
   database: Database,
-  { unit, ...tries }: ShortTries & { readonly unit: 'month' | 'day' | null },
+  { unit, ...tries }: LockRetries & { readonly unit: 'month' | 'day' | null },
 ): Promise<ComingPartitions> {
   let made = 0;
   for (let count = 0; count < MOST_STEPS; count++) {
-    const step = await inShortTries(
+    const step = await withLockRetries(
       database,
       session =>
         session.run<{ made: number; next: string | null }>(
@@ -38,7 +38,7 @@ export async function makeComingPartitions(
     made += done.made;
     if (done.next === null) return { made, isLeft: false };
     if (done.next === 'validate') {
-      const validated = await inShortTries(
+      const validated = await withLockRetries(
         database,
         session => session.run('select tock.validate_bounds()'),
         tries,

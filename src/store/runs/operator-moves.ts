@@ -2,7 +2,14 @@
 // In: a run's id, or definitions. Out: whether anything moved.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { AFTERMATH, type Aftermath, FREED, KEPT, statuses, TOLD } from './transition.js';
+import {
+  AFTER_MOVE,
+  type AfterMove,
+  freeSlots,
+  insertFinished,
+  statuses,
+  writeOutbox,
+} from './transition.js';
 
 const CANCEL = `
 with target as materialized (
@@ -13,22 +20,21 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target t where r.id = t.id and t.status in (${statuses('cancel')}) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
-  select id, ${KEPT}, '${TRANSITIONS.cancel.to}', tock.now(), errors, $2 from gone returning id
-), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.cancel.to}'`)}
-select ${AFTERMATH}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
+  ${insertFinished('gone', { status: `'${TRANSITIONS.cancel.to}'`, skip_reason: '$2' })} returning id
+), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
+select ${AFTER_MOVE}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
   -- A daemon that listens hears it at once; all others at their next heartbeat.
   (select tock.notify('cancel:' || id)::text from asked) as notified`;
 
 /** What became of a cancel: null where the run is not live. */
-export interface Cancelled extends Aftermath {
+export interface Cancelled extends AfterMove {
   readonly result: 'cancelled' | 'asked' | null;
 }
 
 /** Cancels a run that is not running at once; asks the holder of a running one to stop. */
 export async function cancelRun(session: Session, id: string, reason: string | null): Promise<Cancelled> {
   const [row] = await session.run<Cancelled>(CANCEL, [id, reason]);
-  return row ?? { result: null, freed: null, told: false };
+  return row ?? { result: null, freed: null, outboxWritten: false };
 }
 
 const SUPERSEDE = `
@@ -40,10 +46,9 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
-  select id, ${KEPT}, '${TRANSITIONS.supersede.to}', tock.now(), errors, 'edited' from gone
+  ${insertFinished('gone', { status: `'${TRANSITIONS.supersede.to}'`, skip_reason: `'edited'` })}
   returning id
-), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.supersede.to}'`)}
+), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.supersede.to}'`)}
 select id from ended`;
 
 /** Withdraws queued runs of an edited definition that are not yet due; each leaves a skipped row. */

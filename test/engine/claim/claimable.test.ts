@@ -19,7 +19,11 @@ describe('claimable', () => {
     ['nothing at full capacity', { executing: 10 }, 0],
     ['as many more as the throughput allows', { executing: 10, prefetchTarget: 40 }, 40],
     ['only what is missing of those', { executing: 10, prefetchTarget: 40, prefetched: 25 }, 15],
-    ['nothing when the throughput has dropped below what is prefetched', { executing: 10, prefetched: 25 }, 0],
+    [
+      'nothing when the throughput has dropped below what is prefetched',
+      { executing: 10, prefetched: 25 },
+      0,
+    ],
     ['as much as before while outcomes wait to be written', { executing: 7, unwritten: MAX_UNWRITTEN }, 3],
     ['less once too many wait', { executing: 7, unwritten: MAX_UNWRITTEN + 1 }, 2],
     ['nothing once far too many wait', { unwritten: MAX_UNWRITTEN + 10 }, 0],
@@ -31,7 +35,11 @@ describe('claimable', () => {
     ],
     ['and never fewer than none', { isHeldUp: true, executing: 10, unwritten: 500 }, 0],
     ['nothing once it is closed', { isClosed: true, prefetchTarget: 40 }, 0],
-    ['nothing once it is closed, also while the server accepts no outcomes', { isClosed: true, isHeldUp: true }, 0],
+    [
+      'nothing once it is closed, also while the server accepts no outcomes',
+      { isClosed: true, isHeldUp: true },
+      0,
+    ],
   ])('is %s', (_what, load, count) => {
     expect(claimable({ ...IDLE, ...load })).toBe(count);
   });

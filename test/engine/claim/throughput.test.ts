@@ -5,7 +5,8 @@ import { createThroughput, MAX_PREFETCHED } from '../../../src/engine/claim/thro
 describe('createThroughput', () => {
   /** Ends `perMs` runs each millisecond for `ms`. Returns the time after that. */
   const run = (throughput: ReturnType<typeof createThroughput>, perMs: number, ms: number, from = 0) => {
-    for (let at = from; at < from + ms; at++) for (let count = 0; count < perMs; count++) throughput.recordEnd(at);
+    for (let at = from; at < from + ms; at++)
+      for (let count = 0; count < perMs; count++) throughput.recordEnd(at);
     return from + ms;
   };
 
@@ -26,7 +27,8 @@ describe('createThroughput', () => {
 
   it('prefetches fewer runs the larger their payloads are', () => {
     const throughput = createThroughput();
-    for (let at = 0; at < 300; at++) for (let count = 0; count < 50; count++) throughput.recordEnd(at, 2 ** 20);
+    for (let at = 0; at < 300; at++)
+      for (let count = 0; count < 50; count++) throughput.recordEnd(at, 2 ** 20);
     expect(throughput.prefetchTarget(300)).toBe(8);
   });
 

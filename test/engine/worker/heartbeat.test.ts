@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Engine } from '../../../src/engine/engine.js';
 import { signalOf } from '../../../src/engine/execute/abort.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
-import { type Heartbeat, flushProgress, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
+import { flushProgress, type Heartbeat, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import type { ClaimedRun } from '../../../src/store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { addRuns, emptyTables, type RunRow, whileLocked } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';

@@ -6,7 +6,7 @@ import { TockError } from '../../../model/errors.js';
 import type { Isolate } from '../../../model/job/isolate.js';
 import { unpackError } from '../../../model/run/error-data.js';
 import { isTransient } from '../../../store/connection/errors.js';
-import { readSettled } from '../../../store/runs/finalize.js';
+import { readEndedAttempts } from '../../../store/runs/finalize.js';
 import type { Engine } from '../../engine.js';
 import { retryUntil } from '../../finalize/retry-until.js';
 import { signalOf } from '../abort.js';
@@ -103,7 +103,7 @@ async function hasCommitted(
 ): Promise<boolean> {
   if (active.isCommitted || end.error !== null) return active.isCommitted;
   const succeeded = await retryUntil(
-    () => readSettled(engine.database, [active.run], workerId),
+    () => readEndedAttempts(engine.database, [active.run], workerId),
     error => isTransient(error) && isHeld(active, engine.settings.leaseMs),
   ).catch(() => null);
   active.isCommitted = succeeded?.has(active.run.id) === true;
