@@ -78,7 +78,7 @@ const FAIL: Outcome = {
   transition: 'fail',
   error: { attempt: 2, name: 'Error', code: null, message: 'poison', stack: null },
 };
-/** So many runs that WORKER holds. */
+/** Runs that WORKER holds. */
 const hold = (count: number) =>
   addRuns(
     test,
@@ -156,7 +156,7 @@ describe('outcomes', () => {
     expect(done).toEqual(['1 false', '2 true']);
   });
 
-  it('let in who waited for their places, and pause a definition that fails too often', async () => {
+  it('unblock the runs that waited for their slots, and pause a definition that fails too often', async () => {
     await test.sql(
       `insert into tock.job_definitions (name, job, cron, pause_on_failure_count) values ('nightly', 'noop', '0 0 * * *', 1)`,
     );
@@ -168,7 +168,10 @@ describe('outcomes', () => {
     const [waits = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1], blocked_on: 'job:x' });
     add([placed]);
     await ended(1);
-    await until(async () => (await rowOf(waits))?.['blocked_on'] === null, 'the one that waits to be let in');
+    await until(
+      async () => (await rowOf(waits))?.['blocked_on'] === null,
+      'the one that waits to be unblocked',
+    );
     await test.sql('update tock.job_runs_live set fence = 4 where id = $1', [lost]);
     add([lost], { ...FAIL, transition: 'exhaust' });
     await ended(2);

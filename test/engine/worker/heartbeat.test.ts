@@ -83,7 +83,7 @@ const start = () => {
   heartbeat = startHeartbeat(engine(), WORKER, active, () => refreshRow());
   return heartbeat;
 };
-/** Lets so much time pass for the timers, and what they have begun come to its end. */
+/** Advances the timers, and waits for the answers to what they sent. */
 const pass = async (ms: number) => {
   vi.advanceTimersByTime(ms);
   await rest();
@@ -239,7 +239,7 @@ describe('a beat that fails', () => {
     expect(log.lines[0]).toMatchObject({ error: 'Error: no route to host' });
   });
 
-  it('begins anew with its pauses and its word once one has succeeded', async () => {
+  it('starts again with short pauses, and logs again, once one has succeeded', async () => {
     await hold();
     before = fail;
     start();
@@ -306,7 +306,7 @@ describe('the worker itself', () => {
 });
 
 describe('stop', () => {
-  it('ends beats, notes, repetitions and looks', async () => {
+  it('ends beats, progress, repetitions and checks', async () => {
     const each = await hold();
     before = () => {
       throw new Error('no');
@@ -377,7 +377,7 @@ describe('checkCancel', () => {
     expect([gone.isLost, kept.isLost, kept.cancelRequested]).toEqual([true, false, false]);
   });
 
-  it('gathers what it is told while it asks, and after a thousand takes any run to be meant', async () => {
+  it('gathers notices while it asks, and checks all runs after a thousand', async () => {
     const first = await hold();
     const each = await hold({ cancel_requested_at: NOW });
     const { checkCancel } = start();
@@ -394,7 +394,7 @@ describe('checkCancel', () => {
     expect([sent, each.cancelRequested]).toEqual([2, true]);
   });
 
-  it('is no worse off after a look that failed', async () => {
+  it('checks again after a check that failed', async () => {
     const each = await hold({ cancel_requested_at: NOW });
     before = () => {
       throw new Error('no');
@@ -418,7 +418,7 @@ describe('flushProgress', () => {
       )
     ).map(row => row.fraction);
 
-  it('writes what was told since, every second, and once', async () => {
+  it('writes what was reported since, every second, and once', async () => {
     const one = await hold({}, { progress: progress(0.25) });
     await hold();
     await hold({}, { progress: progress(0.5), isLost: true });

@@ -23,7 +23,7 @@ describe('a worker', () => {
       )
     )[0]?.count;
 
-  it('gives back what it claimed ahead and cannot begin, without counting the attempt', async () => {
+  it('releases prefetched runs that cannot start, without counting the attempt', async () => {
     let isSlow = false;
     let release = () => undefined as void;
     const held = new Promise<void>(resolve => {
@@ -33,7 +33,7 @@ describe('a worker', () => {
     const tock = test.another({ jobs: [job] });
     await tock.enqueueMany(Array.from({ length: 6000 }, () => ({ job })));
     const daemon = await tock.start({ concurrency: 2 });
-    await until(async () => ((await count('succeeded')) ?? 0) > 1000, 'the daemon to be at full pace');
+    await until(async () => ((await count('succeeded')) ?? 0) > 1000, 'the daemon to work at full speed');
     isSlow = true;
     await until(async () => daemon.tally.deferred > 0, 'runs to be given back');
     await until(async () => (await count('running')) === 2, 'only those to be held that are executed');
@@ -71,7 +71,7 @@ describe('a worker', () => {
     expect(worker.outcomeCounts).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
   });
 
-  it('stops only when a claim that is under way has been answered, and gives back what it took', async () => {
+  it('stops only when a claim under way has been answered, and releases its runs', async () => {
     const job = defineJob({ name: 'late', run: () => null });
     const tock = test.another({ jobs: [job] });
     await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job })));
@@ -110,7 +110,7 @@ describe('a worker', () => {
     expect(hasStopped).toBe(false);
     answer();
     await Promise.all([claimed, stopped]);
-    // Regression: who stopped at once closed the pool, and the runs waited for the end of their leases.
+    // Regression: a worker that stopped at once closed the pool, and the runs waited until their leases expired.
     await database.close();
     const rows = await test.sql('select status, attempts, locked_by from tock.job_runs');
     expect(rows).toEqual(
@@ -118,7 +118,7 @@ describe('a worker', () => {
     );
   });
 
-  it('executes each run once while several work at full pace, and sees what is urgent meanwhile', async () => {
+  it('executes each run once while several work at full speed, and claims an urgent run meanwhile', async () => {
     const seen = new Map<string, number>();
     let urgentAfter = Number.POSITIVE_INFINITY;
     const job = defineJob({
@@ -143,7 +143,7 @@ describe('a worker', () => {
     expect(urgentAfter).toBeLessThan(40_000);
   });
 
-  it('begins runs in the order in which they were due, not in that of their ids', async () => {
+  it('starts runs in the order in which they are due, not in that of their ids', async () => {
     const order: string[] = [];
     const job = defineJob({ name: 'ordered', run: ctx => void order.push(ctx.runId) });
     const tock = test.another({ jobs: [job] });
@@ -154,7 +154,7 @@ describe('a worker', () => {
     expect(order).toEqual(order.toSorted((a, b) => Number(b) - Number(a)));
   });
 
-  it('claims what needs a place under a limit also in the midst of a backlog that needs none', async () => {
+  it('claims runs that need a slot amid a backlog that needs none', async () => {
     const ended: string[] = [];
     const plain = defineJob({ name: 'plain', run: () => void ended.push('plain') });
     const limited = defineJob({
@@ -173,7 +173,7 @@ describe('a worker', () => {
     expect(daemon.tally).toMatchObject({ succeeded: 20_000, lost: 0, failed: 0 });
   });
 
-  it('gives handlers a context that may be taken apart', async () => {
+  it('gives handlers a context that can be destructured', async () => {
     const job = defineJob({
       name: 'apart',
       run: async ({ step, once, transaction, enqueue, log, progress, signal, scheduler, db, runId }) => {
@@ -196,7 +196,7 @@ describe('a worker', () => {
     });
   });
 
-  it('lets serial runs of a definition go in the order of their occurrences, whoever is claimed first', async () => {
+  it('executes serial runs of a definition in the order of their occurrences, whichever is claimed first', async () => {
     const order: string[] = [];
     const job = defineJob({
       name: 'serial',
