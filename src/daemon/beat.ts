@@ -1,9 +1,9 @@
 // Room: daemon. A beat at the turn of each minute, which no change of the host's clock stops.
-// In: what to do at each beat. Out: a beat that can be stopped. node-cron computes when the minute turns; our own timer
-// waits for that on a steady clock, for at most a minute.
+// In: what to do at each beat. Out: a beat that can be stopped. node-cron computes when the minute turns; our
+// own timer waits for that on a steady clock, for at most a minute.
 //
-// node-cron's own timer follows the host's clock: set back by an hour, it is silent for an hour; set ahead by a year, it
-// first goes through each minute of that year, which takes 20 s.
+// node-cron's own timer follows the host's clock: set back by an hour, it is silent for an hour; set ahead by
+// a year, it first goes through each minute of that year, which takes 20 s.
 import cron, { type Logger as CronLogger } from 'node-cron';
 import type { Logger } from '../model/logger.js';
 

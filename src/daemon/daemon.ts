@@ -1,5 +1,5 @@
-// Room: daemon. The steps of a tick, for as long as the process lives: woken by node-cron each minute, by LISTEN when
-// something is enqueued, and by a timer when something is due.
+// Room: daemon. The steps of a tick, for as long as the process lives: woken by node-cron each minute, by
+// LISTEN when something is enqueued, and by a timer when something is due.
 // In: an engine. Out: a running daemon that can be stopped.
 import { performance } from 'node:perf_hooks';
 import { createEnqueueHint } from '../engine/claim/enqueue-hint.js';
@@ -80,7 +80,10 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   const reapOrGoOn = reaper(engine);
   const upkeep = hourlyUpkeep(engine, stopping.signal);
 
-  /** Does what is due, then looks at what will be: if nothing is due, the look is all. Returns how long to sleep. */
+  /**
+   * Does what is due, then looks at what will be: if nothing is due, the look is all. Returns how long to
+   * sleep.
+   */
   const pass = async (): Promise<number> => {
     const startedAt = performance.now();
     if (mustRegister) await registerJobs();
@@ -98,14 +101,15 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     const claimed = claims ? await worker.claim(claimHint ?? undefined) : 0;
     if (claimed > 0 || worker.hasMore) limiter.found();
     const done = { startedAt, materialized: materializes, claimed, claimedEverywhere: claims && !claimHint };
-    if (worker.hasMore) plan = whileClaiming(plan, done, pollMs);
+    const isClaiming = worker.hasMore;
+    if (isClaiming) plan = whileClaiming(plan, done, pollMs);
     else {
       const askedAt = performance.now();
       const due = await readNextDue(engine.database, queues, asksForRemains(plan, askedAt));
       const look = { askedAt, answeredAt: performance.now(), due };
       plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
     }
-    return sleepMs(plan, performance.now(), pollMs, worker.hasMore);
+    return sleepMs(plan, performance.now(), pollMs, isClaiming);
   };
 
   const sleep = async (ms: number) => {
@@ -160,7 +164,10 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   };
 }
 
-/** Reaps, and returns whether that succeeded. A server that refuses only this, as for a locked table, stops no claims. */
+/**
+ * Reaps, and returns whether that succeeded. A server that refuses only this, as for a locked table, stops no
+ * claims.
+ */
 function reaper(engine: Engine): () => Promise<boolean> {
   let isFailing = false;
   return async () => {
@@ -168,7 +175,8 @@ function reaper(engine: Engine): () => Promise<boolean> {
       await reap(engine);
       isFailing = false;
     } catch (error) {
-      // A server that did not answer in time may wait for a lock; one that cannot be reached is away for all steps.
+      // A server that did not answer in time may wait for a lock; one that cannot be reached is away for all
+      // steps.
       if (isConnectionFailure(error) && !(error instanceof TockError)) throw error;
       if (!isFailing)
         engine.logger.error(

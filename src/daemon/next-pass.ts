@@ -1,5 +1,6 @@
 // Room: daemon. What a daemon's next pass does, and when. Pure: plan in, plan out.
-// In: a plan, what a pass did, what a look found. Out: the steps that are due, the next plan, how long to sleep.
+// In: a plan, what a pass did, what a look found. Out: the steps that are due, the next plan, how long to
+// sleep.
 import type { NextDue } from '../store/reads/next-due.js';
 
 /** When each step is due, by the milliseconds of a steady clock. */
@@ -18,7 +19,10 @@ const REAP_EVERY_MS = 5000;
 const REAP_SHARE = 20;
 const FIRST_RETRY_MS = 5;
 
-/** At the start all steps are due but reaping, which must not delay the claims. The first look says whether it is due. */
+/**
+ * At the start all steps are due but reaping, which must not delay the claims. The first look says whether it
+ * is due.
+ */
 export const FIRST_PLAN: Plan = {
   reapAt: Number.POSITIVE_INFINITY,
   materializeAt: 0,
@@ -70,7 +74,9 @@ export function afterReap(plan: Plan, startedAt: number, endedAt: number): Plan 
   };
 }
 
-/** A reaping that the server refused waits as long as it took, so that claims have at least half of the time. */
+/**
+ * A reaping that the server refused waits as long as it took, so that claims have at least half of the time.
+ */
 export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number): Plan {
   return {
     ...plan,
@@ -79,7 +85,9 @@ export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number):
   };
 }
 
-/** While the worker goes on claiming by itself, no look is made: reaping and materializing come by the clock. */
+/**
+ * While the worker goes on claiming by itself, no look is made: reaping and materializing come by the clock.
+ */
 export function whileClaiming(
   plan: Plan,
   pass: Pick<PassResult, 'startedAt' | 'materialized'>,
@@ -92,7 +100,10 @@ export function whileClaiming(
   };
 }
 
-/** What a look says about the next pass. What only a poll would find has no time of its own: the poll looks first. */
+/**
+ * What a look says about the next pass. What only a poll would find has no time of its own: the poll looks
+ * first.
+ */
 export function afterLook(
   plan: Plan,
   { askedAt, answeredAt, due }: Look,
@@ -123,7 +134,9 @@ export function afterLook(
 /** Whether a look asks if there is anything to reap. */
 export const asksForRemains = (plan: Plan, now: number): boolean => now >= plan.checkReapAt;
 
-/** For how long nothing is due: at least 1 ms, at most a poll. A worker that goes on claiming needs no claim. */
+/**
+ * For how long nothing is due: at least 1 ms, at most a poll. A worker that goes on claiming needs no claim.
+ */
 export function sleepMs(plan: Plan, now: number, pollMs: number, isClaiming: boolean): number {
   const claimAt = isClaiming ? Number.POSITIVE_INFINITY : plan.claimAt;
   const inMs = Math.ceil(Math.min(plan.reapAt, plan.materializeAt, claimAt) - now);

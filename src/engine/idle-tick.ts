@@ -1,5 +1,6 @@
 // Room: engine. A tick with nothing to do, in one statement, without loading the rest of the engine.
-// In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick; null if a full tick is due.
+// In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick; null if a full
+// tick is due.
 import type pg from 'pg';
 import type { Registry } from '../model/job/registry.js';
 import { queryWithin } from '../store/connection/deadline.js';
@@ -28,7 +29,8 @@ const NOTHING = {
 } as const;
 
 /**
- * Asks whether a tick would find anything to do. If the server refuses the question, the full tick finds out why.
+ * Asks whether a tick would find anything to do. If the server refuses the question, the full tick finds out
+ * why.
  *
  * @throws when the database cannot be reached, because a full tick would only wait for it again
  */

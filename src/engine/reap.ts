@@ -1,4 +1,5 @@
-// Room: engine. Takes back runs whose lease has expired. The second step of a tick, so recovery needs no schedule.
+// Room: engine. Takes back runs whose lease has expired. The second step of a tick, so recovery needs no
+// schedule.
 // In: nothing. Out: how many runs will be tried again, and how many are dead or cancelled.
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../model/run/retry.js';
@@ -20,8 +21,8 @@ import { oneByOne } from './set-aside.js';
 const BATCH_SIZE = 500;
 
 /**
- * Reaps every expired lease, in batches, each in its own transaction: a tick that is killed in between loses nothing.
- * The attempt was counted at its claim, so a run that kills its workers ends dead.
+ * Reaps every expired lease, in batches, each in its own transaction: a tick that is killed in between loses
+ * nothing. The attempt was counted at its claim, so a run that kills its workers ends dead.
  */
 export async function reap(engine: Engine): Promise<ReapedRuns> {
   const { base = DEFAULT_BASE, max = DEFAULT_MAX } = engine.settings.retry;
@@ -59,8 +60,8 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
 }
 
 /**
- * Reaps a batch; if a row's data make it fail, one run at a time. What cannot be reaped even so is logged and left, because
- * the tick has more to do.
+ * Reaps a batch; if a row's data make it fail, one run at a time. What cannot be reaped even so is logged and
+ * left, because the tick has more to do.
  */
 async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBatch> {
   const { database } = engine;

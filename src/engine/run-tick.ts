@@ -35,8 +35,8 @@ export interface TickSummary {
 const CLAIM_AGAIN_MS = 1000;
 
 /**
- * Runs one tick. Ticks at the same time, on one host or several, share the work and double nothing: occurrences are
- * unique by key, runs are claimed with SKIP LOCKED, outcomes are fenced.
+ * Runs one tick. Ticks at the same time, on one host or several, share the work and double nothing:
+ * occurrences are unique by key, runs are claimed with SKIP LOCKED, outcomes are fenced.
  */
 export async function runTick(engine: Engine, options: TickOptions): Promise<TickSummary> {
   const startedAt = performance.now();

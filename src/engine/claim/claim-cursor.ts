@@ -1,4 +1,5 @@
-// Room: engine/claim. Where the next claim continues: after the last claimed run, so that it skips ended runs.
+// Room: engine/claim. Where the next claim continues: after the last claimed run, so that it skips ended
+// runs.
 // In: each claim's answer. Out: a position per queue and priority; every 500 ms, the beginning.
 import type { Claim, ClaimPosition } from '../../store/runs/claim/claim.js';
 

@@ -23,9 +23,9 @@ export interface WorkerLoad {
 }
 
 /**
- * How many more runs to claim: up to the capacity and the prefetch target. Unwritten outcomes take no capacity, only
- * memory. While the server accepts none, all runs held count against the capacity plus one: what is not written could
- * be lost with this process, and that one shows when outcomes are accepted again.
+ * How many more runs to claim: up to the capacity and the prefetch target. Unwritten outcomes take no
+ * capacity, only memory. While the server accepts none, all runs held count against the capacity plus one:
+ * what is not written could be lost with this process, and that one shows when outcomes are accepted again.
  */
 export function claimable(load: WorkerLoad): number {
   if (load.isClosed) return 0;

@@ -9,8 +9,8 @@ import { createClaimCursor } from './claim-cursor.js';
 
 export interface Claimer {
   /**
-   * Claims until there is no room, or nothing more is due. Called while a claim is under way, it returns that one.
-   * Returns how many runs were accepted.
+   * Claims until there is no room, or nothing more is due. Called while a claim is under way, it returns that
+   * one. Returns how many runs were accepted.
    *
    * @param hint where somebody has just enqueued: claims only there
    */
@@ -20,7 +20,10 @@ export interface Claimer {
   readonly isClaiming: boolean;
   /** Resolves when no claim is under way, however it ended. */
   idle(): Promise<unknown>;
-  /** Forgets that there was more: a claim that fails by itself is left to the tick or daemon, which reports it. */
+  /**
+   * Forgets that there was more: a claim that fails by itself is left to the tick or daemon, which reports
+   * it.
+   */
   halt(): void;
 }
 
@@ -92,11 +95,12 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       cursor.advance(claimed, sentAt);
       hasMore = claimed.hasMore;
       const hasLimited = claimed.limited.length > 0;
-      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued an earlier one
-      // and came up short says nothing about what lies before.
+      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued an
+      // earlier one and came up short says nothing about what lies before.
       const goesOn = () =>
         failure === undefined && pass < MAX_PASSES && (hasMore || hasLimited || !isFromStart);
-      // The server looks for the next runs while these start; but runs that need a slot must be blocked first.
+      // The server looks for the next runs while these start; but runs that need a slot must be blocked
+      // first.
       underWay = goesOn() && !hasLimited ? send(claimable() - claimed.runs.length) : null;
       try {
         total += await accept(claimed, sentAt);

@@ -1,11 +1,15 @@
 // Room: engine/claim. Where NOTIFY said there are new runs, since the last claim.
-// In: the queue and priority of each notice. Out: the one queue and priority that all notices named, if they agree.
+// In: the queue and priority of each notice. Out: the one queue and priority that all notices named, if they
+// agree.
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 
 export interface EnqueueHint {
   /** Records a notice; null: a run anywhere. Returns whether this worker may claim that run. */
   record(place: QueuePriority | null): boolean;
-  /** Returns the queue and priority that all notices named, and clears the hint. Null: no notice, or several places. */
+  /**
+   * Returns the queue and priority that all notices named, and clears the hint. Null: no notice, or several
+   * places.
+   */
   take(): QueuePriority | null;
 }
 

@@ -1,6 +1,8 @@
-// Room: engine/claim. LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything too.
+// Room: engine/claim. LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything
+// too.
 // In: the pool. Out: calls of `onNotice`, over one connection that is reopened when it breaks.
 import type { PoolClient } from 'pg';
+import { listenToSchema } from '../../store/connection/listen.js';
 import { type Notice, readNotice } from '../../store/runs/notices.js';
 import type { Engine } from '../engine.js';
 
@@ -11,7 +13,10 @@ export interface Listener {
   stop(): void;
 }
 
-/** Listens on the schema's channel, over one connection of the pool that it keeps. Ignores what Tock does not send. */
+/**
+ * Listens on the schema's channel, over one connection of the pool that it keeps. Ignores what Tock does not
+ * send.
+ */
 export function startListener(engine: Engine, onNotice: (notice: Notice) => void): Listener {
   const { database, logger } = engine;
   let isStopped = false;
@@ -30,7 +35,7 @@ export function startListener(engine: Engine, onNotice: (notice: Notice) => void
       });
       opened.once('error', reconnect);
       opened.once('end', reconnect);
-      await opened.query(`listen "${database.schema}"`);
+      await listenToSchema(opened, database.schema);
       pauseMs = FIRST_PAUSE_MS;
       // For runs that were enqueued while nothing listened.
       onNotice({ kind: 'queued', lane: null });

@@ -1,5 +1,6 @@
 // Room: engine/claim. How many runs to prefetch: as many as the worker starts within 50 ms.
-// In: the ends of runs. Out: a number; large with quick handlers, 0 with slow ones, whose runs others may take.
+// In: the ends of runs. Out: a number; large with quick handlers, 0 with slow ones, whose runs others may
+// take.
 
 /** Prefetched runs should start within about this time. */
 const PREFETCH_MS = 50;
@@ -9,7 +10,12 @@ const MAX_PREFETCHED_PAYLOAD = 8 * 2 ** 20;
 const WINDOW_MS = 10;
 
 export interface Throughput {
-  /** Counts a run that has ended. @param now milliseconds of any steady clock @param payloadLength in characters */
+  /**
+   * Counts a run that has ended.
+   *
+   * @param now milliseconds of any steady clock
+   * @param payloadLength in characters
+   */
   recordEnd(now: number, payloadLength?: number): void;
   /** How many runs to hold besides those that are executing. */
   prefetchTarget(now: number): number;

@@ -1,4 +1,5 @@
-// Room: engine/execute. An abort that costs nothing until it is used: most handlers never ask for their signal.
+// Room: engine/execute. An abort that costs nothing until it is used: most handlers never ask for their
+// signal.
 // In: a reason, at most once. Out: a callback, and an AbortSignal on demand.
 
 /** Like an AbortController whose signal is made on demand. Changed by the functions of this file only. */

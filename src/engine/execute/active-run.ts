@@ -1,4 +1,5 @@
-// Room: engine/execute. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
+// Room: engine/execute. A run while this process holds its lease: what execute, heartbeat and finalize share
+// about it.
 // In: a claimed run. Out: an ActiveRun.
 import { performance } from 'node:perf_hooks';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';

@@ -1,4 +1,5 @@
-// Room: engine/execute. Calls a job's handler in this process: a worker's, or the child of an isolated attempt.
+// Room: engine/execute. Calls a job's handler in this process: a worker's, or the child of an isolated
+// attempt.
 // In: a run whose lease is held. Out: what the handler returned or threw.
 import type { AnyJob, Occurrence } from '../../model/job/job.js';
 import { parsePayload } from '../../model/job/registry.js';
@@ -6,7 +7,11 @@ import type { Engine } from '../engine.js';
 import type { ActiveRun } from './active-run.js';
 import { createContext } from './context.js';
 
-/** What the handler gets: the run's payload, parsed by the job's schema. @throws TockError TOCK_BAD_PAYLOAD */
+/**
+ * What the handler gets: the run's payload, parsed by the job's schema.
+ *
+ * @throws TockError TOCK_BAD_PAYLOAD
+ */
 export function readPayload(job: AnyJob, active: ActiveRun): unknown {
   const payload = payloadOf(job, active);
   // Without a schema there is nothing to wait for.

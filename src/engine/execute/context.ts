@@ -26,8 +26,8 @@ export function createContext(engine: Engine, active: ActiveRun, workerId: strin
 }
 
 /**
- * A class whose functions are made on demand: a dozen closures for each run cost a tenth of its time in this process. It
- * may be destructured (`({ step }) => …`), but not spread.
+ * A class whose functions are made on demand: a dozen closures for each run cost a tenth of its time in this
+ * process. It may be destructured (`({ step }) => …`), but not spread.
  */
 class RunContext implements JobContext {
   // Not `#own`, so that a context derived by Object.create has it too.

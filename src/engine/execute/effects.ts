@@ -40,9 +40,10 @@ export interface Effects {
 }
 
 /**
- * The effects of one attempt. Each fails with TOCK_LEASE_LOST, and rolls back, once the lease is lost. Results are returned
- * as the ledger has them, so that the first caller gets what all later ones get. What the server rejects for now is
- * tried again until the handler is to stop; but the handler's work is done once.
+ * The effects of one attempt. Each fails with TOCK_LEASE_LOST, and rolls back, once the lease is lost.
+ * Results are returned as the ledger has them, so that the first caller gets what all later ones get. What
+ * the server rejects for now is tried again until the handler is to stop; but the handler's work is done
+ * once.
  */
 export function createEffects(engine: Engine, active: ActiveRun, workerId: string): Effects {
   const { database } = engine;
@@ -50,7 +51,9 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   const holder = { id, fence, workerId };
   const canRetry = (error: unknown) => isTransient(error) && !active.interrupt.isAborted;
 
-  /** Retries only the end of a handler's transaction, in a savepoint: what the handler did is left as it is. */
+  /**
+   * Retries only the end of a handler's transaction, in a savepoint: what the handler did is left as it is.
+   */
   const atEnd = async <T>(session: Session, work: () => Promise<T>): Promise<T> => {
     const until = performance.now() + MAX_END_OF_TRANSACTION_MS;
     return await retryUntil(

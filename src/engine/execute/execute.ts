@@ -23,12 +23,13 @@ const SUSPECT_ISOLATE: Isolate = { memoryMb: null };
 export const isSuspect = ({ run }: ActiveRun) => run.slot_keys?.includes(SUSPECTS.key) === true;
 
 /**
- * Executes the handler and later calls `onEnd` once with how the attempt ended; null if the lease was lost and nothing may
- * be written. Never throws.
+ * Executes the handler and later calls `onEnd` once with how the attempt ended; null if the lease was lost
+ * and nothing may be written. Never throws.
  *
- * When the signal aborts (timeout, cancel, drain, lost lease), the handler has `graceMs` to stop; then the attempt ends
- * without it, and an isolated handler is killed. No database transaction is open meanwhile, unless the handler opened
- * one. A handler that is not interrupted costs its own promise and one more, and no timer.
+ * When the signal aborts (timeout, cancel, drain, lost lease), the handler has `graceMs` to stop; then the
+ * attempt ends without it, and an isolated handler is killed. No database transaction is open meanwhile,
+ * unless the handler opened one. A handler that is not interrupted costs its own promise and one more, and no
+ * timer.
  */
 export function executeRun(
   engine: Engine,

@@ -44,13 +44,13 @@ interface Batch<Entry> {
 }
 
 /**
- * Gathers outcomes and writes them in batches: at 2,000, or when the batch before is written, or 3 ms after the first, or
- * when `flushSoon` says that no other is coming.
+ * Gathers outcomes and writes them in batches: at 2,000, or when the batch before is written, or 3 ms after
+ * the first, or when `flushSoon` says that no other is coming.
  *
- * What the server rejects, for whatever reason, is kept and sent again, with growing pauses, for as long as the lease
- * lasts. The fence makes a repetition harmless, and an outcome that was written though the reply was lost is found by
- * reading it back. Each repetition is sent in halves, so that one rejected outcome does not hold up others. Only what
- * PostgreSQL can never store is given up: a constant text replaces it.
+ * What the server rejects, for whatever reason, is kept and sent again, with growing pauses, for as long as
+ * the lease lasts. The fence makes a repetition harmless, and an outcome that was written though the reply
+ * was lost is found by reading it back. Each repetition is sent in halves, so that one rejected outcome does
+ * not hold up others. Only what PostgreSQL can never store is given up: a constant text replaces it.
  */
 export class OutcomeBatcher<Entry extends Finalization> {
   private readonly engine: Engine;
@@ -111,7 +111,10 @@ export class OutcomeBatcher<Entry extends Finalization> {
     if (this.rejected.length > 0 && !this.isResending) void this.resend();
   }
 
-  /** Writes a batch and does what follows. Keeps what the server rejects. Returns whether it accepted anything. */
+  /**
+   * Writes a batch and does what follows. Keeps what the server rejects. Returns whether it accepted
+   * anything.
+   */
   private async write(batch: Batch<Entry>): Promise<boolean> {
     const { entries, mayBeWritten, substitute } = batch;
     const { engine, holder } = this;
@@ -173,7 +176,8 @@ export class OutcomeBatcher<Entry extends Finalization> {
   private keep(batch: Batch<Entry>, error: unknown): void {
     this.lastError = error;
     const mayBeWritten = batch.mayBeWritten || isConnectionFailure(error);
-    // Halving makes more statements. It helps where one row is locked, not where the server cannot be reached.
+    // Halving makes more statements. It helps where one row is locked, not where the server cannot be
+    // reached.
     const isAway = isConnectionFailure(error) && !(error instanceof TockError);
     for (const part of isAway ? [batch] : halvesOf(batch)) this.rejected.push({ ...part, mayBeWritten });
     const name = sqlState(error) ?? String(error);
@@ -201,7 +205,10 @@ export class OutcomeBatcher<Entry extends Finalization> {
     this.flush();
   }
 
-  /** Sends each batch once, new outcomes first, until several in a row are rejected. Returns whether any was accepted. */
+  /**
+   * Sends each batch once, new outcomes first, until several in a row are rejected. Returns whether any was
+   * accepted.
+   */
   private async resendOnce(): Promise<boolean> {
     const batches = this.rejected;
     this.rejected = [];

@@ -5,7 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
 
-/** Repeats `work` with growing pauses until it succeeds or `canRetry` is false for its error, which is then thrown. */
+/**
+ * Repeats `work` with growing pauses until it succeeds or `canRetry` is false for its error, which is then
+ * thrown.
+ */
 export async function retryUntil<T>(
   work: () => Promise<T>,
   canRetry: (error: unknown) => boolean,

@@ -1,5 +1,5 @@
-// Room: engine/worker. Renews the leases of a worker's runs. Aborts a handler whose lease is lost or whose run is to be
-// cancelled; the database decides both, never a notice. Writes progress.
+// Room: engine/worker. Renews the leases of a worker's runs. Aborts a handler whose lease is lost or whose
+// run is to be cancelled; the database decides both, never a notice. Writes progress.
 // In: the active runs. Out: renewed leases, aborted signals.
 import { performance } from 'node:perf_hooks';
 import { Cancel } from '../../model/errors.js';
@@ -17,7 +17,9 @@ const MAX_NAMED = 1000;
 const FIRST_PAUSE_MS = 100;
 
 export interface Heartbeat {
-  /** Soon checks whether somebody asked to cancel a run, if it is one of ours; at most a few times a second. */
+  /**
+   * Soon checks whether somebody asked to cancel a run, if it is one of ours; at most a few times a second.
+   */
   readonly checkCancel: (runId: string) => void;
   stop(): void;
 }
@@ -29,10 +31,11 @@ interface HeldRow {
 }
 
 /**
- * Beats every `heartbeatMs`: one statement renews the leases of all runs, and `refreshRow` shows that the worker lives;
- * neither waits for the other. A run past its timeout is left out, so its lease may expire. A run that the answer does
- * not name is lost, and so is one whose lease has run out by our own clock. A beat that fails, or skips a row that
- * somebody else has locked, is repeated soon, because it says nothing about the lease.
+ * Beats every `heartbeatMs`: one statement renews the leases of all runs, and `refreshRow` shows that the
+ * worker lives; neither waits for the other. A run past its timeout is left out, so its lease may expire. A
+ * run that the answer does not name is lost, and so is one whose lease has run out by our own clock. A beat
+ * that fails, or skips a row that somebody else has locked, is repeated soon, because it says nothing about
+ * the lease.
  */
 export function startHeartbeat(
   engine: Engine,
@@ -198,7 +201,9 @@ function requestCancel(active: ActiveRun): void {
   abort(active.interrupt, new Cancel('cancelled by an operator'));
 }
 
-/** Writes the progress that is not written yet. If that fails, it stays for the next flush, a second later. */
+/**
+ * Writes the progress that is not written yet. If that fails, it stays for the next flush, a second later.
+ */
 export async function flushProgress(
   engine: Engine,
   workerId: string,

@@ -9,8 +9,8 @@ import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 
 /**
- * How many attempts ended in which way. `deferred`: claimed outside the window, or without a slot under a limit. `lost`:
- * the lease had expired before the outcome could be written.
+ * How many attempts ended in which way. `deferred`: claimed outside the window, or without a slot under a
+ * limit. `lost`: the lease had expired before the outcome could be written.
  */
 export type OutcomeCounts = Record<
   'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'deferred' | 'released' | 'lost',

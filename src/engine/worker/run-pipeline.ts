@@ -1,5 +1,5 @@
 // Room: engine/worker. A run's way through this process. The methods stand in the order of a run's life:
-// claim → accept → admit → prefetch → start → ended → finish → onWritten; or release, if it cannot start.
+// claim → accept → prefetch → start → ended → finish → onWritten; or release, if it cannot start.
 // In: due runs, claimed by free capacity. Out: written outcomes, counted.
 import { performance } from 'node:perf_hooks';
 import { isEnabled } from '../../model/logger.js';

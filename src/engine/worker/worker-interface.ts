@@ -24,8 +24,8 @@ export interface Worker {
   /** Writes the worker's row in `workers`. */
   announce(): Promise<void>;
   /**
-   * Claims due runs as long as there is room and starts them. While there are more, it then goes on claiming by itself.
-   * Returns how many runs this call accepted.
+   * Claims due runs as long as there is room and starts them. While there are more, it then goes on claiming
+   * by itself. Returns how many runs this call accepted.
    *
    * @param hint a queue and priority in which somebody has just enqueued: claims only there
    */
@@ -36,7 +36,10 @@ export interface Worker {
   close(): void;
   /** Claims one run by its id, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;
-  /** Resolves when a run has ended or `wake` is called, at once if that was since the last call; or after `ms`. */
+  /**
+   * Resolves when a run has ended or `wake` is called, at once if that was since the last call; or after
+   * `ms`.
+   */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
   /** Soon checks whether an operator asked to cancel a run, if this worker holds it. */
@@ -44,16 +47,16 @@ export interface Worker {
   /** The runs whose handlers are at work. */
   readonly atWork: () => readonly RunAtWork[];
   /**
-   * For a process that an uncaught error ends: claims no more, does not wait for handlers, and writes how all its runs
-   * end (see model/run/crash.ts). Null: they are released, and none is to blame.
+   * For a process that an uncaught error ends: claims no more, does not wait for handlers, and writes how all
+   * its runs end (see model/run/crash.ts). Null: they are released, and none is to blame.
    */
   crash(thrown: unknown): Promise<void>;
   /** Resolves when no run is left. */
   idle(): Promise<void>;
   /**
-   * Drains: claims no more, lets runs end for `graceMs`, then aborts their signals, waits the engine's grace, and releases
-   * the rest without counting the attempt. Renews leases until the last outcome is written, for at most one more lease
-   * where the server accepts none.
+   * Drains: claims no more, lets runs end for `graceMs`, then aborts their signals, waits the engine's grace,
+   * and releases the rest without counting the attempt. Renews leases until the last outcome is written, for
+   * at most one more lease where the server accepts none.
    */
   stop(graceMs?: number): Promise<void>;
 }

@@ -1,5 +1,6 @@
 // Room: engine/worker. The row in `workers` that shows others that this worker lives.
-// In: the worker's id. Out: the row, inserted, refreshed and removed. Failures cost no run: the lease is what counts.
+// In: the worker's id. Out: the row, inserted, refreshed and removed. Failures cost no run: the lease is what
+// counts.
 import { hostname } from 'node:os';
 import { drainWorker, insertWorker, refreshWorker, removeWorker } from '../../store/runs/worker-rows.js';
 import type { Engine } from '../engine.js';

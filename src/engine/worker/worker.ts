@@ -13,8 +13,8 @@ import { workerRow } from './worker-row.js';
 const DEFAULT_CONCURRENCY = 10;
 
 /**
- * Opens a worker under a new id, so that it is never mistaken for an older process's. Its row in `workers` is inserted by
- * `announce`, or before its first run: an idle tick leaves no trace.
+ * Opens a worker under a new id, so that it is never mistaken for an older process's. Its row in `workers` is
+ * inserted by `announce`, or before its first run: an idle tick leaves no trace.
  */
 export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const id = randomUUID();

@@ -12,9 +12,9 @@ export interface CrashedRun {
 }
 
 /**
- * How its attempt ends. It cannot be known whose error it was: what one handler left behind may throw while others are at
- * work. A run that was alone is taken to be the cause, and its attempt counts. Several runs are released uncounted, once:
- * from then on they are suspects, and their attempts get their own processes.
+ * How its attempt ends. It cannot be known whose error it was: what one handler left behind may throw while
+ * others are at work. A run that was alone is taken to be the cause, and its attempt counts. Several runs are
+ * released uncounted, once: from then on they are suspects, and their attempts get their own processes.
  *
  * @param count how many handlers were at work in the process itself
  * @param thrown null if no run is to blame

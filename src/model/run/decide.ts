@@ -17,7 +17,9 @@ export type Ending =
   /** The worker drains, and the handler has stopped or was abandoned. */
   | { readonly kind: 'drained' }
   | { readonly kind: 'late' }
-  /** Claimed outside its window: waits until `opensAt` (epoch milliseconds), or is skipped if that is null. */
+  /**
+   * Claimed outside its window: waits until `opensAt` (epoch milliseconds), or is skipped if that is null.
+   */
   | { readonly kind: 'outside'; readonly opensAt: number | null }
   /** Claimed without the slots that it needs under these limits. */
   | { readonly kind: 'noSlot'; readonly limits: readonly Limit[] }
@@ -43,7 +45,9 @@ export interface Outcome {
   readonly skipReason: SkipReason | null;
   /** Only for `defer`. */
   readonly deferral?: Deferral;
-  /** Only for `fail` and `release`: the run may have ended a process, so its attempts get their own processes. */
+  /**
+   * Only for `fail` and `release`: the run may have ended a process, so its attempts get their own processes.
+   */
   readonly isSuspect?: boolean;
 }
 

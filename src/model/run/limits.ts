@@ -47,15 +47,16 @@ export interface Admission {
 export const definitionKey = (definitionId: string) => `definition:${definitionId}`;
 export const queueKey = (queue: string) => `queue:${queue}`;
 /**
- * The limit for runs that may have ended a process, whose attempts get their own processes. It is low, because hundreds of
- * runs may have been at work in that process, and as many children at once would take all memory.
+ * The limit for runs that may have ended a process, whose attempts get their own processes. It is low,
+ * because hundreds of runs may have been at work in that process, and as many children at once would take all
+ * memory.
  */
 export const SUSPECTS: Limit = { key: 'isolated', limit: 4 };
 
 /**
- * Admits candidates in their order: those that find a free slot under each of their keys, and a token where their queue
- * has a rate. A run that holds a slot from an earlier attempt keeps it. One that lacks only a token, or a slot of its
- * queue, is not blocked: the next claim finds it again.
+ * Admits candidates in their order: those that find a free slot under each of their keys, and a token where
+ * their queue has a rate. A run that holds a slot from an earlier attempt keeps it. One that lacks only a
+ * token, or a slot of its queue, is not blocked: the next claim finds it again.
  */
 export function admit(candidates: readonly Candidate[], taken: Taken): Admission {
   const bySlot = new Map([...taken.slots].map(([key, held]) => [key, new Map(held)]));

@@ -9,9 +9,9 @@ export interface PausedDefinition {
 }
 
 /**
- * Pauses each definition of the given dead runs whose last `pause_on_failure_count` runs since it was resumed, in the
- * order of their occurrences, all ended dead. A late end of an older occurrence does not interrupt that series. Locks the
- * definitions' rows, in the order of their ids.
+ * Pauses each definition of the given dead runs whose last `pause_on_failure_count` runs since it was
+ * resumed, in the order of their occurrences, all ended dead. A late end of an older occurrence does not
+ * interrupt that series. Locks the definitions' rows, in the order of their ids.
  */
 export const pauseFailing = statement<{ dead: readonly string[] }, PausedDefinition>(
   'pause failing definitions',

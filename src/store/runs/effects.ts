@@ -15,7 +15,8 @@ export interface StoredEffect {
   readonly result: string | null;
 }
 
-// Results are read as text: an app's own pool may parse jsonb differently, and a JSON null is not a missing result.
+// Results are read as text: an app's own pool may parse jsonb differently, and a JSON null is not a missing
+// result.
 const RESULT = 'result::text as result';
 const HELD_ROW = `select from tock.job_runs_live r
   where r.id = :id and r.fence = :fence and r.locked_by = :workerId and r.status = '${TRANSITIONS.claim.to}'`;
@@ -32,7 +33,9 @@ export const readEffectIfHeld = statement<LeaseHolder & { key: string }, StoredE
   `select ${RESULT} from tock.job_effects where key = :key and exists (${HELD_ROW})`,
 );
 
-/** Keeps the result of a step if the lease is held. No row: the lease is lost, or the step is kept already. */
+/**
+ * Keeps the result of a step if the lease is held. No row: the lease is lost, or the step is kept already.
+ */
 export const keepStep = statement<LeaseHolder & { key: string; result: string | null }, StoredEffect>(
   'keep step',
   `insert into tock.job_effects (key, run_id, result) select :key, :id, :result where exists (${HELD_ROW})
@@ -41,8 +44,8 @@ returning ${RESULT}`,
 );
 
 /**
- * Reserves a key, at the beginning of the transaction that performs the effect. Waits for another transaction that has
- * reserved it. No row: that one has committed, and the effect has happened.
+ * Reserves a key, at the beginning of the transaction that performs the effect. Waits for another transaction
+ * that has reserved it. No row: that one has committed, and the effect has happened.
  */
 export const reserveEffect = statement<{ key: string; id: string }, { readonly key: string }>(
   'reserve effect',
@@ -56,8 +59,8 @@ export const keepResult = statement<{ key: string; result: string | null }, Stor
 );
 
 /**
- * Holds a run until the transaction ends. FOR KEY SHARE admits heartbeats, but not a reaper that would move the row while
- * we commit. No row: the lease is lost.
+ * Holds a run until the transaction ends. FOR KEY SHARE admits heartbeats, but not a reaper that would move
+ * the row while we commit. No row: the lease is lost.
  */
 export const lockHeldRun = statement<LeaseHolder, Record<string, never>>(
   'lock held run',

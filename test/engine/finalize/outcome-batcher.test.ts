@@ -1,5 +1,5 @@
-// Engine: how outcomes gather, and what becomes of those that the server does not take. The database is real; what it
-// answers to some statements is the test's.
+// Engine: how outcomes gather, and what becomes of those that the server does not take. The database is real;
+// what it answers to some statements is the test's.
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';

@@ -110,7 +110,8 @@ describe('a worker', () => {
     expect(hasStopped).toBe(false);
     answer();
     await Promise.all([claimed, stopped]);
-    // Regression: a worker that stopped at once closed the pool, and the runs waited until their leases expired.
+    // Regression: a worker that stopped at once closed the pool, and the runs waited until their leases
+    // expired.
     await database.close();
     const rows = await test.sql('select status, attempts, locked_by from tock.job_runs');
     expect(rows).toEqual(

@@ -28,8 +28,8 @@ const MAX_CONNECTIONS = 4;
 const CLOSE_MS = 500;
 
 /**
- * Opens the attempt. Its effects are fenced like the worker's: same run, fence and worker id. The first use of the
- * database connects to it.
+ * Opens the attempt. Its effects are fenced like the worker's: same run, fence and worker id. The first use
+ * of the database connects to it.
  */
 export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
   const active = reportedRun(order, send);
@@ -80,7 +80,10 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
     get progress() {
       return progress;
     },
-    /** The first is sent at once, because a handler that only computes lets no timer fire; later ones 4 a second. */
+    /**
+     * The first is sent at once, because a handler that only computes lets no timer fire; later ones 4 a
+     * second.
+     */
     set progress(reported) {
       progress = reported;
       if (timer !== undefined) return;

@@ -1,5 +1,6 @@
 // Room: engine/execute/isolate. Starts the child process of one isolated attempt.
-// In: the script, a limit for its heap. Out: a Child that takes messages and can be killed; how it ended, once.
+// In: the script, a limit for its heap. Out: a Child that takes messages and can be killed; how it ended,
+// once.
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { type FromChild, LIFELINE_FD, type ToChild } from './protocol.js';
@@ -15,7 +16,10 @@ export interface ChildEnd {
 
 export interface Child {
   readonly send: (message: ToChild) => void;
-  /** Lets the child continue for that many milliseconds from now. Then it kills itself, unless it is allowed more. */
+  /**
+   * Lets the child continue for that many milliseconds from now. Then it kills itself, unless it is allowed
+   * more.
+   */
   readonly allow: (ms: number) => void;
   /** Sends a signal to the child's process group. */
   readonly kill: (signal: NodeJS.Signals) => void;
@@ -36,7 +40,8 @@ export function forkChild(
   onMessage: (message: FromChild) => void,
 ): Child {
   const child = fork(entry, [], {
-    // Its own process group, so that Ctrl-C in a terminal reaches only the worker, and the group can be killed at once.
+    // Its own process group, so that Ctrl-C in a terminal reaches only the worker, and the group can be
+    // killed at once.
     detached: true,
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'pipe', 'ipc', 'pipe'],

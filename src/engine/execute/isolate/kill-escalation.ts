@@ -1,5 +1,7 @@
-// Room: engine/execute/isolate. How a child process is made to end: abort, SIGTERM, SIGKILL, and then without it.
-// In: the child, a signal that aborts, or the child's answer. Out: signals to its group; `abandoned`, at the very end.
+// Room: engine/execute/isolate. How a child process is made to end: abort, SIGTERM, SIGKILL, and then without
+// it.
+// In: the child, a signal that aborts, or the child's answer. Out: signals to its group; `abandoned`, at the
+// very end.
 import { performance } from 'node:perf_hooks';
 import { packError } from '../../../model/run/error-data.js';
 import type { Child, ChildEnd } from './fork-child.js';
@@ -12,8 +14,8 @@ export const ABANDON_MS = 5000;
 const ABANDONED: ChildEnd = { code: null, signal: 'SIGKILL', isOutOfMemory: false, error: null };
 
 /**
- * When the signal aborts, the child is told. After `graceMs` its process group gets SIGTERM, a second later SIGKILL. After
- * five more seconds the attempt goes on without it.
+ * When the signal aborts, the child is told. After `graceMs` its process group gets SIGTERM, a second later
+ * SIGKILL. After five more seconds the attempt goes on without it.
  */
 export class KillEscalation {
   /** Resolves when the child has survived SIGKILL; else never. */

@@ -1,6 +1,6 @@
 // Room: engine/execute/isolate. Executes one attempt in a child process: the worker's side.
-// In: a run whose lease this worker holds and renews. Out: what the handler returned or threw; or an error that says how
-// its process ended instead.
+// In: a run whose lease this worker holds and renews. Out: what the handler returned or threw; or an error
+// that says how its process ended instead.
 import { performance } from 'node:perf_hooks';
 import { TockError } from '../../../model/errors.js';
 import type { Isolate } from '../../../model/job/isolate.js';
@@ -17,9 +17,9 @@ import { KillEscalation } from './kill-escalation.js';
 import type { Answer, FromChild, Order } from './protocol.js';
 
 /**
- * Executes the handler in a new process and resolves to what it returned. An aborted signal ends it by KillEscalation.
- * Every half heartbeat the child is told how long the lease still lasts: if this process is killed or frozen, the child
- * ends by itself.
+ * Executes the handler in a new process and resolves to what it returned. An aborted signal ends it by
+ * KillEscalation. Every half heartbeat the child is told how long the lease still lasts: if this process is
+ * killed or frozen, the child ends by itself.
  *
  * @throws what the handler threw; TockError TOCK_CHILD_EXITED if its process ended without an answer
  */

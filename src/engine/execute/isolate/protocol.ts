@@ -6,7 +6,10 @@ import type { Connection } from '../../../store/connection/connection.js';
 import type { ClaimedRun } from '../../../store/runs/claim/claimed-run.js';
 import type { Settings } from '../../engine.js';
 
-/** What executing one attempt needs. Sent over IPC, so that payload and password appear in no list of processes. */
+/**
+ * What executing one attempt needs. Sent over IPC, so that payload and password appear in no list of
+ * processes.
+ */
 export interface Order {
   readonly run: ClaimedRun;
   /** The worker that holds the lease. The child writes under the same fence. */
@@ -45,5 +48,8 @@ export type FromChild =
   | { readonly kind: 'committed' }
   | Answer;
 
-/** The child's file descriptor on which the worker writes how long it may continue: one line of milliseconds each. */
+/**
+ * The child's file descriptor on which the worker writes how long it may continue: one line of milliseconds
+ * each.
+ */
 export const LIFELINE_FD = 4;
