@@ -1,18 +1,15 @@
-// Room: engine/worker. Renews the leases of a worker's runs. Aborts a handler whose lease is lost or whose
-// run is to be cancelled; the database decides both, never a notice. Writes progress.
+// Room: engine/worker. Renews the leases of a worker's runs, and aborts handlers whose lease is lost or whose
+// run is to be cancelled. Writes progress.
 // In: the active runs. Out: renewed leases, aborted signals.
 import { performance } from 'node:perf_hooks';
-import { Cancel } from '../../model/errors.js';
-import { isUnstorable } from '../../store/connection/errors.js';
-import { readHeld, renewLeases, writeProgress } from '../../store/runs/leases.js';
-import { createNoticeLimiter } from '../claim/notice-limiter.js';
+import { renewLeases } from '../../store/runs/leases.js';
 import type { Engine } from '../engine.js';
-import { abort } from '../execute/abort.js';
 import { type ActiveRun, isHeld } from '../execute/active-run.js';
-import { leaseLost } from '../execute/effects.js';
+import { createCancelCheck } from './cancel-check.js';
+import { applyLeaseAnswer, loseLease } from './lease-answer.js';
+import { flushProgress } from './progress.js';
 
 const PROGRESS_EVERY_MS = 1000;
-const MAX_NAMED = 1000;
 /** The pause before a failed beat is repeated; it doubles up to a heartbeat. */
 const FIRST_PAUSE_MS = 100;
 
@@ -22,12 +19,6 @@ export interface Heartbeat {
    */
   readonly checkCancel: (runId: string) => void;
   stop(): void;
-}
-
-/** A run that is still held, as the database knows it. A run that is missing in its answer is lost. */
-interface HeldRow {
-  readonly id: string;
-  readonly cancel_requested: boolean;
 }
 
 /**
@@ -44,6 +35,7 @@ export function startHeartbeat(
   refreshRow: () => Promise<void>,
 ): Heartbeat {
   const { leaseMs, heartbeatMs } = engine.settings;
+  const cancelCheck = createCancelCheck(engine, workerId, activeRuns);
   let isBeating = false;
   let isRefreshing = false;
   /** A series of failed beats is logged once. */
@@ -67,55 +59,13 @@ export function startHeartbeat(
     const answer = await renewLeases(engine.database, runs, workerId, leaseMs);
     const renewed = new Set(answer.filter(row => row.is_renewed).map(row => row.id));
     let areAllRenewed = true;
-    for (const active of applyAnswer(held, answer)) {
+    for (const active of applyLeaseAnswer(engine, activeRuns, held, answer)) {
       if (renewed.has(active.run.id)) active.renewedAt = sentAt;
       else if (isHeld(active, leaseMs)) areAllRenewed = false;
       else loseLease(engine, active);
     }
     return areAllRenewed;
   };
-
-  /** Aborts the handlers of lost and cancelled runs. Returns the runs that are still held. */
-  const applyAnswer = (held: readonly ActiveRun[], answer: readonly HeldRow[]): ActiveRun[] => {
-    const rows = new Map(answer.map(row => [row.id, row]));
-    return held.filter(active => {
-      const row = rows.get(active.run.id);
-      // A run that was finalized while the statement was under way is done, not lost.
-      if (row === undefined && activeRuns.has(active) && !active.isCommitted && !active.isFinalizing)
-        loseLease(engine, active);
-      if (row?.cancel_requested) requestCancel(active);
-      return row !== undefined;
-    });
-  };
-
-  /** Ids that notices have named since the last check. Once it is full, all runs are checked. */
-  const named = new Set<string>();
-  let isChecking = false;
-
-  const checkNamed = async () => {
-    if (isChecking) return;
-    const isNamed = (id: string) => named.size >= MAX_NAMED || named.has(id);
-    const canBeCancelled = (active: ActiveRun) =>
-      !active.isLost && !active.cancelRequested && !active.isCommitted && !active.isFinalizing;
-    const held = [...activeRuns].filter(active => isNamed(active.run.id) && canBeCancelled(active));
-    named.clear();
-    if (held.length === 0) return;
-    isChecking = true;
-    try {
-      const runs = held.map(active => active.run);
-      applyAnswer(held, await readHeld(engine.database, runs, workerId));
-      if (held.some(active => active.isLost || active.cancelRequested)) limiter.found();
-    } catch (error) {
-      engine.logger.debug(
-        { event: 'cancel.unread', error: String(error) },
-        'the next heartbeat checks it again',
-      );
-    } finally {
-      isChecking = false;
-      if (named.size > 0) limiter.notice();
-    }
-  };
-  const limiter = createNoticeLimiter(() => void checkNamed());
 
   const loseExpired = () => {
     for (const active of activeRuns) {
@@ -171,55 +121,13 @@ export function startHeartbeat(
   }, heartbeatMs);
   const progress = setInterval(() => void flushProgress(engine, workerId, activeRuns), PROGRESS_EVERY_MS);
   return {
-    checkCancel(runId) {
-      if (named.size < MAX_NAMED) named.add(runId);
-      limiter.notice();
-    },
+    checkCancel: cancelCheck.check,
     stop() {
       isStopped = true;
       clearTimeout(repetition);
       clearInterval(beats);
       clearInterval(progress);
-      limiter.close();
+      cancelCheck.close();
     },
   };
-}
-
-function loseLease(engine: Engine, active: ActiveRun): void {
-  if (active.isLost) return;
-  active.isLost = true;
-  engine.logger.error(
-    { event: 'run.lease_lost', run_id: active.run.id, job: active.run.job, fence: active.run.fence },
-    'the lease is lost; the handler is told to stop and nothing of this attempt is kept',
-  );
-  abort(active.interrupt, leaseLost(active));
-}
-
-function requestCancel(active: ActiveRun): void {
-  if (active.cancelRequested) return;
-  active.cancelRequested = true;
-  abort(active.interrupt, new Cancel('cancelled by an operator'));
-}
-
-/**
- * Writes the progress that is not written yet. If that fails, it stays for the next flush, a second later.
- */
-export async function flushProgress(
-  engine: Engine,
-  workerId: string,
-  activeRuns: Iterable<ActiveRun>,
-): Promise<void> {
-  const pending = [...activeRuns].flatMap(active => {
-    if (active.progress === null || active.isLost) return [];
-    const { progress, run } = active;
-    active.progress = null;
-    return [{ id: run.id, fence: run.fence, progress, active }];
-  });
-  if (pending.length === 0) return;
-  try {
-    await writeProgress(engine.database, pending, workerId);
-  } catch (error) {
-    if (isUnstorable(error)) return;
-    for (const { active, progress } of pending) active.progress ??= progress;
-  }
 }

@@ -20,8 +20,8 @@ import { drainReason, executeRun } from '../execute/execute.js';
 import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
 import { admitDespiteBadRows, oneByOne, setAside } from '../set-aside.js';
-import { flushProgress } from './heartbeat.js';
 import { countOutcome, logFields, noOutcomes, type OutcomeCounts } from './outcome-counts.js';
+import { flushProgress } from './progress.js';
 import type { WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';
 

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Engine } from '../../../src/engine/engine.js';
 import { signalOf } from '../../../src/engine/execute/abort.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
-import { flushProgress, type Heartbeat, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
+import { type Heartbeat, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
+import { flushProgress } from '../../../src/engine/worker/progress.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
