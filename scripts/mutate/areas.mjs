@@ -30,8 +30,11 @@ export const AREAS = [
       'src/engine/worker/run-pipeline.ts',
       'src/engine/worker/worker.ts',
       'src/store/runs/claim/claim.ts',
+      'src/store/runs/claim/claim-in-queue.ts',
+      'src/store/runs/claim/queue-priorities.ts',
       'src/store/runs/claim/claimed-run.ts',
       'src/store/runs/claim/admit.ts',
+      'src/store/runs/claim/unblock.ts',
     ],
     tests: [
       'test/store/runs/claim/claim.test.ts',
@@ -62,6 +65,8 @@ export const AREAS = [
     sources: [
       'src/engine/finalize/outcome-batcher.ts',
       'src/store/runs/finalize.ts',
+      'src/store/runs/finish.ts',
+      'src/store/runs/give-back.ts',
       'src/store/runs/leases.ts',
       'src/store/runs/transition.ts',
     ],
@@ -85,7 +90,7 @@ export const AREAS = [
   },
   {
     name: 'reap',
-    sources: ['src/engine/reap.ts', 'src/store/runs/reap.ts'],
+    sources: ['src/engine/reap.ts', 'src/store/runs/reap.ts', 'src/store/runs/reapable.ts'],
     tests: [
       'test/store/runs/reap.test.ts',
       'test/store/schema/plans.test.ts',
@@ -105,11 +110,14 @@ export const AREAS = [
     sources: [
       'src/engine/materialize/materialize.ts',
       'src/engine/materialize/occurrence-rows.ts',
+      'src/store/definitions/due.ts',
+      'src/store/runs/materialize.ts',
       'src/store/runs/enqueue/enqueue.ts',
     ],
     tests: [
       'test/store/schema/plans.test.ts',
       'test/engine/materialize/occurrence-rows.test.ts',
+      'test/store/runs/materialize.test.ts',
       'test/engine/materialize/materialize.test.ts',
       'test/scenarios/overlap.test.ts',
       'test/engine/definitions/register.test.ts',

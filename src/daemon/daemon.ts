@@ -30,6 +30,7 @@ import {
   whileClaiming,
 } from './next-pass.js';
 
+/** Options of `start`. */
 export interface StartOptions {
   /** Most runs at once. Default 10. */
   readonly concurrency?: number | undefined;
@@ -39,6 +40,7 @@ export interface StartOptions {
   readonly listen?: boolean;
 }
 
+/** A daemon that was started in this process. */
 export interface Daemon {
   readonly id: string;
   readonly tally: Readonly<OutcomeCounts>;
@@ -75,7 +77,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       ? null
       : startListener(engine, notice => {
           if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
-          else if (hint.record(notice.lane)) limiter.notice();
+          else if (hint.record(notice.queuePriority)) limiter.notice();
         });
   const reapOrGoOn = reaper(engine);
   const upkeep = hourlyUpkeep(engine, stopping.signal);

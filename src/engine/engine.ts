@@ -40,6 +40,7 @@ export interface Settings {
   readonly maxPayloadBytes: number;
 }
 
+/** Settings of a Tock. Durations are `'30s'`, `'5m'` … or milliseconds. */
 export interface SettingsInput {
   /** Default `60s`. At least two heartbeats. */
   readonly lease?: Duration;

@@ -21,6 +21,7 @@ export interface TickOptions {
   readonly kind?: 'tick' | 'library';
 }
 
+/** What one tick did. The duration in milliseconds. */
 export interface TickSummary {
   readonly registered: RegisterResult;
   readonly reaped: ReapedRuns;

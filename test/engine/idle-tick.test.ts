@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { askIdleTick } from '../../src/engine/idle-tick.js';
 import { migrationsFolder } from '../../src/environment/paths.js';
-import { defineJob } from '../../src/index.js';
+import { type AnyJob, defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
@@ -25,7 +25,7 @@ afterEach(async () => {
   await test.close();
 });
 
-const look = (options: { jobs?: typeof jobs; schema?: string; queues?: readonly string[] } = {}) =>
+const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: readonly string[] } = {}) =>
   askIdleTick({
     pool,
     schema: options.schema ?? 'tock',

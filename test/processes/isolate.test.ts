@@ -107,6 +107,26 @@ describe('what an isolated handler throws', () => {
     expect(Math.round(waitMs(run) / 1000)).toBe(7200);
   });
 
+  it('keeps its causes, and the members of an AggregateError, without secrets', async () => {
+    const { errors } = await threw('cause');
+    expect(errors).toMatchObject([
+      {
+        name: 'TypeError',
+        message: 'no reply',
+        cause: {
+          name: 'AggregateError',
+          message: 'all',
+          stack: expect.stringContaining('jobs.mjs'),
+          errors: [
+            { name: 'Error', message: 'first: postgres://ada:***@db/x' },
+            { name: 'thrown string', message: 'second', stack: null },
+          ],
+        },
+      },
+    ]);
+    expect(JSON.stringify(errors)).not.toContain('hunter2');
+  });
+
   it('steers by RetryLater', async () => {
     const run = await threw('retry-later');
     expect(run).toMatchObject({

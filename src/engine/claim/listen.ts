@@ -38,7 +38,7 @@ export function startListener(engine: Engine, onNotice: (notice: Notice) => void
       await listenToSchema(opened, database.schema);
       pauseMs = FIRST_PAUSE_MS;
       // For runs that were enqueued while nothing listened.
-      onNotice({ kind: 'queued', lane: null });
+      onNotice({ kind: 'queued', queuePriority: null });
     } catch (error) {
       logger.debug({ event: 'listen.failed', error: String(error) }, 'cannot listen; polling goes on');
       reconnect();

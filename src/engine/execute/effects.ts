@@ -28,7 +28,7 @@ import { retryUntil } from '../finalize/retry-until.js';
 import type { ActiveRun } from './active-run.js';
 
 /** A handler's transaction is never retried: what the handler did outside of it would happen twice. */
-const HANDLERS_TRANSACTION = { retries: 0, isPatient: true } as const;
+const HANDLERS_TRANSACTION = { retries: 0, mayTakeLong: true } as const;
 
 /** How long a handler's transaction, with its locks, stays open for a server that rejects its end. */
 const MAX_END_OF_TRANSACTION_MS = 10_000;

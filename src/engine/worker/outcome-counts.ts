@@ -4,6 +4,7 @@ import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
+import { withoutStacks } from '../../model/run/sanitize.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
@@ -54,7 +55,7 @@ export function countOutcome(
       event: `run.${word}`,
       ...logFields(run),
       duration_ms: Math.round(durationMs),
-      ...(error ? { error: { name: error.name, code: error.code, message: error.message } } : {}),
+      ...(error ? { error: withoutStacks(error) } : {}),
     },
     `run ${run.id} of ${run.job} ${word} after ${formatDuration(durationMs)} (attempt ${run.attempts} of ${run.max_attempts})${why}${next}`,
   );

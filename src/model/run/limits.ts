@@ -3,6 +3,9 @@
 import { TockError } from '../errors.js';
 import type { JobConcurrency } from '../job/job.js';
 import { isStorable, quote } from '../names.js';
+import { checkOptions, optionNames } from '../options.js';
+
+const OPTIONS = optionNames<JobConcurrency>({ limit: true, key: true });
 
 /** A key and how many slots it has. */
 export interface Limit {
@@ -102,7 +105,8 @@ function freeSlot(held: ReadonlyMap<number, string> | undefined, id: string, lim
 /** Checks a job's `concurrency`. */
 export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): void {
   if (concurrency === undefined) return;
-  const { limit, key } = concurrency ?? {};
+  checkOptions(concurrency, OPTIONS, 'concurrency', 'TOCK_BAD_JOB');
+  const { limit, key } = concurrency;
   if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
     throw new TockError(
       'TOCK_BAD_JOB',

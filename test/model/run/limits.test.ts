@@ -136,7 +136,7 @@ describe('checkConcurrencyLimit', () => {
   });
 
   it('refuses what is no object, and a key that is no function', () => {
-    expect(check(null)).toThrow('concurrency.limit undefined is not a whole number');
+    expect(check(null)).toThrow('concurrency is null; write an object of options');
     expect(check({ limit: 1, key: 'tenant' })).toThrow(
       'concurrency.key "tenant" is not a function of the payload',
     );

@@ -123,12 +123,12 @@ function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>
   };
 }
 
-/** Fields as a line of JSON holds them; an error with its name, code, message and stack. */
+/** Fields as a line of JSON holds them; an error with its name, code, message, stack and causes. */
 function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const plain = Object.entries(fields).map(([key, value]) => {
     if (!(value instanceof Error)) return [key, describeOutput(value)];
-    const { name, code, message, stack } = describeError(value, 0);
-    return [key, { type: name, ...(code === null ? {} : { code }), message, stack }];
+    const { name, code, attempt: _attempt, ...description } = describeError(value, 0);
+    return [key, { type: name, ...(code === null ? {} : { code }), ...description }];
   });
   return Object.fromEntries(plain) as Record<string, unknown>;
 }
