@@ -1,8 +1,7 @@
 // Room: engine. What an operator does to a run: retry, cancel, wait for it.
 // In: a run's id. Out: the run as it is then; or an error that says why not.
-import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
+import { quote, storableNote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
@@ -16,7 +15,7 @@ import { reasonOf } from '../materialize/broken-definition.js';
 import { openWorker } from '../worker/worker.js';
 
 /** The run, or TOCK_NOT_FOUND. */
-export async function findRun(engine: Engine, id: string): Promise<RunRecord> {
+async function findRun(engine: Engine, id: string): Promise<RunRecord> {
   const run = await getRun(engine.database, id);
   if (run) return run;
   throw new TockError(
@@ -72,7 +71,7 @@ export async function cancel(
   options: { readonly reason?: string } = {},
 ): Promise<RunRecord> {
   const before = await findRun(engine, id);
-  const reason = options.reason?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
+  const reason = storableNote(options.reason);
   const { result, freed, outboxWritten } = await cancelRun(engine.database, before.id, reason);
   await afterCommit(engine, { freed, outboxWritten, dead: [] });
   if (result) return await findRun(engine, id);
@@ -117,11 +116,4 @@ export async function executeOrWait(
   } finally {
     await worker.stop();
   }
-}
-
-/** How long a run took, in words; null before it has ended. */
-export function durationOf(run: Pick<RunRecord, 'startedAt' | 'finishedAt'>): string | null {
-  return run.startedAt && run.finishedAt
-    ? formatDuration(run.finishedAt.getTime() - run.startedAt.getTime())
-    : null;
 }
