@@ -34,7 +34,7 @@ export interface Enqueued {
  * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
  *
  * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key, the
- * times. With `client`, the run is part of the caller's transaction and comes and goes with it.
+ * times. With `client`, the run is part of the caller's transaction: it commits or rolls back with it.
  *
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION
  */
@@ -152,8 +152,8 @@ function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null):
   };
 }
 
-/** How often a run may be put off by `debounce`: so many times as long as one delay, in all. */
-const MOST_DEBOUNCES = 10;
+/** By how many times its delay `debounce` may put a run off, in all. */
+const MAX_DEBOUNCES = 10;
 
 function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   if (unique !== undefined && unique !== 'ever' && unique !== 'live')
@@ -174,7 +174,7 @@ function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   return {
     is_live: isLive,
     replaces: replace === true || debounce !== undefined,
-    most_ms: debounce === undefined ? null : MOST_DEBOUNCES * parseDuration(debounce, 'debounce'),
+    most_ms: debounce === undefined ? null : MAX_DEBOUNCES * parseDuration(debounce, 'debounce'),
   };
 }
 
@@ -208,7 +208,7 @@ function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 
 }
 
 function sessionOfClient(engine: Engine, client: QueryClient): Session {
-  // Null too: whoever passes a client wants the run in that transaction, and must not get it outside of one.
+  // Null too: a caller who passes a client wants the run in that transaction, never outside of it.
   if (typeof (client as QueryClient | null)?.query !== 'function') {
     throw new TockError(
       'TOCK_BAD_OPTION',

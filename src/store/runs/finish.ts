@@ -2,7 +2,7 @@
 // In: runs by id and fence, with the outcomes that end them. Out: which of them have moved.
 //
 //   worker A, holds runs 1 and 2 under fence 1              reaper
-//                                                           took run 2 back: it is failed, and nobody's
+//                                                           took run 2 back: it is failed, without a holder
 //   delete live 1 and 2, where fence 1 and locked by A
 //     run 1: deleted, inserted as finished;
 //            its slots are free, the outbox has a row

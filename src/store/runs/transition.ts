@@ -139,7 +139,7 @@ export interface AfterMove {
 /** The columns of an {@link AfterMove}, over {@link freeSlots} and {@link writeOutbox}. */
 export const AFTER_MOVE = `(select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten"`;
 
-/** An array of errors with one more, or as it is where that is null. The last 50 are kept: attempts have no bound. */
+/** Appends an error to an array, unless it is null. The last 50 are kept, since attempts have no bound. */
 export const appendError = (errors: string, error: string) => `case when ${error} is null then ${errors}
   else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${error} end`;
 
