@@ -25,7 +25,9 @@ export const AREAS = [
   {
     name: 'claim',
     sources: [
+      'src/engine/claim/claimable.ts',
       'src/engine/claim/claimer.ts',
+      'src/engine/worker/run-pipeline.ts',
       'src/engine/worker/worker.ts',
       'src/store/runs/claim/claim.ts',
       'src/store/runs/claim/claim-in-queue.ts',
@@ -39,6 +41,7 @@ export const AREAS = [
       'test/store/runs/claim/claimed-run.test.ts',
       'test/store/runs/claim/admit.test.ts',
       'test/store/schema/plans.test.ts',
+      'test/engine/claim/claimable.test.ts',
       'test/engine/claim/claimer.test.ts',
       'test/scenarios/leases.test.ts',
       'test/engine/claim/enqueue-hint.test.ts',
@@ -135,7 +138,10 @@ export const AREAS = [
     name: 'effects',
     sources: [
       'src/engine/execute/effects.ts',
+      'src/store/runs/effects.ts',
       'src/engine/worker/heartbeat.ts',
+      'src/engine/worker/cancel-check.ts',
+      'src/engine/worker/lease-answer.ts',
       'src/engine/execute/execute.ts',
     ],
     tests: [

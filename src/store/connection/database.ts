@@ -181,7 +181,7 @@ function isolationProbe(pool: pg.Pool, deadlineMs: number): () => Promise<boolea
 }
 
 /** A session over an open Kysely transaction. */
-export function sessionOf(trx: Transaction<AnyDatabase>, rewrite: (text: string) => string): Session {
+function sessionOf(trx: Transaction<AnyDatabase>, rewrite: (text: string) => string): Session {
   return {
     async run<Row>(text: string, values: readonly unknown[] = []) {
       const result = await trx.executeQuery(CompiledQuery.raw(rewrite(text), [...values]));

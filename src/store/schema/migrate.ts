@@ -20,6 +20,7 @@ interface Migration {
   readonly checksum: string;
 }
 
+/** What migrating did. */
 export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
@@ -98,7 +99,7 @@ async function applyMissing(
  *
  * @throws TockError TOCK_NOT_MIGRATED
  */
-export async function demandMigrated(database: Database, folder: string): Promise<void> {
+export async function requireMigrated(database: Database, folder: string): Promise<void> {
   const names = migrationNames(folder);
   const rows = await database.run<{ name: string }>('select name from tock.migrations');
   const applied = new Set(rows.map(row => row.name));
