@@ -1,5 +1,6 @@
 // Room: engine/materialize. The rows that occurrences become: runs and skips, each under its occurrence.
 // In: a due definition and its plan. Out: rows for one insert.
+
 import type { Occurrence } from '../../model/job/job.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';
 import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
