@@ -5,7 +5,7 @@ import { quote } from '../model/names.js';
 import type { RunStatus } from '../model/run/states.js';
 import { judgeError } from '../runtime/exit-codes.js';
 import type { RunRecord } from '../store/reads/runs.js';
-import type { Tock } from '../tock/create-tock.js';
+import type { Tock } from '../tock/types.js';
 import { isConfirmed } from './confirm.js';
 import { type CommonOptions, type Shell, withTock } from './shell.js';
 import { cleanLine } from './terminal.js';

@@ -127,6 +127,7 @@ export type Keep =
       readonly default?: Duration | undefined;
     };
 
+/** Options of `prune`. */
 export interface PruneOptions {
   /** Since a run's end. Default `90d`. */
   readonly keep?: Keep;
@@ -149,6 +150,7 @@ export interface PruneProgress {
   readonly total: number;
 }
 
+/** What a prune has removed and made. */
 export interface PruneResult {
   /** Also those that an earlier prune had detached and could not drop. */
   readonly droppedPartitions: readonly string[];

@@ -7,7 +7,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import { TockError } from '../model/errors.js';
 import { describeError } from '../model/run/sanitize.js';
-import type { ShellTock } from '../tock/create-tock.js';
+import type { ShellTock } from '../tock/types.js';
 
 const EXIT_CODE = 1;
 /** How long it may take to write the outcomes. What is not written then is left to the reaper. */

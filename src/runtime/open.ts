@@ -11,7 +11,8 @@ import type { Logger } from '../model/logger.js';
 import { openPoolTo, requireReachable } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
-import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock/create-tock.js';
+import { assembleTock } from '../tock/create-tock.js';
+import type { ShellTock, TickCallOptions, Tock } from '../tock/types.js';
 import type { Config } from './configuration.js';
 import { loadJobModule } from './job-module.js';
 
@@ -141,7 +142,7 @@ function reportTo(logger: Logger): (report: ServerReport) => void {
 async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {
   try {
     if (migrate !== true) {
-      await tock.demandMigrated();
+      await tock.requireMigrated();
       return null;
     }
   } catch (error) {

@@ -14,6 +14,7 @@ import {
 import type { Engine } from '../engine.js';
 import { workingSchedule } from '../materialize/locked-definition.js';
 
+/** Options of `schedules.resetCursors`. */
 export interface ResetCursorsOptions {
   /** Only these definitions; default: all. */
   readonly names?: readonly string[];

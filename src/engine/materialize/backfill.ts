@@ -20,6 +20,7 @@ import {
 } from './locked-definition.js';
 import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
 
+/** Options of `schedules.backfill`: the window, half-open. */
 export interface BackfillOptions {
   /** The first instant that counts: a Date, or ISO text with Z or an offset. */
   readonly from: Date | string;
@@ -31,6 +32,7 @@ export interface BackfillOptions {
   readonly onProgress?: (progress: BackfillProgress) => void;
 }
 
+/** What a backfill made. */
 export interface BackfillResult {
   /** In the window. */
   readonly occurrences: number;

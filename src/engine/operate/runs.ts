@@ -11,7 +11,7 @@ import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { requireOriginal } from '../../store/schema/database-identity.js';
 import type { Engine } from '../engine.js';
-import { settle } from '../finalize/after-commit.js';
+import { afterCommit } from '../finalize/after-commit.js';
 import { reasonOf } from '../materialize/broken-definition.js';
 import { openWorker } from '../worker/worker.js';
 
@@ -74,12 +74,13 @@ export async function cancel(
   const before = await findRun(engine, id);
   const reason = options.reason?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
   const { result, freed, outboxWritten } = await cancelRun(engine.database, before.id, reason);
-  await settle(engine, { freed, outboxWritten, dead: [] });
+  await afterCommit(engine, { freed, outboxWritten, dead: [] });
   if (result) return await findRun(engine, id);
   const now = await findRun(engine, id);
   throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);
 }
 
+/** Options of `runs.wait`. */
 export interface WaitOptions {
   /** Called with the run each time it is looked at. */
   readonly onChange?: (run: RunRecord) => void;

@@ -73,7 +73,7 @@ async function pruneAlone(engine: Engine, retention: Retention, stop: Stop): Pro
   const gone: Forgotten = { dropped: [], left: [], kept: 0 };
   await dropLeftovers(engine, gone, stop);
   const unit = unitOf(retention.partition, await readVolume(database));
-  const { made, isLeft } = await makeComingPartitions(database, { unit, isPatient: true, ...stop });
+  const { made, isLeft } = await makeComingPartitions(database, { unit, mayTakeLong: true, ...stop });
   if (isLeft) gone.left.push('coming partitions');
   await letGo(engine, retention, { now, cutoffs, gone, stop });
   const result: PruneResult = {
@@ -116,10 +116,10 @@ async function letGo(
 ): Promise<void> {
   const due = (await readPartitions(engine.database))
     .map(partition => ({ partition, fate: fateOf(partition, retention, now) }))
-    .filter(({ fate }) => fate === 'forget' || fate === 'thin');
+    .filter(({ fate }) => fate === 'drop' || fate === 'compact');
   for (const [index, { partition, fate }] of due.entries()) {
     const isGone =
-      fate === 'forget'
+      fate === 'drop'
         ? await forget(engine, partition, gone, stop)
         : await thin(engine, partition, cutoffs, gone, stop);
     if (isGone) continue;
@@ -129,7 +129,7 @@ async function letGo(
 }
 
 async function trim(engine: Engine, retention: Retention, { now, cutoffs, stop }: Doing): Promise<number> {
-  const hasOld = (partition: Partition) => fateOf(partition, retention, now) === 'trim';
+  const hasOld = (partition: Partition) => fateOf(partition, retention, now) === 'delete-runs';
   let total = 0;
   for (const { name } of (await readPartitions(engine.database)).filter(hasOld)) {
     const remove = (slice: Slice) => deleteRuns(engine.database, name, cutoffs, slice, BATCH);

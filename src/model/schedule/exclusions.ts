@@ -1,6 +1,7 @@
 // Room: schedule. What a schedule leaves out: local dates, and cron sets such as holidays.
 // In: the option `exclude`. Out: for a civil day, whether it is open, shut, or which sets hold some of its minutes.
 // Exclusion acts on nominal civil time, before a zone maps it to instants.
+import { checkOptions } from '../options.js';
 import { badSchedule, show } from './bad-schedule.js';
 import { bitFrom, has60 } from './bits.js';
 import { dayOf, monthLength, monthOf, packedDate, readDate, weekdayOf, yearOf } from './calendar.js';
@@ -17,6 +18,7 @@ export type DayGate = 'open' | 'shut' | readonly CronFields[];
 
 const MOST_ENTRIES = 10_000;
 const MOST_SETS = 100;
+const SET_OPTIONS: ReadonlySet<string> = new Set(['cron']);
 
 /**
  * Reads the option `exclude`: dates `'YYYY-MM-DD'` in the schedule's zone, and sets `{ cron }` of five fields. A
@@ -59,6 +61,7 @@ function readSet(entry: unknown, seed: string | undefined): CronFields {
       `exclude has ${show(entry)}; each entry is a date '2026-12-25' or { cron: '* * 1 1 *' }`,
     );
   }
+  checkOptions(entry, SET_OPTIONS, 'an entry of exclude', 'TOCK_BAD_SCHEDULE');
   if (cron.trim().split(/\s+/).length === 6) {
     throw badSchedule(
       `exclude ${show(cron)} has seconds; a cron set excludes whole minutes: write five fields`,

@@ -1,6 +1,7 @@
 // Room: schedule. Which names are time zones, and what was probably meant by one that is not.
 // In: a name. Out: nothing, or an error with a hint. PostgreSQL and Intl must both know a zone: names that only one
 // of them knows are refused.
+import { editDistance } from '../nearest.js';
 import { badSchedule, show } from './bad-schedule.js';
 
 const SHORT_NAMES =
@@ -82,18 +83,4 @@ function nearest(text: string): string | undefined {
     if (steps < least) [best, least] = [name, steps];
   }
   return best;
-}
-
-/** Levenshtein's distance: how many letters to add, drop or change. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

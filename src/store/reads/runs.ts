@@ -2,6 +2,8 @@
 // In: filters. Out: rows in the words of the public API: ids as text, times as Dates.
 import { sql } from 'kysely';
 import type { Chain } from '../../model/planning/chain.js';
+import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import {
   type DatedError,
@@ -9,12 +11,12 @@ import {
   readProgress,
   type StoredProgress,
 } from '../../model/run/stored-run.js';
-import type { ScheduleSpec } from '../../model/schedule/spec.js';
+import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { Database, Session } from '../connection/database.js';
 import { readable } from '../connection/readable-instant.js';
 
 /** A run as the API and `--json` show it. */
-export interface RunRecord {
+export interface RunRecord<Output = unknown> {
   readonly id: string;
   readonly job: string;
   readonly definition: string | null;
@@ -40,8 +42,10 @@ export interface RunRecord {
   readonly payload: unknown;
   /** `events`: how often its handler told of progress in this attempt. */
   readonly progress: StoredProgress | null;
-  readonly output: unknown;
+  /** What its handler returned, once it has succeeded; else null. Typed where the run's job is known. */
+  readonly output: Output;
   readonly errors: readonly DatedError[];
+  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the words of whoever cancelled it. */
   readonly skipReason: string | null;
   readonly fence: number;
   readonly generation: number;
@@ -52,6 +56,7 @@ export interface RunRecord {
   readonly blockedOn: string | null;
 }
 
+/** Which runs `runs.list` gives. */
 export interface RunFilter {
   readonly status?: RunStatus | readonly RunStatus[];
   readonly job?: string;
@@ -139,15 +144,15 @@ export interface DefinitionRecord {
   /** What it runs after; null: it has a schedule of its own, or none. */
   readonly after: Chain | null;
   readonly timezone: string;
-  readonly dst: string;
+  readonly dst: Dst;
   readonly startAt: Date | null;
   readonly endAt: Date | null;
   readonly exclude: NonNullable<ScheduleSpec['exclude']>;
   /** Local hours in which its runs may start; null: all. */
   readonly window: string | null;
-  readonly outsideWindow: string;
-  readonly overlap: string;
-  readonly catchup: string;
+  readonly outsideWindow: OutsideWindow;
+  readonly overlap: OverlapPolicy;
+  readonly catchup: CatchupPolicy;
   readonly catchupWindowMs: number | null;
   readonly startDeadlineMs: number | null;
   readonly jitterMs: number;
@@ -185,6 +190,7 @@ where ($1::text is null or d.name = $1) and ($3 or d.origin = 'code' or d.vanish
 order by d.next_at nulls last, d.name
 limit $2`;
 
+/** Which definitions `schedules.list` gives. */
 export interface DefinitionFilter {
   readonly name?: string;
   /** Default 1000. */

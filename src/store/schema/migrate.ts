@@ -10,7 +10,7 @@ import { makeComingPartitions } from '../partitions/coming-partitions.js';
 import { noteIdentity } from './database-identity.js';
 
 /** A migration may have much to move. It waits 10 s for a lock, and no longer. */
-const PATIENT = { isPatient: true } as const;
+const LONG = { mayTakeLong: true } as const;
 /** The oldest server that is supported, as server_version_num counts. */
 const OLDEST_SERVER = 150000;
 
@@ -20,6 +20,7 @@ interface Migration {
   readonly checksum: string;
 }
 
+/** What migrating did. */
 export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
@@ -58,7 +59,7 @@ async function makePartitions(
   database: Database,
 ): Promise<Pick<MigrateResult, 'madePartitions' | 'partitionsLeft'>> {
   try {
-    const { made, isLeft } = await makeComingPartitions(database, { unit: null, isPatient: true });
+    const { made, isLeft } = await makeComingPartitions(database, { unit: null, mayTakeLong: true });
     const why = 'somebody held locks on the history for too long (see pg_blocking_pids)';
     return { madePartitions: made, partitionsLeft: isLeft ? why : null };
   } catch (error) {
@@ -89,7 +90,7 @@ async function applyMissing(
     }
     await noteIdentity(session);
     return { applied: missing.map(each => each.name), alreadyThere: done.length };
-  }, PATIENT);
+  }, LONG);
 }
 
 /**
@@ -98,7 +99,7 @@ async function applyMissing(
  *
  * @throws TockError TOCK_NOT_MIGRATED
  */
-export async function demandMigrated(database: Database, folder: string): Promise<void> {
+export async function requireMigrated(database: Database, folder: string): Promise<void> {
   const names = migrationNames(folder);
   const rows = await database.run<{ name: string }>('select name from tock.migrations');
   const applied = new Set(rows.map(row => row.name));

@@ -110,11 +110,36 @@ describe('tock show', () => {
     expect(stdout).toMatch(
       /\nattempts: 2 of 2\n {2}attempt 1 .* UTC {2}TypeError: no such\n {4}thing\n {2}attempt 2 /,
     );
-    expect(stdout).toContain('(--stack shows the stacks)');
+    expect(stdout).toContain('(--stack shows the stacks and causes)');
     expect(stdout).not.toContain('    at ');
     expect(stdout).toContain(`next: nothing, unless you put it back into the queue: tock retry ${dead}`);
     expect(code).toBe(0);
     expect((await harness.tock(['show', dead, '--stack'])).stdout).toMatch(/\n {4}at .*jobs\.mjs/);
+  });
+
+  it('shows with --stack what caused an error, and the members of an AggregateError', async () => {
+    const { stdout } = await harness.tock(['show', dead, '--stack']);
+    const attempt = stdout.slice(stdout.indexOf('  attempt 1  '), stdout.indexOf('  attempt 2  '));
+    const told = attempt.split('\n').filter(line => !/^ +at /.test(line));
+    expect(told.slice(1)).toEqual([
+      '    thing',
+      '    caused by AggregateError: both',
+      '      of them',
+      '      1 of 2: RangeError: too far',
+      '      2 of 2: thrown string: a text red',
+      '',
+    ]);
+    expect(attempt.match(/^ {6}at .*jobs\.mjs/m)).not.toBeNull();
+    expect(attempt.match(/^ {8}at .*jobs\.mjs/m)).not.toBeNull();
+    expect((await harness.tock(['show', dead])).stdout).not.toContain('caused by');
+  });
+
+  it('gives what caused an error as JSON too', async () => {
+    const { run } = await harness.json<{ run: { errors: unknown[] } }>(['show', dead]);
+    expect(run.errors[0]).toMatchObject({
+      message: 'no such\nthing',
+      cause: { name: 'AggregateError', errors: [{ name: 'RangeError' }, { name: 'thrown string' }] },
+    });
   });
 
   it('shows payload, output and key of one that succeeded', async () => {

@@ -56,18 +56,18 @@ describe('fateOf', () => {
   const fate = (partition: Partition, day: number) => fateOf(partition, retention, days(day));
 
   it('lets a partition go when the shortest keep is over for all of it', () => {
-    expect(fate(span(0, days(28)), 34)).toBe('trim');
-    expect(fate(span(0, days(28)), 35)).toBe('thin');
-    expect(fate(span(0, days(28)), 57)).toBe('thin');
-    expect(fate(span(0, days(28)), 58)).toBe('forget');
+    expect(fate(span(0, days(28)), 34)).toBe('delete-runs');
+    expect(fate(span(0, days(28)), 35)).toBe('compact');
+    expect(fate(span(0, days(28)), 57)).toBe('compact');
+    expect(fate(span(0, days(28)), 58)).toBe('drop');
   });
 
   it('waits for the end of a day, and does not thin what was thinned', () => {
-    expect(fate(span(0, days(1)), 7.5)).toBe('stay');
-    expect(fate(span(0, days(1)), 8)).toBe('thin');
-    expect(fate(span(0, days(1), true), 8)).toBe('trim');
-    expect(fate(span(0, days(1), true), 31)).toBe('forget');
-    expect(fateOf({ ...span(0, 0), low: null, high: null }, retention, 0)).toBe('trim');
+    expect(fate(span(0, days(1)), 7.5)).toBe('keep');
+    expect(fate(span(0, days(1)), 8)).toBe('compact');
+    expect(fate(span(0, days(1), true), 8)).toBe('delete-runs');
+    expect(fate(span(0, days(1), true), 31)).toBe('drop');
+    expect(fateOf({ ...span(0, 0), low: null, high: null }, retention, 0)).toBe('delete-runs');
   });
 });
 
