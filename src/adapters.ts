@@ -3,7 +3,7 @@
 // None of the libraries is imported: each is known by the few members that are called here.
 import { questionMarks } from './adapters/question-marks.js';
 import { TockError } from './model/errors.js';
-import type { QueryClient } from './model/job/job.js';
+import type { QueryClient } from './model/job/enqueue-options.js';
 
 type Rows = Record<string, unknown>[];
 

@@ -5,14 +5,8 @@ import { type Engine, readSettings } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { openWorker } from '../engine/worker/worker.js';
 import { TockError } from '../model/errors.js';
-import type {
-  AnyDatabase,
-  AnyJob,
-  EnqueueOptions,
-  JobReference,
-  OutputFor,
-  PayloadAndOptions,
-} from '../model/job/job.js';
+import type { EnqueueOptions } from '../model/job/enqueue-options.js';
+import type { AnyDatabase, AnyJob, JobReference, OutputFor, PayloadAndOptions } from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
 import { isFinished } from '../model/run/states.js';
 import { openDatabase } from '../store/connection/database.js';

@@ -15,16 +15,15 @@ import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Why } from '../engine/why/why.js';
 import type { Duration } from '../model/duration.js';
+import type { EnqueueOptions, QueryClient } from '../model/job/enqueue-options.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type {
   AnyJob,
-  EnqueueOptions,
   JobReference,
   NewRun,
   OutputFor,
   PayloadAndOptions,
   PayloadFor,
-  QueryClient,
 } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
 import type { Enqueued, OutputOfId, RunId } from '../model/job/run-id.js';

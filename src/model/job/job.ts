@@ -10,6 +10,7 @@ import type { OutsideWindow } from '../planning/window.js';
 import type { Trigger } from '../run/states.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import type { SchedulerView } from '../scheduler-view.js';
+import type { EnqueueOptions } from './enqueue-options.js';
 import type { IsolateOption } from './isolate.js';
 import type { Json, StoredOutput } from './json.js';
 import type { RunId } from './run-id.js';
@@ -95,40 +96,6 @@ export interface JobContext {
     job: J,
     ...rest: PayloadAndOptions<J>
   ) => Promise<RunId<OutputFor<J>>>;
-}
-
-/** Options of one enqueued run. */
-export interface EnqueueOptions {
-  /** Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
-  readonly key?: string;
-  /** `ever` (default): the key is used up for good. `live`: it is free again when its run has ended. */
-  readonly unique?: 'ever' | 'live';
-  /**
-   * With `unique: 'live'`: while the run that has the key still waits for its first attempt, bring it to the latest
-   * state: its payload, time and priority. One that is running already is left as it is.
-   */
-  readonly replace?: boolean;
-  /**
-   * Not before this long after the last call with this key: short for `unique: 'live'`, `replace` and `delay`. A
-   * run that is put off again and again starts at the latest ten times as long after it was first enqueued.
-   */
-  readonly debounce?: Duration;
-  /** Not before this time. Default: now. */
-  readonly runAt?: Date | string;
-  /** Not before this long from now, by the database's clock. Excludes `runAt`. */
-  readonly delay?: Duration;
-  readonly queue?: string;
-  readonly priority?: number;
-  readonly maxAttempts?: number;
-  /** Default `api`. */
-  readonly trigger?: Trigger;
-  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
-  readonly client?: QueryClient;
-}
-
-/** The least that is asked of a client in whose transaction a run is enqueued. */
-export interface QueryClient {
-  query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
 }
 
 /** How a failed attempt is followed by the next. */
@@ -280,18 +247,21 @@ export type OutputFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJo
   ? unknown
   : OutputOf<JobOf<Reference, Jobs>>;
 
+/** Whether a payload may be left out: whether `{}` would do. */
+// oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
+export type IsOptional<Payload> = Record<never, never> extends Payload ? true : false;
+
 /** What follows the job: its payload, which may be left out where `{}` would do, and the options. */
 export type PayloadAndOptions<
   Reference,
   Options = EnqueueOptions,
   Jobs extends readonly AnyJob[] = readonly AnyJob[],
 > =
-  // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
-  Record<never, never> extends PayloadFor<Reference, Jobs>
+  IsOptional<PayloadFor<Reference, Jobs>> extends true
     ? [payload?: PayloadFor<Reference, Jobs>, options?: Options]
     : [payload: PayloadFor<Reference, Jobs>, options?: Options];
 
 /** One of the runs that `enqueueMany` takes: the job, its payload, and the options of `enqueue` but `client`. */
 export type NewRun<Reference = string | AnyJob, Payload = unknown> = Omit<EnqueueOptions, 'client'> & {
   readonly job: Reference;
-} & (Record<never, never> extends Payload ? { readonly payload?: Payload } : { readonly payload: Payload });
+} & (IsOptional<Payload> extends true ? { readonly payload?: Payload } : { readonly payload: Payload });
