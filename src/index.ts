@@ -83,6 +83,6 @@ export type {
   PauseOptions,
   RetryOptions,
   TickCallOptions,
-  Tock,
   TockOptions,
-} from './tock/types.js';
+} from './tock/options.js';
+export type { Tock } from './tock/types.js';

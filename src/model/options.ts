@@ -1,5 +1,6 @@
 // Room: model. Refuses options that do not exist, so that a typing error is not ignored in silence.
-// In: an object of options, and the names that it may have. Out: nothing, or a TockError that names what was meant.
+// In: an object of options, and the names that it may have. Out: nothing, or a TockError that names what was
+// meant.
 import { TockError, type TockErrorCode } from './errors.js';
 import { quote } from './names.js';
 import { nearMisses } from './nearest.js';

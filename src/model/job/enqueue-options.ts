@@ -5,18 +5,21 @@ import type { Trigger } from '../run/states.js';
 
 /** Options of one enqueued run. */
 export interface EnqueueOptions {
-  /** Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
+  /**
+   * Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes.
+   */
   readonly key?: string;
   /** `ever` (default): the key is used up for good. `live`: it is free again when its run has ended. */
   readonly unique?: 'ever' | 'live';
   /**
-   * With `unique: 'live'`: while the run that has the key still waits for its first attempt, bring it to the latest
-   * state: its payload, time and priority. One that is running already is left as it is.
+   * With `unique: 'live'`: while the run that has the key still waits for its first attempt, bring it to the
+   * latest state: its payload, time and priority. One that is running already is left as it is.
    */
   readonly replace?: boolean;
   /**
-   * Not before this long after the last call with this key: short for `unique: 'live'`, `replace` and `delay`. A
-   * run that is put off again and again starts at the latest ten times as long after it was first enqueued.
+   * Not before this long after the last call with this key: short for `unique: 'live'`, `replace` and
+   * `delay`. A run that is put off again and again starts at the latest ten times as long after it was first
+   * enqueued.
    */
   readonly debounce?: Duration;
   /** Not before this time. Default: now. */
