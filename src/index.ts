@@ -14,7 +14,7 @@ export type { WaitOptions } from './engine/operate/runs.js';
 export type { TickSummary } from './engine/run-tick.js';
 export type { Why, WhyVerdict } from './engine/why/why.js';
 export type { Fate } from './engine/why/words.js';
-export type { Tally } from './engine/worker/outcome-counts.js';
+export type { OutcomeCounts } from './engine/worker/outcome-counts.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';

@@ -39,7 +39,7 @@ export type TockErrorCode =
  * The one error class of Tock's own faults.
  *
  * `code` is stable and meant for programs; `message` says what is wrong and how to fix it, and is meant for
- * people; `cause` holds the error beneath it, if there was one.
+ * people; `cause` holds the error underneath, if there was one.
  */
 export class TockError extends Error {
   readonly code: TockErrorCode;

@@ -127,7 +127,7 @@ function clockSetBack({ ahead, aheadMs }: SchedulerStatus['definitions']): strin
 
 function brokenDefinitions(count: number): string {
   const cannot = count === 1 ? '1 definition cannot' : `${count} definitions cannot`;
-  return `${cannot} be evaluated and get no runs: tock jobs says why`;
+  return `${cannot} be evaluated, so no runs are made: tock jobs says why`;
 }
 
 function silentText(workers: SchedulerStatus['workers'], at: Date): string {

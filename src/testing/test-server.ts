@@ -76,7 +76,7 @@ async function start(): Promise<string> {
 }
 
 /** The folders of all servers of this user's tests begin with this. */
-export function folderPrefix(): string {
+function folderPrefix(): string {
   return path.join(tmpdir(), `tock-testing-${process.getuid?.() ?? 'user'}-`);
 }
 

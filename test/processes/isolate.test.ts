@@ -225,7 +225,7 @@ describe('createTock with isolated jobs', () => {
   it('refuses to guess where the handlers are', () => {
     expect(make({})).toThrow(expect.objectContaining({ code: 'TOCK_BAD_OPTION' }));
     expect(make({})).toThrow(/job alone has isolate.*pass jobsModule to createTock/);
-    expect(make({ jobsModule: '/nowhere/jobs.js' })).toThrow(/"\/nowhere\/jobs\.js", which is not there/);
+    expect(make({ jobsModule: '/nowhere/jobs.js' })).toThrow(/"\/nowhere\/jobs\.js", which does not exist/);
     expect(make({ jobs: [] })).not.toThrow();
   });
 

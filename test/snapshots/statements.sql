@@ -382,6 +382,9 @@ with outcome as materialized (
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
 
+-- drain worker
+update tock.workers set draining = true where id = $1;
+
 -- ended-attempts
 select id from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and locked_by = $3
 union all
@@ -510,6 +513,10 @@ delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
   where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'));
 
+-- insert worker
+insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms)
+values ($1, $2, $3, $4, $5, $6);
+
 -- insert-occurrences
 with planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($1::jsonb) as p(
@@ -592,6 +599,19 @@ select not exists (select from unnest($3::text[]) n(name) where n.name not in (s
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
     order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) as "isIdle";
 
+-- keep result of effect
+update tock.job_effects set result = $1 where key = $2 returning result::text as result;
+
+-- keep step
+insert into tock.job_effects (key, run_id, result) select $1, $2, $3 where exists (select from tock.job_runs_live r
+  where r.id = $2 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
+on conflict (key) do nothing
+returning result::text as result;
+
+-- lock held run
+select from tock.job_runs_live r
+  where r.id = $1 and r.fence = $2 and r.locked_by = $3 and r.status = 'running' for key share;
+
 -- lock-due-definitions
 select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude,
   overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count,
@@ -673,6 +693,23 @@ from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
 where d.name = any($1::text[]) and r.scheduled_for = any($2::timestamptz[])
 order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc;
 
+-- pause failing definitions
+with failing as materialized (
+  select d.id, d.pause_on_failure_count as count, d.resumed_at from tock.job_definitions d
+  where d.pause_on_failure_count is not null and d.paused_at is null and d.id in (
+    select r.definition_id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status = 'dead')
+  order by d.id for update
+)
+update tock.job_definitions d set paused_at = tock.now(),
+  pause_reason = 'paused by itself after ' || f.count || case f.count when 1 then ' dead run' else ' dead runs in a row' end
+from failing f
+where d.id = f.id and (
+  select count(*) = f.count and bool_and(l.status = 'dead') from (
+    select r.status from tock.job_runs_finished r
+    where r.definition_id = f.id and r.status in ('dead', 'succeeded') and r.finished_at > coalesce(f.resumed_at, '-infinity')
+    order by r.scheduled_for desc nulls last limit f.count) l)
+returning d.name, d.job, d.pause_reason;
+
 -- probe-queue
 select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -681,6 +718,13 @@ from tock.job_queues q where q.name = $1;
 
 -- queue-names
 select name from tock.job_queues order by name;
+
+-- read effect
+select result::text as result from tock.job_effects where key = $1;
+
+-- read effect if held
+select result::text as result from tock.job_effects where key = $1 and exists (select from tock.job_runs_live r
+  where r.id = $2 and r.fence = $3 and r.locked_by = $4 and r.status = 'running');
 
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
@@ -895,6 +939,9 @@ with dead as materialized (
 )
 select count(*)::integer as count from made;
 
+-- refresh worker
+update tock.workers set seen_at = tock.now() where id = $1 returning id;
+
 -- release
 with outcome as materialized (
   select * from unnest($1::bigint[], $2::jsonb[], $3::boolean[]) as o(id, error, is_suspect)
@@ -937,6 +984,9 @@ select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id
 -- release-savepoint
 release savepoint tock_part;
 
+-- remove worker
+delete from tock.workers where id = $1;
+
 -- renew-leases
 with mine as materialized (
   select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
@@ -951,6 +1001,9 @@ with mine as materialized (
 )
 select array(select id::text from mine) as mine, array(select id::text from mine where is_asked) as asked,
   array(select id::text from renewed) as renewed;
+
+-- reserve effect
+insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothing returning key;
 
 -- rollback-to-savepoint
 rollback to savepoint tock_part;

@@ -1,5 +1,6 @@
 // Room: cli. `tock run`: enqueues one run; with --wait, executes it and waits for its end.
-// In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it succeeded.
+// In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it
+// succeeded.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import type { NewRun } from '../../model/job/job.js';

@@ -1,9 +1,11 @@
 // Room: cli. `tock show`: everything about one run.
 // In: its id. Out: a page, or {"run":{…}}.
+
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { SUSPECTS } from '../../model/run/limits.js';
 import { isFinished, STATUS_MEANINGS } from '../../model/run/states.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { checkRunId, examples, withJson } from '../flags/flags.js';
@@ -12,7 +14,7 @@ import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
 import { errorText, nestedLines, stackLines } from '../views/error-lines.js';
 import { followRun } from '../views/follow-run.js';
 import { nameOf, nextStep, progressBar, skipText, slotsText, tookText } from '../views/run-text.js';
-import { localTime, relative, utcText } from '../views/time-text.js';
+import { localTime, relative } from '../views/time-text.js';
 
 interface ShowFlags extends CommonOptions {
   readonly stack?: true;

@@ -1,5 +1,6 @@
 // Room: cli. `tock start`: runs the scheduler until a signal.
-// In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a drain.
+// In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a
+// drain.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
 import { underCrashGuard } from '../../runtime/crash-guard.js';

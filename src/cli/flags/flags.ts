@@ -27,7 +27,9 @@ export function duration(text: string): string {
   }
 }
 
-/** Removes a value. Not null, which commander passes on as empty text; nor the word `none`, which is a policy. */
+/**
+ * Removes a value. Not null, which commander passes on as empty text; nor the word `none`, which is a policy.
+ */
 export const NONE: unique symbol = Symbol('none');
 
 /** A parser that also takes the word `none`. */

@@ -73,7 +73,7 @@ async function pruneAlone(engine: Engine, retention: Retention, stop: Stop): Pro
   const gone: Forgotten = { dropped: [], left: [], kept: 0 };
   await dropLeftovers(engine, gone, stop);
   const unit = unitOf(retention.partition, await readVolume(database));
-  const { made, isLeft } = await makeComingPartitions(database, { unit, isPatient: true, ...stop });
+  const { made, isLeft } = await makeComingPartitions(database, { unit, mayTakeLong: true, ...stop });
   if (isLeft) gone.left.push('coming partitions');
   await letGo(engine, retention, { now, cutoffs, gone, stop });
   const result: PruneResult = {

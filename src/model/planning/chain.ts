@@ -6,7 +6,7 @@ import { checkName, quote } from '../names.js';
 import { checkOptions } from '../options.js';
 import type { RunStatus } from '../run/states.js';
 
-export const CHAIN_ON = ['success', 'failure', 'completion'] as const;
+const CHAIN_ON = ['success', 'failure', 'completion'] as const;
 /** Which outcomes count: succeeded; dead; or either of them, or cancelled. */
 export type ChainOn = (typeof CHAIN_ON)[number];
 

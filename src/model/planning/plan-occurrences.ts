@@ -22,7 +22,7 @@ export const CATCHUP_POLICIES = ['latest', 'all', 'none'] as const;
 export type CatchupPolicy = (typeof CATCHUP_POLICIES)[number];
 
 /** An occurrence this young was not missed: cron's minute, and one more for a slow start. */
-export const ON_TIME_MS = 120_000;
+const ON_TIME_MS = 120_000;
 /** Most runs that one plan makes; what is left comes with the next plan. Bounds memory. */
 export const MAX_RUNS_PER_PLAN = 1000;
 /** Occurrences are counted no further than this; an outage of more is shown as "at least". */

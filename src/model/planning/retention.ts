@@ -9,12 +9,10 @@ import type { Keep, PruneOptions } from '../scheduler-view.js';
 
 const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';
-export const UNITS = ['month', 'day', 'auto'] as const;
+const UNITS = ['month', 'day', 'auto'] as const;
 
-/**
- * From this many finished runs a day on, `auto` makes partitions of days; below half of it, of months again.
- */
-export const DAYS_FROM = 1_000_000;
+/** From this many finished runs a day on, `auto` makes partitions of days; below half of it, of months again. */
+const DAYS_FROM = 1_000_000;
 
 /** All in milliseconds. */
 export interface Retention {

@@ -68,7 +68,7 @@ export interface Simulation {
 }
 
 /** The jitter of `jitterForAll`: 5 minutes. */
-export const JITTER_FOR_ALL_MS = 300_000;
+const JITTER_FOR_ALL_MS = 300_000;
 export const MAX_SIMULATED = 5_000_000;
 const MINUTE_MS = 60_000;
 const YEAR_MS = 366 * 86_400_000;

@@ -40,8 +40,8 @@ export interface Transition {
  * Every move a run can make. A row changes its state through one of these and in no other way; each
  * statement that moves rows takes its `from` from here.
  *
- * `claim`, `terminate` and `retry` raise the fence. Moves by the `holder` must match id, fence and locked_by, or they
- * change nothing.
+ * `claim`, `terminate` and `retry` raise the fence. Moves by the `holder` must match id, fence and locked_by,
+ * or they change nothing.
  */
 export const TRANSITIONS = {
   claim: {

@@ -51,7 +51,7 @@ describe('summer time in New York', () => {
     for (const dst of ['skip', 'literal']) {
       const why = await tock.why(`${dst}-gap`, '2026-03-08T02:30');
       expect(why).toMatchObject({ verdict: 'nonexistent', instant: null, run: null });
-      expect(told(why)).toContain(`under dst ${dst} there is no occurrence for it`);
+      expect(told(why)).toContain(`under dst ${dst} it has no occurrence`);
       expect((await tock.why(`${dst}-gap`, '2026-03-08')).verdict).toBe('nonexistent');
     }
     expect((await tock.why('once-gap', '2026-03-08')).verdict).toBe('succeeded');
@@ -66,7 +66,7 @@ describe('summer time in New York', () => {
       const why = await tock.why(`${dst}-overlap`, '2026-11-01T01:30');
       expect(why).toMatchObject({ verdict: 'succeeded', instant: new Date('2026-11-01T05:30:00Z') });
       expect(told(why)).toContain(
-        `comes twice in America/New_York; under dst ${dst} the occurrence is the first pass`,
+        `happens twice in America/New_York; under dst ${dst} the occurrence is the first pass`,
       );
       const second = await tock.why(`${dst}-overlap`, '2026-11-01T06:30:00Z');
       expect(second).toMatchObject({ verdict: 'repeated', run: null });
@@ -86,7 +86,7 @@ describe('summer time in New York', () => {
     await tickAt(tock, '2026-03-08T12:00:00Z');
     const why = await tock.why('hourly', '2026-03-08T02:00');
     expect(why.verdict).toBe('nonexistent');
-    expect(told(why)).toContain('goes on in real time: nothing is lost');
+    expect(told(why)).toContain('follows real time, so nothing is lost');
     expect((await tock.why('hourly', '2026-03-08')).occurrences).toHaveLength(23);
   });
 });
@@ -98,7 +98,7 @@ describe('a time that is no occurrence', () => {
     const why = await tock.why('hourly', '2026-03-01T13:05:00Z');
     expect(why.verdict).toBe('no-occurrence');
     expect(told(why)).toBe(
-      '2026-03-01T13:05:00Z is no occurrence\nthe one before is 2026-03-01T13:00:00Z, the one after is 2026-03-01T14:00:00Z',
+      '2026-03-01T13:05:00Z is not an occurrence\nthe previous one is 2026-03-01T13:00:00Z, the next one is 2026-03-01T14:00:00Z',
     );
   });
 
@@ -157,7 +157,7 @@ describe('a whole day', () => {
     expect(told(why)).toContain('only the first 100 are told of');
     const none = await tock.why('monthly', '2026-03-02');
     expect(none.verdict).toBe('no-occurrence');
-    expect(told(none)).toContain('the one before is 2026-03-01T00:00:00Z');
+    expect(told(none)).toContain('the previous one is 2026-03-01T00:00:00Z');
   });
 });
 

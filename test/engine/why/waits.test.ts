@@ -87,7 +87,7 @@ describe('why of a run that waits', () => {
     );
     const first = (await atMinute(tock, '00')).run?.id;
     expect(told(await atMinute(tock, '01'))).toContain(
-      `it waits for a place of job report for 7, which run ${first} has`,
+      `it waits for a slot of job report for 7, which run ${first} has`,
     );
     const free = setInterval(() => release.splice(0).forEach(each => each()), 20);
     await Promise.all(ticks);
