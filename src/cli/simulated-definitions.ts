@@ -8,7 +8,6 @@ import { didYouMean } from '../model/nearest.js';
 import { type Chain, chainWords } from '../model/planning/chain.js';
 import { describeDefinition } from '../model/planning/definition.js';
 import type { SimulatedDefinition } from '../model/planning/simulate.js';
-import type { OutsideWindow } from '../model/planning/window.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
 import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
@@ -94,7 +93,7 @@ function ofRecord(record: DefinitionRecord | undefined): SimulatedDefinition | n
   const spec = record === undefined ? null : scheduleOfRecord(record);
   if (record === undefined || spec === null) return null;
   const { name, jitterMs, remaining, window } = record;
-  return { name, spec, jitterMs, remaining, window, outsideWindow: record.outsideWindow as OutsideWindow };
+  return { name, spec, jitterMs, remaining, window, outsideWindow: record.outsideWindow };
 }
 
 function ofJob(job: AnyJob, record: DefinitionRecord | undefined): SimulatedDefinition | null {

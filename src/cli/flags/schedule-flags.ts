@@ -170,9 +170,9 @@ function keptOf(before: DefinitionRecord, flags: ScheduleFlags, isChained: boole
   return {
     ...(isChained || before.after !== null ? {} : keptTiming(before, flags)),
     timezone: before.timezone,
-    overlap: keepsOverlap ? (before.overlap as OverlapPolicy) : null,
+    overlap: keepsOverlap ? before.overlap : null,
     window: before.window,
-    outsideWindow: before.outsideWindow as OutsideWindow,
+    outsideWindow: before.outsideWindow,
     startDeadline: before.startDeadlineMs,
     remaining: before.remaining,
     pauseOnFailure: before.pauseOnFailure,
@@ -186,9 +186,9 @@ function keptTiming(before: DefinitionRecord, { catchup }: ScheduleFlags) {
   // The default window depends on the policy, so a new policy drops the old window.
   const keepsWindow = catchup === undefined || catchup === before.catchup;
   return {
-    dst: before.dst as Dst,
+    dst: before.dst,
     exclude: before.exclude,
-    catchup: before.catchup as CatchupPolicy,
+    catchup: before.catchup,
     catchupWindow: keepsWindow ? before.catchupWindowMs : null,
     jitter: before.jitterMs,
     startAt: before.startAt,
