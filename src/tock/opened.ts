@@ -22,7 +22,7 @@ import type { Logger } from '../model/logger.js';
 import { openDatabase } from '../store/connection/database.js';
 import { getRun, listDefinitions, listRuns } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
-import { demandMigrated, migrate } from '../store/schema/migrate.js';
+import { migrate, requireMigrated } from '../store/schema/migrate.js';
 import type { OpenedTock, TockOptions } from './create-tock.js';
 
 /** What createTock has read and checked. */
@@ -72,7 +72,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       return daemon;
     },
     migrate: async () => await migrate(open().database, migrationsFolder()),
-    demandMigrated: async () => await demandMigrated(open().database, migrationsFolder()),
+    demandMigrated: async () => await requireMigrated(open().database, migrationsFolder()),
     register: async () => await register(open()),
     runs: {
       get: async id => await getRun(open().database, id),

@@ -1,13 +1,14 @@
 // Room: store/connection. Queries of Kysely's builder, for all that is neither hot nor a locking protocol.
 // In: a query made with `db`. Out: its rows, run by a session, with all that goes for its statements.
 import {
-  type Compilable,
+  type CompiledQuery,
   DummyDriver,
   type Expression,
   Kysely,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
+  type QueryExecutorProvider,
   type RawBuilder,
   sql,
 } from 'kysely';
@@ -25,18 +26,23 @@ export const db = new Kysely<Schema>({
   },
 });
 
+/** What `db` and Kysely's `sql` make. */
+export interface Query<Row> {
+  compile(executor: QueryExecutorProvider): CompiledQuery<Row>;
+}
+
 /** Runs a query, alone or in the session's transaction. */
-export async function runQuery<Row>(session: Session, query: Compilable<Row>): Promise<Row[]> {
-  const { sql: text, parameters } = query.compile();
+export async function runQuery<Row>(session: Session, query: Query<Row>): Promise<Row[]> {
+  const { sql: text, parameters } = query.compile(db);
   return await session.run<Row>(text, parameters);
 }
 
 /** The first row, for queries that return at most one. */
-export async function firstRow<Row>(session: Session, query: Compilable<Row>): Promise<Row | undefined> {
+export async function firstRow<Row>(session: Session, query: Query<Row>): Promise<Row | undefined> {
   return (await runQuery(session, query))[0];
 }
 
-/** The database's time. */
+/** The database's time, in a query. */
 export const now = sql<Date>`tock.now()`;
 
 /** Whether a value is one of a list, which is one parameter however long it is. */
@@ -45,6 +51,8 @@ export const isAnyOf = (
   list: readonly unknown[],
   type: 'text' | 'bigint' | 'timestamptz' | 'oid',
 ) => sql<boolean>`${value} = any(${list}::${sql.raw(type)}[])`;
+
+export const isSet = (value: Expression<unknown>) => sql<boolean>`${value} is not null`;
 
 /** An instant as every reader can carry it: out of the years 0001 to 9999, the bound. */
 export const readableInstant = <T extends Date | null>(instant: Expression<T>): RawBuilder<T> =>

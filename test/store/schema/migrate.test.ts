@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { inSchema } from '../../../src/store/connection/schema-name.js';
-import { demandMigrated, migrate } from '../../../src/store/schema/migrate.js';
+import { requireMigrated, migrate } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 import { describeSchema } from '../../support/schema-snapshot.js';
 
@@ -113,19 +113,19 @@ describe('migrate', () => {
   });
 });
 
-describe('demandMigrated', () => {
+describe('requireMigrated', () => {
   it('refuses an empty database and takes a migrated one', async () => {
     const database = await open();
-    await expect(demandMigrated(database, migrationsFolder())).rejects.toMatchObject({ code: '42P01' });
+    await expect(requireMigrated(database, migrationsFolder())).rejects.toMatchObject({ code: '42P01' });
     await migrate(database, migrationsFolder());
-    await expect(demandMigrated(database, migrationsFolder())).resolves.toBeUndefined();
+    await expect(requireMigrated(database, migrationsFolder())).resolves.toBeUndefined();
   });
 
   it('names what is missing', async () => {
     const database = await open();
     await migrate(database, migrationsFolder());
     await database.run('delete from tock.migrations');
-    await expect(demandMigrated(database, migrationsFolder())).rejects.toMatchObject({
+    await expect(requireMigrated(database, migrationsFolder())).rejects.toMatchObject({
       code: 'TOCK_NOT_MIGRATED',
       message: expect.stringContaining('0001_the_ledger.sql'),
     });
