@@ -1,4 +1,4 @@
-// Room: engine. Queues by an operator or the app: limits over all hosts, pause and resume.
+// Room: engine/operate. Queues: limits over all hosts, pause and resume.
 // In: a name, and what to change. Out: the queue as it is then.
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
@@ -7,13 +7,13 @@ import { checkWindow } from '../../model/planning/window.js';
 import { findZone } from '../../model/schedule/zone.js';
 import {
   listQueues,
+  notifyQueued,
   pauseQueue,
   type QueueColumns,
   type QueueRecord,
   removeQueue,
   resumeQueue,
   setQueue,
-  tellQueued,
 } from '../../store/reads/queues.js';
 import type { Engine } from '../engine.js';
 
@@ -45,7 +45,7 @@ export async function queues(engine: Engine): Promise<QueueRecord[]> {
 export async function limitQueue(engine: Engine, name: string, limits: QueueLimits): Promise<QueueRecord> {
   const columns = readLimits(limits);
   await setQueue(engine.database, checkQueue(name), columns);
-  await tellQueued(engine.database);
+  await notifyQueued(engine.database);
   engine.logger.info({ event: 'queue.limited', queue: name, ...columns }, `queue ${name} has new limits`);
   return await readQueue(engine, name);
 }
@@ -65,7 +65,7 @@ export async function pause(
 /** Ends a queue's pause. One that is not paused is left as it is. */
 export async function resume(engine: Engine, name: string): Promise<QueueRecord> {
   await resumeQueue(engine.database, checkQueue(name));
-  await tellQueued(engine.database);
+  await notifyQueued(engine.database);
   engine.logger.info({ event: 'queue.resumed', queue: name }, `queue ${name} is resumed`);
   return await readQueue(engine, name);
 }
@@ -73,7 +73,7 @@ export async function resume(engine: Engine, name: string): Promise<QueueRecord>
 /** Takes all limits and the pause of a queue back. Its runs stay. Whether it had any. */
 export async function unlimitQueue(engine: Engine, name: string): Promise<boolean> {
   const removed = await removeQueue(engine.database, checkQueue(name));
-  if (removed) await tellQueued(engine.database);
+  if (removed) await notifyQueued(engine.database);
   return removed;
 }
 

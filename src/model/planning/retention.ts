@@ -74,30 +74,31 @@ export interface Partition {
   readonly name: string;
   readonly low: number | null;
   readonly high: number | null;
-  /** What is left of a partition that was forgotten: runs whose state is kept longer. */
+  /** What is left of a partition that was dropped: runs whose state is kept longer. */
   readonly isKept: boolean;
   readonly bytes: number;
 }
 
 /**
- * stay: nothing to be done. trim: some of its runs are past their time, and are deleted in batches. thin: the shortest
- * keep is over; it goes, and runs of other states stay in a smaller one. forget: all that it holds is past its time.
+ * keep: nothing to be done. delete: some of its runs are past their time, and are deleted in batches. compact: the
+ * shortest keep is over; it goes, and runs of other states stay in a smaller one. drop: all that it holds is past its
+ * time.
  */
-export type Fate = 'stay' | 'trim' | 'thin' | 'forget';
+export type RetentionAction = 'keep' | 'delete' | 'compact' | 'drop';
 
 const DAY_MS = 86_400_000;
 
-export function fateOf(partition: Partition, retention: Retention, now: number): Fate {
+export function retentionAction(partition: Partition, retention: Retention, now: number): RetentionAction {
   const { low, high, isKept } = partition;
-  if (low === null || high === null) return 'trim';
-  if (high + retention.longestMs <= now) return 'forget';
-  if (high + retention.shortestMs <= now) return isKept ? 'trim' : 'thin';
+  if (low === null || high === null) return 'delete';
+  if (high + retention.longestMs <= now) return 'drop';
+  if (high + retention.shortestMs <= now) return isKept ? 'delete' : 'compact';
   // A day waits for its end, which is near; to delete the first hours of it row by row would be most of the work.
-  return low + retention.shortestMs < now && high - low > DAY_MS ? 'trim' : 'stay';
+  return low + retention.shortestMs < now && high - low > DAY_MS ? 'delete' : 'keep';
 }
 
 /** What is kept of a month's partitions is put together up to this size, so that there are not hundreds of them. */
-const MOST_FOLDED_BYTES = 64 * 1024 * 1024;
+const MAX_FOLDED_BYTES = 64 * 1024 * 1024;
 
 /** The kept partition right before this one, of the same month, that may take in what stays of it. */
 export function neighbourOf(partition: Partition, all: readonly Partition[]): Partition | undefined {
@@ -110,7 +111,7 @@ export function neighbourOf(partition: Partition, all: readonly Partition[]): Pa
       each.high === low &&
       each.low !== null &&
       monthOf(each.low) === monthOf(low) &&
-      each.bytes <= MOST_FOLDED_BYTES,
+      each.bytes <= MAX_FOLDED_BYTES,
   );
 }
 

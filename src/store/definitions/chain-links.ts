@@ -24,7 +24,9 @@ export async function markFollowed(
             selectFrom('tock.job_definitions as c')
               .select('c.id')
               .where('c.after', 'is not', null)
-              .where(child => sql<boolean>`${child.ref('c.after')} -> 'definitions' ? ${child.ref('p.name')}`),
+              .where(
+                child => sql<boolean>`${child.ref('c.after')} -> 'definitions' ? ${child.ref('p.name')}`,
+              ),
           ),
         ]),
       ]),

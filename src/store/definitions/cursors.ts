@@ -97,7 +97,9 @@ export async function countAhead(session: Session): Promise<{ definitions: numbe
     .selectFrom('tock.job_definitions as d')
     .select(({ cast, fn, ref }) => [
       cast<number>(fn.countAll(), 'integer').as('definitions'),
-      sql<number>`coalesce(extract(epoch from max(${ref('d.cursor')}) - tock.now()) * 1000, 0)::float8`.as('aheadMs'),
+      sql<number>`coalesce(extract(epoch from max(${ref('d.cursor')}) - tock.now()) * 1000, 0)::float8`.as(
+        'aheadMs',
+      ),
     ])
     .where('d.cursor', '>', now)
     .where('d.next_at', 'is not', null)

@@ -21,16 +21,9 @@ export interface StoredDefinition extends StoredColumns {
 }
 
 /** What a row has besides the columns that code or an operator stated. */
-export const UNSTATED_COLUMNS: ReadonlySet<string> = new Set<Exclude<keyof StoredDefinition, keyof StoredColumns>>([
-  'id',
-  'origin',
-  'version',
-  'fingerprint',
-  'cursor_ms',
-  'is_vanished',
-  'is_paused',
-  'is_broken',
-]);
+export const UNSTATED_COLUMNS: ReadonlySet<string> = new Set<
+  Exclude<keyof StoredDefinition, keyof StoredColumns>
+>(['id', 'origin', 'version', 'fingerprint', 'cursor_ms', 'is_vanished', 'is_paused', 'is_broken']);
 
 const DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')

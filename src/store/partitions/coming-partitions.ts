@@ -31,21 +31,13 @@ export async function makeComingPartitions(
 ): Promise<ComingPartitions> {
   let made = 0;
   for (let count = 0; count < MAX_STEPS; count++) {
-    const step = await inShortTries(
-      database,
-      session => CREATE.first(session, { unit }),
-      tries,
-    );
+    const step = await inShortTries(database, session => CREATE.first(session, { unit }), tries);
     const done = step?.value;
     if (done === undefined) return { made, isLeft: true };
     made += done.made;
     if (done.next === null) return { made, isLeft: false };
     if (done.next === 'validate') {
-      const validated = await inShortTries(
-        database,
-        session => VALIDATE.run(session, {}),
-        tries,
-      );
+      const validated = await inShortTries(database, session => VALIDATE.run(session, {}), tries);
       if (validated === null) return { made, isLeft: true };
     }
   }

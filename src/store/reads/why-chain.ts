@@ -71,7 +71,9 @@ export async function readChainTimes(
     .selectFrom('tock.job_runs as r')
     .select(({ ref }) => epochMs(ref('r.scheduled_for').$notNull()).as('at'))
     .distinct()
-    .where(({ eb, or }) => or([eb('r.definition_id', '=', definitionId), eb('r.definition_id', 'in', parents)]))
+    .where(({ eb, or }) =>
+      or([eb('r.definition_id', '=', definitionId), eb('r.definition_id', 'in', parents)]),
+    )
     .where('r.scheduled_for', '>=', new Date(from))
     .where('r.scheduled_for', '<', new Date(to))
     .orderBy('at')

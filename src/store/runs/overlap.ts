@@ -8,10 +8,7 @@ import { FREED, KEPT, statuses, TOLD } from './transition.js';
 /** On record with a run that made way. */
 export const DISPLACED = 'a later occurrence took its place';
 
-const DISPLACE = statement<
-  { definitionIds: readonly string[]; isTerminated: boolean },
-  { id: string }
->(
+const DISPLACE = statement<{ definitionIds: readonly string[]; isTerminated: boolean }, { id: string }>(
   'displace-runs',
   `
 -- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next write, or its

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { inSchema } from '../../../src/store/connection/schema-name.js';
-import { requireMigrated, migrate } from '../../../src/store/schema/migrate.js';
+import { migrate, requireMigrated } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 import { describeSchema } from '../../support/schema-snapshot.js';
 
