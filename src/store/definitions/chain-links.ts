@@ -15,13 +15,14 @@ export async function markFollowed(
     .updateTable('tock.job_definitions as p')
     .set({ has_followers: true })
     .where('p.has_followers', '=', false)
-    .where(({ and, exists, or, ref, selectFrom }) =>
-      or([
-        isAnyOf(ref('p.name'), parents, 'text'),
-        and([
-          isAnyOf(ref('p.name'), written, 'text'),
-          exists(
-            selectFrom('tock.job_definitions as c')
+    .where(eb =>
+      eb.or([
+        isAnyOf(eb.ref('p.name'), parents, 'text'),
+        eb.and([
+          isAnyOf(eb.ref('p.name'), written, 'text'),
+          eb.exists(
+            eb
+              .selectFrom('tock.job_definitions as c')
               .select('c.id')
               .where('c.after', 'is not', null)
               .where(
@@ -38,8 +39,8 @@ export async function markFollowed(
 export async function readChainLinks(session: Session): Promise<Map<string, readonly string[]>> {
   const query = db
     .selectFrom('tock.job_definitions as d')
-    .select(({ ref }) => ['d.name', ref('d.after').$notNull().as('after')])
-    .where(({ ref }) => isSet(ref('d.after')))
+    .select(eb => ['d.name', eb.ref('d.after').$notNull().as('after')])
+    .where(eb => isSet(eb.ref('d.after')))
     .where('d.vanished_at', 'is', null)
     .where('d.broken_at', 'is', null);
   const rows = await runQuery(session, query);

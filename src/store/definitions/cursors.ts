@@ -32,10 +32,10 @@ export async function readAhead(
     .select('d.id')
     .select(PLAIN_COLUMNS)
     .select(selectDurations)
-    .select(({ ref }) => epochMs(ref('d.cursor')).as('cursor_ms'))
+    .select(eb => epochMs(eb.ref('d.cursor')).as('cursor_ms'))
     .where('d.cursor', '>', now)
     .where('d.id', '>', afterId)
-    .where(({ and, ref }) => and(names === null ? [] : [isAnyOf(ref('d.name'), names, 'text')]))
+    .where(eb => eb.and(names === null ? [] : [isAnyOf(eb.ref('d.name'), names, 'text')]))
     .orderBy('d.id')
     .limit(limit)
     .$if(isLocked, definitions => definitions.forUpdate());
@@ -95,9 +95,9 @@ export async function setCursorsBack(session: Session, places: readonly CursorPl
 export async function countAhead(session: Session): Promise<{ definitions: number; aheadMs: number }> {
   const query = db
     .selectFrom('tock.job_definitions as d')
-    .select(({ cast, fn, ref }) => [
-      cast<number>(fn.countAll(), 'integer').as('definitions'),
-      sql<number>`coalesce(extract(epoch from max(${ref('d.cursor')}) - tock.now()) * 1000, 0)::float8`.as(
+    .select(eb => [
+      eb.cast<number>(eb.fn.countAll(), 'integer').as('definitions'),
+      sql<number>`coalesce(extract(epoch from max(${eb.ref('d.cursor')}) - tock.now()) * 1000, 0)::float8`.as(
         'aheadMs',
       ),
     ])

@@ -61,12 +61,12 @@ export async function readRegistrations(session: Session, fingerprint: string): 
   const query = db
     .selectFrom('tock.registrations')
     .select(['fingerprint', 'is_current'])
-    .select(({ ref }) => [
+    .select(eb => [
       sql<boolean>`seen_at < tock.now() - ${STALE_AFTER}::interval`.as('is_stale'),
       sql<boolean>`${sql.raw(IS_AHEAD)}`.as('is_ahead'),
-      epochMs(ref('seen_at')).as('seen_ms'),
+      epochMs(eb.ref('seen_at')).as('seen_ms'),
     ])
-    .where(({ eb, or }) => or([eb('is_current', '=', true), eb('fingerprint', '=', fingerprint)]));
+    .where(eb => eb.or([eb('is_current', '=', true), eb('fingerprint', '=', fingerprint)]));
   return await runQuery(session, query);
 }
 

@@ -45,15 +45,13 @@ export const PLAIN_COLUMNS = STATED_COLUMNS.filter(
 );
 
 /** The others, in a query over definitions `d`. */
-export const selectDurations = ({
-  cast,
-}: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
+export const selectDurations = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
   [
-    cast<number | null>('d.every_ms', 'float8').as('every_ms'),
-    cast<number>('d.phase_ms', 'float8').as('phase_ms'),
-    cast<number | null>('d.catchup_window_ms', 'float8').as('catchup_window_ms'),
-    cast<number | null>('d.start_deadline_ms', 'float8').as('start_deadline_ms'),
-    cast<number>('d.jitter_ms', 'float8').as('jitter_ms'),
+    eb.cast<number | null>('d.every_ms', 'float8').as('every_ms'),
+    eb.cast<number>('d.phase_ms', 'float8').as('phase_ms'),
+    eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchup_window_ms'),
+    eb.cast<number | null>('d.start_deadline_ms', 'float8').as('start_deadline_ms'),
+    eb.cast<number>('d.jitter_ms', 'float8').as('jitter_ms'),
   ] as const;
 
 /** All of them, as a list for a statement's SELECT. */

@@ -30,19 +30,16 @@ const DEFINITIONS = db
   .select(['d.id', 'd.origin', 'd.version', 'd.fingerprint'])
   .select(PLAIN_COLUMNS)
   .select(selectDurations)
-  .select(({ ref }) => [
-    epochMs(ref('d.cursor')).as('cursor_ms'),
-    isSet(ref('d.vanished_at')).as('is_vanished'),
-    isSet(ref('d.paused_at')).as('is_paused'),
-    isSet(ref('d.broken_at')).as('is_broken'),
+  .select(eb => [
+    epochMs(eb.ref('d.cursor')).as('cursor_ms'),
+    isSet(eb.ref('d.vanished_at')).as('is_vanished'),
+    isSet(eb.ref('d.paused_at')).as('is_paused'),
+    isSet(eb.ref('d.broken_at')).as('is_broken'),
   ]);
 
 /** Whether a definition `d` has an occurrence to come, or may have. As the index `job_definitions_due` asks. */
-export const isPlanned = ({
-  and,
-  eb,
-}: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
-  and([
+export const isPlanned = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
+  eb.and([
     eb('d.next_at', 'is not', null),
     eb('d.paused_at', 'is', null),
     eb('d.broken_at', 'is', null),
@@ -64,8 +61,8 @@ export async function lockDefinitionsOfCode(
   session: Session,
   names: readonly string[],
 ): Promise<StoredDefinition[]> {
-  const query = DEFINITIONS.where(({ eb, or, ref }) =>
-    or([eb('d.origin', '=', 'code'), isAnyOf(ref('d.name'), names, 'text')]),
+  const query = DEFINITIONS.where(eb =>
+    eb.or([eb('d.origin', '=', 'code'), isAnyOf(eb.ref('d.name'), names, 'text')]),
   )
     .orderBy('d.id')
     .forUpdate();
@@ -95,7 +92,7 @@ export async function readUnknownNames(
   const known = db
     .selectFrom('tock.job_definitions as d')
     .select('d.name')
-    .where(({ ref }) => isAnyOf(ref('d.name'), names, 'text'))
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'))
     .$if(isLive, definitions => definitions.where('d.vanished_at', 'is', null));
   const found = new Set((await runQuery(session, known)).map(row => row.name));
   return [...new Set(names)].filter(name => !found.has(name)).sort();

@@ -41,8 +41,8 @@ export async function upsertDefinitions(
   rows: readonly WrittenDefinition[],
 ): Promise<void> {
   const query = insertRows(rows, origin).onConflict(conflict =>
-    conflict.column('name').doUpdateSet(({ eb, ref }) => ({
-      ...Object.fromEntries(WRITTEN_COLUMNS.map(column => [column, ref(`excluded.${column}`)])),
+    conflict.column('name').doUpdateSet(eb => ({
+      ...Object.fromEntries(WRITTEN_COLUMNS.map(column => [column, eb.ref(`excluded.${column}`)])),
       origin,
       version: eb('tock.job_definitions.version', '+', 1),
       vanished_at: null,
@@ -71,14 +71,14 @@ const update = db.updateTable('tock.job_definitions as d');
 export async function markVanished(session: Session, ids: readonly string[]): Promise<void> {
   const query = update
     .set({ vanished_at: now, updated_at: now })
-    .where(({ ref }) => isAnyOf(ref('d.id'), ids, 'bigint'));
+    .where(eb => isAnyOf(eb.ref('d.id'), ids, 'bigint'));
   await runQuery(session, query);
 }
 
 /** Hides a definition that was made at run time, with its cursor at `now` at least. @param cursor epoch milliseconds */
 export async function markRemoved(session: Session, id: string, cursor: number): Promise<void> {
   const query = update
-    .set(({ eb }) => ({
+    .set(eb => ({
       vanished_at: now,
       updated_at: now,
       version: eb('d.version', '+', 1),
@@ -93,15 +93,15 @@ export async function markRemoved(session: Session, id: string, cursor: number):
 export async function markBroken(session: Session, names: readonly string[], reason: string): Promise<void> {
   const query = update
     .set({ broken_at: now, broken_reason: reason })
-    .where(({ ref }) => isAnyOf(ref('d.name'), names, 'text'));
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'));
   await runQuery(session, query);
 }
 
 /** Pauses a definition. One that is paused stays so since then; a note replaces the one before. */
 export async function markPaused(session: Session, id: string, note: string | null): Promise<void> {
   const query = update
-    .set(({ fn }) => ({
-      paused_at: fn.coalesce('d.paused_at', now),
+    .set(eb => ({
+      paused_at: eb.fn.coalesce('d.paused_at', now),
       ...(note === null ? {} : { pause_reason: note }),
     }))
     .where('d.id', '=', id);

@@ -121,7 +121,7 @@ export async function detach(
   // Nobody else is in the sources now, and all that was done there is committed and noted.
   const changes = db
     .deleteFrom('tock.retention_changes as c')
-    .where(({ ref }) => isAnyOf(ref('c.source'), oids, 'oid'))
+    .where(eb => isAnyOf(eb.ref('c.source'), oids, 'oid'))
     .returning('c.run_id');
   const changed = (await runQuery(session, changes)).map(row => row.run_id);
   const hasRuns = replacement !== null && (await putInPlace(session, sources, replacement, changed));

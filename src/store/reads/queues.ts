@@ -26,31 +26,33 @@ export interface QueueRecord {
 export async function listQueues(session: Session, name?: string): Promise<QueueRecord[]> {
   const live = db
     .selectFrom('tock.job_runs_live as r')
-    .select(({ and, cast, eb, fn }) => [
+    .select(eb => [
       'r.queue',
-      cast<number>(fn.countAll().filterWhere('r.status', '=', 'running'), 'integer').as('running'),
-      cast<number>(
-        fn
-          .countAll()
-          .filterWhere(and([eb('r.status', 'in', TRANSITIONS.claim.from), eb('r.run_at', '<=', now)])),
-        'integer',
-      ).as('waiting'),
+      eb.cast<number>(eb.fn.countAll().filterWhere('r.status', '=', 'running'), 'integer').as('running'),
+      eb
+        .cast<number>(
+          eb.fn
+            .countAll()
+            .filterWhere(eb.and([eb('r.status', 'in', TRANSITIONS.claim.from), eb('r.run_at', '<=', now)])),
+          'integer',
+        )
+        .as('waiting'),
     ])
     .where(eb => eb.and(name === undefined ? [] : [eb('r.queue', '=', name)]))
     .groupBy('r.queue');
   const query = db
     .selectFrom('tock.job_queues as q')
     .fullJoin(live.as('l'), 'l.queue', 'q.name')
-    .select(({ fn, ref, val }) => [
-      nameOf(ref('q.name'), ref('l.queue')).as('name'),
+    .select(eb => [
+      nameOf(eb.ref('q.name'), eb.ref('l.queue')).as('name'),
       'q.concurrency',
-      rateOf(ref('q.rate_count'), ref('q.rate_period_ms')).as('rate'),
+      rateOf(eb.ref('q.rate_count'), eb.ref('q.rate_period_ms')).as('rate'),
       'q.active_window as window',
-      fn.coalesce('q.timezone', val('UTC')).as('timezone'),
-      readableInstant(ref('q.paused_at')).as('pausedAt'),
+      eb.fn.coalesce('q.timezone', eb.val('UTC')).as('timezone'),
+      readableInstant(eb.ref('q.paused_at')).as('pausedAt'),
       'q.pause_reason as pauseReason',
-      fn.coalesce('l.waiting', val(0)).as('waiting'),
-      fn.coalesce('l.running', val(0)).as('running'),
+      eb.fn.coalesce('l.waiting', eb.val(0)).as('waiting'),
+      eb.fn.coalesce('l.running', eb.val(0)).as('running'),
     ])
     .where(eb => {
       const either = nameOf(eb.ref('q.name'), eb.ref('l.queue'));
@@ -98,9 +100,9 @@ export async function pauseQueue(session: Session, name: string, note: string | 
     .insertInto('tock.job_queues')
     .values({ name, paused_at: now, pause_reason: note })
     .onConflict(conflict =>
-      conflict.column('name').doUpdateSet(({ fn }) => ({
-        paused_at: fn.coalesce('tock.job_queues.paused_at', 'excluded.paused_at'),
-        pause_reason: fn.coalesce('excluded.pause_reason', 'tock.job_queues.pause_reason'),
+      conflict.column('name').doUpdateSet(eb => ({
+        paused_at: eb.fn.coalesce('tock.job_queues.paused_at', 'excluded.paused_at'),
+        pause_reason: eb.fn.coalesce('excluded.pause_reason', 'tock.job_queues.pause_reason'),
         updated_at: now,
       })),
     );

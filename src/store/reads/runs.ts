@@ -96,16 +96,16 @@ const RUNS = db
     'r.slot_keys as concurrencyKeys',
     'r.blocked_on as blockedOn',
   ])
-  .select(({ ref }) => [
-    readableInstant(ref('r.scheduled_for')).as('scheduledFor'),
-    readableInstant(ref('r.interval_start')).as('intervalStart'),
-    readableInstant(ref('r.run_at')).as('runAt'),
-    readableInstant(ref('r.created_at')).as('createdAt'),
-    readableInstant(ref('r.started_at')).as('startedAt'),
-    readableInstant(ref('r.finished_at')).as('finishedAt'),
-    readableInstant(ref('r.locked_until')).as('lockedUntil'),
-    readableInstant(ref('r.cancel_requested_at')).as('cancelRequestedAt'),
-    sql<string | null>`${ref('w.host')} || ' pid ' || ${ref('w.pid')}`.as('worker'),
+  .select(eb => [
+    readableInstant(eb.ref('r.scheduled_for')).as('scheduledFor'),
+    readableInstant(eb.ref('r.interval_start')).as('intervalStart'),
+    readableInstant(eb.ref('r.run_at')).as('runAt'),
+    readableInstant(eb.ref('r.created_at')).as('createdAt'),
+    readableInstant(eb.ref('r.started_at')).as('startedAt'),
+    readableInstant(eb.ref('r.finished_at')).as('finishedAt'),
+    readableInstant(eb.ref('r.locked_until')).as('lockedUntil'),
+    readableInstant(eb.ref('r.cancel_requested_at')).as('cancelRequestedAt'),
+    sql<string | null>`${eb.ref('w.host')} || ' pid ' || ${eb.ref('w.pid')}`.as('worker'),
   ]);
 
 type RunRow = Omit<RunRecord, 'errors' | 'progress'> & {
@@ -218,19 +218,19 @@ const DEFINITIONS = db
     'd.pause_reason as pauseReason',
     'd.broken_reason as brokenReason',
   ])
-  .select(({ ref, cast }) => [
-    ref('d.exclude').$castTo<DefinitionRecord['exclude']>().as('exclude'),
-    cast<number | null>('d.every_ms', 'float8').as('everyMs'),
-    cast<number>('d.phase_ms', 'float8').as('phaseMs'),
-    cast<number | null>('d.catchup_window_ms', 'float8').as('catchupWindowMs'),
-    cast<number | null>('d.start_deadline_ms', 'float8').as('startDeadlineMs'),
-    cast<number>('d.jitter_ms', 'float8').as('jitterMs'),
-    readableInstant(ref('d.at')).as('at'),
-    readableInstant(ref('d.start_at')).as('startAt'),
-    readableInstant(ref('d.end_at')).as('endAt'),
-    readableInstant(ref('d.cursor')).as('cursor'),
-    readableInstant(ref('d.paused_at')).as('pausedAt'),
-    readableInstant(ref('d.vanished_at')).as('vanishedAt'),
+  .select(eb => [
+    eb.ref('d.exclude').$castTo<DefinitionRecord['exclude']>().as('exclude'),
+    eb.cast<number | null>('d.every_ms', 'float8').as('everyMs'),
+    eb.cast<number>('d.phase_ms', 'float8').as('phaseMs'),
+    eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchupWindowMs'),
+    eb.cast<number | null>('d.start_deadline_ms', 'float8').as('startDeadlineMs'),
+    eb.cast<number>('d.jitter_ms', 'float8').as('jitterMs'),
+    readableInstant(eb.ref('d.at')).as('at'),
+    readableInstant(eb.ref('d.start_at')).as('startAt'),
+    readableInstant(eb.ref('d.end_at')).as('endAt'),
+    readableInstant(eb.ref('d.cursor')).as('cursor'),
+    readableInstant(eb.ref('d.paused_at')).as('pausedAt'),
+    readableInstant(eb.ref('d.vanished_at')).as('vanishedAt'),
   ])
   .select(eb => [
     // Until the first tick it is not worked out.

@@ -43,13 +43,13 @@ export async function readChainParents(
           .as('r'),
       join => join.onTrue(),
     )
-    .select(({ eb, ref }) => [
+    .select(eb => [
       'n.name',
-      isSet(ref('d.id')).as('exists'),
+      isSet(eb.ref('d.id')).as('exists'),
       'r.id',
       'r.status',
-      eb.case().when('r.status', '=', 'skipped').then(ref('r.skip_reason')).end().as('isSkippedFor'),
-      readableInstant(ref('r.finished_at')).as('finishedAt'),
+      eb.case().when('r.status', '=', 'skipped').then(eb.ref('r.skip_reason')).end().as('isSkippedFor'),
+      readableInstant(eb.ref('r.finished_at')).as('finishedAt'),
     ])
     .orderBy('n.name');
   return await runQuery(session, query);
@@ -66,14 +66,12 @@ export async function readChainTimes(
   const parents = db
     .selectFrom('tock.job_definitions as d')
     .select('d.id')
-    .where(({ ref }) => isAnyOf(ref('d.name'), names, 'text'));
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'));
   const query = db
     .selectFrom('tock.job_runs as r')
-    .select(({ ref }) => epochMs(ref('r.scheduled_for').$notNull()).as('at'))
+    .select(eb => epochMs(eb.ref('r.scheduled_for').$notNull()).as('at'))
     .distinct()
-    .where(({ eb, or }) =>
-      or([eb('r.definition_id', '=', definitionId), eb('r.definition_id', 'in', parents)]),
-    )
+    .where(eb => eb.or([eb('r.definition_id', '=', definitionId), eb('r.definition_id', 'in', parents)]))
     .where('r.scheduled_for', '>=', new Date(from))
     .where('r.scheduled_for', '<', new Date(to))
     .orderBy('at')
@@ -93,7 +91,7 @@ export async function isFollowUpPending(
     .select('o.id')
     .where('o.kind', '=', 'chain')
     .where('o.scheduled_for', '=', at)
-    .where(({ ref }) => isAnyOf(ref('d.name'), names, 'text'))
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'))
     .limit(1);
   return (await firstRow(session, query)) !== undefined;
 }

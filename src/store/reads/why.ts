@@ -30,21 +30,21 @@ export interface WhyDefinition extends StoredColumns {
 export async function readWhyDefinition(session: Session, name: string): Promise<WhyDefinition | null> {
   const registered = db
     .selectFrom('tock.registrations')
-    .select(({ fn }) => fn.max<Date | null>('seen_at').as('at'))
+    .select(eb => eb.fn.max<Date | null>('seen_at').as('at'))
     .where('is_current', '=', true);
-  const worked = db.selectFrom('tock.workers').select(({ fn }) => fn.max<Date | null>('seen_at').as('at'));
+  const worked = db.selectFrom('tock.workers').select(eb => eb.fn.max<Date | null>('seen_at').as('at'));
   const query = db
     .selectFrom('tock.job_definitions as d')
     .select(['d.id', 'd.origin', 'd.version', 'd.pause_reason', 'd.broken_reason', now.as('now')])
     .select(PLAIN_COLUMNS)
     .select(selectDurations)
-    .select(({ ref }) => [
-      readableInstant(ref('d.cursor')).as('cursor'),
-      readableInstant(ref('d.created_at')).as('created_at'),
-      readableInstant(ref('d.updated_at')).as('updated_at'),
-      readableInstant(ref('d.paused_at')).as('paused_at'),
-      readableInstant(ref('d.broken_at')).as('broken_at'),
-      readableInstant(ref('d.vanished_at')).as('vanished_at'),
+    .select(eb => [
+      readableInstant(eb.ref('d.cursor')).as('cursor'),
+      readableInstant(eb.ref('d.created_at')).as('created_at'),
+      readableInstant(eb.ref('d.updated_at')).as('updated_at'),
+      readableInstant(eb.ref('d.paused_at')).as('paused_at'),
+      readableInstant(eb.ref('d.broken_at')).as('broken_at'),
+      readableInstant(eb.ref('d.vanished_at')).as('vanished_at'),
       sql<Date | null>`greatest(${registered}, ${worked})`.as('seen_at'),
     ])
     .where('d.name', '=', name);
@@ -71,10 +71,10 @@ const MAX_AFTER = 50;
 const ROWS = db
   .selectFrom('tock.job_runs as r')
   .select(['r.id', 'r.status', 'r.trigger', 'r.skip_reason', 'r.occurrence_count'])
-  .select(({ eb, ref }) => [
-    readableInstant(ref('r.scheduled_for')).$notNull().as('scheduled_for'),
-    readableInstant(ref('r.interval_start')).as('interval_start'),
-    isSet(ref('r.idempotency_key')).as('has_key'),
+  .select(eb => [
+    readableInstant(eb.ref('r.scheduled_for')).$notNull().as('scheduled_for'),
+    readableInstant(eb.ref('r.interval_start')).as('interval_start'),
+    isSet(eb.ref('r.idempotency_key')).as('has_key'),
     eb('r.fence', '>', 0).$castTo<boolean>().as('was_claimed'),
   ]);
 
@@ -90,7 +90,7 @@ export async function readWhyRows(
   const query = rows
     .where('r.scheduled_for', '>=', from)
     .where('r.scheduled_for', '<=', to)
-    .unionAll(({ parens }) => parens(after))
+    .unionAll(eb => eb.parens(after))
     .orderBy('scheduled_for')
     .orderBy('id');
   return await runQuery(session, query);
@@ -124,7 +124,7 @@ export async function readBlockers(
     .where('r.definition_id', '=', definitionId)
     .where('r.scheduled_for', '<', firstSkipped)
     .where('r.status', '<>', 'skipped')
-    .where(({ eb, or }) => or([eb('r.finished_at', 'is', null), eb('r.finished_at', '>=', skippedAt)]))
+    .where(eb => eb.or([eb('r.finished_at', 'is', null), eb('r.finished_at', '>=', skippedAt)]))
     .orderBy('r.scheduled_for', 'desc')
     .limit(limit);
   return (await runQuery(session, query)).map(row => row.id);
@@ -139,7 +139,7 @@ export async function readHolders(
 ): Promise<{ readonly ids: readonly string[]; readonly count: number }> {
   const query = db
     .selectFrom('tock.job_slots as s')
-    .select(({ cast, fn }) => ['s.run_id', cast<number>(fn.countAll().over(), 'integer').as('count')])
+    .select(eb => ['s.run_id', eb.cast<number>(eb.fn.countAll().over(), 'integer').as('count')])
     .where('s.concurrency_key', '=', key)
     .orderBy('s.slot')
     .limit(MAX_HOLDERS);
