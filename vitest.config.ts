@@ -1,15 +1,63 @@
-// The test runner: real PostgreSQL, so few workers and generous timeouts.
-// In: test/**/*.test.ts. Out: `vitest run`; test/support/global-setup.ts brings the database server.
+// The test runner. One project for each kind of test, so that each starts only what it needs.
+// In: test/**/*.test.ts. Out: `vitest run --project unit`; test/support/global-setup.ts brings the database server.
 import { defineConfig } from 'vitest/config';
+import { temporaryFolder } from './test/support/temporary-folder.js';
+
+// Every test, and every process and server that it starts, keeps its files in memory where the machine has such a folder.
+process.env['TMPDIR'] = temporaryFolder();
+
+/** No database, no processes. */
+const UNIT = [
+  'test/model/**/*.test.ts',
+  'test/{architecture,docs,types}.test.ts',
+  'test/cli/flags/*.test.ts',
+  'test/jobs/bar-chart.test.ts',
+];
+/** They start processes, or servers of their own. */
+const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
+/** The faults: `npm run test:chaos`. */
+const CHAOS = ['test/chaos/**/*.test.ts'];
+/** What takes long and is not needed at each save: `npm run test:exhaustive`, and with it `npm run check`. */
+const EXHAUSTIVE = [
+  'test/model/schedule/{oracle,postgres-oracle}.test.ts',
+  'test/embedded/embedded-{folder,hostile,killed,revival,versions}.test.ts',
+  'test/processes/limits.test.ts',
+  'test/testing/example-project.test.ts',
+];
+
+const DATABASE = { globalSetup: ['./test/support/global-setup.ts'] };
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['./test/support/global-setup.ts'],
     pool: 'forks',
-    fileParallelism: true,
-    maxWorkers: 2,
+    // Most tests wait for a database or a process, so more files at a time than there are processors.
+    maxWorkers: 4,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: 'unit', include: UNIT, exclude: EXHAUSTIVE, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'engine',
+          include: ['test/**/*.test.ts'],
+          exclude: [...UNIT, ...PROCESS, ...CHAOS, ...EXHAUSTIVE],
+          isolate: false,
+          ...DATABASE,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'process',
+          include: PROCESS,
+          exclude: [...UNIT, ...EXHAUSTIVE],
+          isolate: false,
+          ...DATABASE,
+        },
+      },
+      { extends: true, test: { name: 'exhaustive', include: EXHAUSTIVE, ...DATABASE } },
+      { extends: true, test: { name: 'chaos', include: CHAOS, ...DATABASE } },
+    ],
   },
 });

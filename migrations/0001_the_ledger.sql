@@ -1,21 +1,20 @@
--- The whole ledger: what is planned (job_definitions), what is happening (job_runs_live), what has
--- happened (job_runs_finished), and what makes each of them unique (job_occurrences, job_keys).
+-- The ledger. Tables come in the order in which the data meets them: a definition gives occurrences, an occurrence
+-- becomes a run, a run is claimed under the limits of its queue, executed with its effects, and finished; the outbox
+-- holds what follows from it. Then the functions that enqueue, and retention.
 --
--- Plain SQL for PostgreSQL 15 and later. Every object is named with the schema `tock`, which the migrator
--- makes first; it puts the configured schema in its place. Append-only: a migration that has been released is
--- never edited.
+-- Plain SQL for PostgreSQL 15 and later. Every object is named with the schema `tock`; the migrator puts the
+-- configured schema in its place. From the first release on, a migration that was released is never edited.
 
 comment on schema tock is 'Tock, a scheduler: definitions are materialized into runs, runs are leased, executed and finalized.';
 
 -- The clock ------------------------------------------------------------------------------------------
 
--- Every statement asks this function for the time, so that one place decides which clock is meant: the
--- database's. It is inlined by the planner. A test kit may replace it to make time stand still or leap.
+-- Every statement takes the time from here. The planner inlines it. A test may replace it to set the time.
 create function tock.now() returns timestamptz
 language sql stable parallel safe
 as $$ select statement_timestamp() $$;
 
-comment on function tock.now() is 'The only clock: the database''s, as of the start of the statement.';
+comment on function tock.now() is 'The only clock: the time of the database, as of the start of the statement.';
 
 -- Definitions ----------------------------------------------------------------------------------------
 
@@ -89,11 +88,11 @@ create table tock.job_definitions (
   constraint job_definitions_max_attempts_check check (max_attempts between 1 and 1000000)
 );
 
-comment on table tock.job_definitions is 'What is to be run and when: one row per definition; several may share one job. A job without a schedule has a row too: it holds the defaults of one-off runs.';
-comment on column tock.job_definitions.name is 'Identity for people; unique. The id is the identity for keys and survives renames of everything else.';
-comment on column tock.job_definitions.job is 'Name of the job module that executes the runs.';
+comment on table tock.job_definitions is 'What is to be run and when. Several definitions may share a job. A job without a schedule has a row too, with the defaults of its one-off runs.';
+comment on column tock.job_definitions.name is 'Unique name, for people. Keys refer to the id.';
+comment on column tock.job_definitions.job is 'The job that executes the runs.';
 comment on column tock.job_definitions.payload is 'Payload of the scheduled runs; null where code computes it.';
-comment on column tock.job_definitions.origin is 'code: kept in step with the job modules; runtime: made by an operator or the app.';
+comment on column tock.job_definitions.origin is 'code: registered from the job modules; runtime: made by an operator or the app.';
 comment on column tock.job_definitions.cron is 'Cron expression of five or six fields. At most one of cron, every_ms, at, after is set; none means one-off runs only.';
 comment on column tock.job_definitions.every_ms is 'Fixed interval, aligned to the epoch plus phase_ms, never shifted by DST.';
 comment on column tock.job_definitions.after is 'Chain: which definitions'' outcomes start this one.';
@@ -107,17 +106,17 @@ comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed de
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After so many dead runs in a row the definition is paused; null: never.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
-comment on column tock.job_definitions.cursor is 'The last occurrence considered. Never falls, but by reset-cursor. Occurrences are computed from here, never from now.';
-comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick works it out.';
+comment on column tock.job_definitions.cursor is 'The last occurrence considered. Occurrences are computed from here, never from now. Only `tock reset-cursor` moves it back.';
+comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick computes it.';
 comment on column tock.job_definitions.version is 'Grows with each edit.';
 comment on column tock.job_definitions.fingerprint is 'Hash of the definition as code states it: equal means nothing to register.';
-comment on column tock.job_definitions.has_followers is 'Some definition waits for the outcomes of this one (after): they are told of in job_outbox.';
+comment on column tock.job_definitions.has_followers is 'Some definition runs after this one: its outcomes are written to job_outbox.';
 comment on column tock.job_definitions.resumed_at is 'Runs that ended before this do not count towards pause_on_failure_count.';
-comment on column tock.job_definitions.broken_at is 'Since when the stored definition cannot be evaluated; it is left out until it is mended.';
-comment on column tock.job_definitions.vanished_at is 'Since when code no longer has the definition. Its queued runs are kept; it gets no new ones.';
+comment on column tock.job_definitions.broken_at is 'Since when the stored definition cannot be evaluated. It gets no runs until it is fixed.';
+comment on column tock.job_definitions.vanished_at is 'Since when the code no longer has the definition. Its queued runs are kept; it gets no new ones.';
 
--- Due ones only: cost follows what is due, not what is defined. With the id, in the order in which they are locked:
--- at midnight a hundred thousand are due at once, and no batch may sort them all.
+-- Partial, so that the cost depends on what is due, not on what is defined. The id gives the locking order: at midnight
+-- a hundred thousand may be due at once, and no batch may have to sort them.
 create index job_definitions_due on tock.job_definitions (next_at, id)
   where next_at is not null and paused_at is null and broken_at is null and vanished_at is null;
 create index job_definitions_job on tock.job_definitions (job);
@@ -130,55 +129,31 @@ create table tock.registrations (
   seen_at       timestamptz not null default tock.now()
 );
 
-comment on table tock.registrations is 'Each set of job definitions that some version of the code has brought, and the one in force. A version that was seen before does not win back from a newer one that is still alive.';
+comment on table tock.registrations is 'Each set of definitions that a version of the code has registered, and the one in force. While a newer version is alive, an older one does not register its definitions again.';
 
 create unique index registrations_one_current on tock.registrations (is_current) where is_current;
 
--- Which database this is --------------------------------------------------------------------------------
+-- Occurrences and keys: what is materialized or enqueued once -------------------------------------
 
--- A restored dump carries the schedules and the waiting runs of its original. Were both to tick, all would happen twice.
--- So the schema notes where it was made, and a copy finds that it is somewhere else.
-create table tock.database_identity (
-  is_only           boolean primary key default true,
-  system_identifier bigint not null,
-  database_oid      oid not null,
-  table_oids        oid[] not null,
-  noted_at          timestamptz not null default tock.now(),
-  constraint database_identity_one_row check (is_only)
+-- Apart from job_keys, so that no key of a caller can stand for an occurrence.
+create table tock.job_occurrences (
+  definition_id bigint not null,
+  scheduled_for timestamptz not null,
+  run_id        bigint not null,
+  created_at    timestamptz not null default tock.now(),
+  primary key (definition_id, scheduled_for)
 );
 
-comment on table tock.database_identity is 'The database that this schema was made in, or has been adopted by. A dump that is restored elsewhere carries that of its original, and refuses to tick until it is adopted.';
-comment on column tock.database_identity.system_identifier is 'Of the server, as pg_control_system() tells; pg_upgrade makes a new one.';
-comment on column tock.database_identity.table_oids is 'Of some tables of the schema: pg_upgrade keeps them, a restored dump does not.';
+comment on table tock.job_occurrences is 'Every occurrence that was ever materialized, and its run. Outlives the run, so that no occurrence is materialized twice.';
 
--- Which database this is: its server, itself, and some tables of the schema. No row where the role may not ask which
--- server it is, as some hosted databases have it.
-create function tock.this_database() returns table (system_identifier bigint, database_oid oid, table_oids oid[])
-language plpgsql stable set search_path = pg_catalog
-as $$
-begin
-  return query
-    select c.system_identifier, d.oid, array['tock.job_definitions'::regclass::oid, 'tock.job_runs'::regclass::oid,
-      'tock.job_keys'::regclass::oid, 'tock.workers'::regclass::oid]
-    from pg_control_system() c, pg_database d where d.datname = current_database();
-exception when insufficient_privilege then
-  return;
-end $$;
+create table tock.job_keys (
+  idempotency_key text primary key,
+  run_id          bigint not null,
+  created_at      timestamptz not null default tock.now(),
+  constraint job_keys_length_check check (octet_length(idempotency_key) between 1 and 512)
+);
 
-comment on function tock.this_database() is 'Which database this is; no row where that cannot be asked.';
-
--- pg_upgrade makes a new system identifier and keeps all OIDs. A dump that is restored elsewhere has new ones; so has
--- what logical replication fills. A copy of the whole server (a base backup, a disk snapshot) is the same in all, and
--- is not found out.
-create function tock.is_copy() returns boolean
-language sql stable security definer set search_path = pg_catalog, pg_temp
-as $$
-  select exists (
-    select from tock.database_identity i, tock.this_database() t
-    where i.database_oid <> t.database_oid or (i.system_identifier <> t.system_identifier and i.table_oids <> t.table_oids))
-$$;
-
-comment on function tock.is_copy() is 'Whether the schema was made in another database and has not been adopted by this one.';
+comment on table tock.job_keys is 'Every idempotency key that a caller has used, and its run. Outlives the run.';
 
 -- Runs -----------------------------------------------------------------------------------------------
 
@@ -224,37 +199,36 @@ create table tock.job_runs (
   constraint job_runs_attempts_check check (attempts >= 0 and max_attempts >= 1)
 ) partition by list (status);
 
-comment on table tock.job_runs is 'One row per run. The live states and the finished ones are different places: a finished run is moved, so that claims never walk over history.';
+comment on table tock.job_runs is 'One row per run. Live and finished runs are separate partitions: a run that ends is moved, so that claims never read history.';
 comment on column tock.job_runs.definition_id is 'The definition that planned it; null for one-off runs.';
 comment on column tock.job_runs.run_at is 'Not before: the occurrence plus jitter, or the time of the next attempt.';
 comment on column tock.job_runs.priority is 'Lower goes first.';
-comment on column tock.job_runs.attempts is 'Counted at the claim, so that a run that kills its process ends dead too.';
-comment on column tock.job_runs.fence is 'Grows with every claim and with an operator''s retry; a write that carries an older fence changes nothing.';
-comment on column tock.job_runs.releases is 'How often a worker gave the run back unfinished, in a drain or a crash of its process; such an attempt does not count.';
+comment on column tock.job_runs.attempts is 'Counted at the claim, so that a run that kills its process ends dead as well.';
+comment on column tock.job_runs.fence is 'Grows with every claim and with an operator''s retry; a write with an older fence changes nothing.';
+comment on column tock.job_runs.releases is 'How often a worker released the run unfinished, in a drain or a crash of its process. Such attempts do not count.';
 comment on column tock.job_runs.generation is 'Grows with an operator''s retry of a finished run.';
 comment on column tock.job_runs.occurrence_count is 'How many occurrences the run stands for (catch-up), this one included.';
 comment on column tock.job_runs.scheduled_for is 'The occurrence: nominal time, before jitter.';
 comment on column tock.job_runs.interval_start is 'The occurrence before it: the run''s data interval is [interval_start, scheduled_for).';
 comment on column tock.job_runs.start_by is 'Claimed later than this, the run is skipped (deadline).';
 comment on column tock.job_runs.live_key is 'A key that is unique only among live runs.';
-comment on column tock.job_runs.slot_keys is 'Concurrency keys: it runs only with a place in job_slots under each of them.';
-comment on column tock.job_runs.slot_limits is 'How many places there are under each of slot_keys.';
-comment on column tock.job_runs.blocked_on is 'The concurrency key that has no place for it now. Claims pass it over until a place is free.';
+comment on column tock.job_runs.slot_keys is 'Concurrency keys. The run needs a slot under each of them.';
+comment on column tock.job_runs.slot_limits is 'How many slots there are under each of slot_keys.';
+comment on column tock.job_runs.blocked_on is 'The concurrency key without a free slot. Claims pass the run over until one is free.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
-comment on column tock.job_runs.locked_until is 'The lease: past this, any tick may take the run back.';
-comment on column tock.job_runs.errors is 'One entry per failed attempt, or one that a crash of its process cut short: at, attempt, name, code, message, stack.';
-comment on column tock.job_runs.skip_reason is 'Why an expected occurrence, or an operator''s choice, gave no execution.';
+comment on column tock.job_runs.locked_until is 'The end of the lease. After it, any tick may take the run back.';
+comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause.';
+comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
 
--- A batch claims neighbours, one after the other: each page must have room for a second version of every row of it. At
--- a fillfactor of 70 two thirds of them moved to other pages, with new entries in every index.
+-- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
+-- two thirds of the updated rows went to other pages, with new entries in every index.
 create table tock.job_runs_live partition of tock.job_runs for values in ('queued', 'running', 'failed')
   with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 alter table tock.job_runs_live add primary key (id);
--- What a claim, a reaping or an outcome computes with, so that no row can make the statement fail that moves it together with
--- others. The bounds leave room to count on: nobody is claimed a billion times. On the live side only: each run was here
--- before it was finished, and there it is moved no more. The rule of names is held where runs are enqueued and defined: here,
--- with each insert and each claim, it would cost a tenth of both.
+-- Bounds of everything that statements compute with, so that no single row can make a statement over many rows fail.
+-- Only on live runs: every run is live first. Names are checked where runs are enqueued and defined; checked here, they
+-- would cost a tenth of each insert and each claim.
 alter table tock.job_runs_live
   add constraint job_runs_live_times_check check (
     run_at >= '0001-01-01Z' and run_at < '10000-01-01Z' and created_at >= '0001-01-01Z' and created_at < '10000-01-01Z'
@@ -275,9 +249,8 @@ alter table tock.job_runs_live
   add constraint job_runs_live_texts_check check (
     octet_length(queue) between 1 and 200 and octet_length(job) between 1 and 200
     and octet_length(idempotency_key) between 1 and 512 and octet_length(live_key) between 1 and 512);
--- Columns that a claim changes are in no index, not even in a predicate: the claim stays a HOT update. Claims go down
--- each queue and priority by itself, so that a queue that is paused, full or outside its window costs nothing, and a
--- flood in one does not starve the others.
+-- No index mentions a column that a claim changes, so that the claim is a HOT update. Claims read each queue and priority
+-- separately: a queue that is paused, full or outside its window costs nothing, and a busy one does not starve others.
 create index job_runs_live_claim on tock.job_runs_live (queue, priority, run_at, id) where blocked_on is null;
 create index job_runs_live_blocked on tock.job_runs_live (blocked_on, priority, run_at, id) where blocked_on is not null;
 create unique index job_runs_live_key on tock.job_runs_live (live_key) where live_key is not null;
@@ -293,60 +266,9 @@ create index job_runs_finished_dead on tock.job_runs_finished (finished_at) wher
 create index job_runs_finished_at on tock.job_runs_finished using brin (finished_at);
 create table tock.job_runs_finished_default partition of tock.job_runs_finished default;
 
-comment on table tock.job_runs_finished is 'Runs that have ended, by the month or the day of their end: retention detaches a partition, and drops it.';
+comment on table tock.job_runs_finished is 'Runs that have ended, in partitions by month or day of their end. Retention drops whole partitions.';
 
--- What makes things unique ----------------------------------------------------------------------------
-
-create table tock.job_keys (
-  idempotency_key text primary key,
-  run_id          bigint not null,
-  created_at      timestamptz not null default tock.now(),
-  constraint job_keys_length_check check (octet_length(idempotency_key) between 1 and 512)
-);
-
-comment on table tock.job_keys is 'Every idempotency key that a caller has used, and its run. Outlives the run.';
-
--- Tock's own identities are not among the callers' keys: no key that somebody chooses can be taken for an occurrence.
-create table tock.job_occurrences (
-  definition_id bigint not null,
-  scheduled_for timestamptz not null,
-  run_id        bigint not null,
-  created_at    timestamptz not null default tock.now(),
-  primary key (definition_id, scheduled_for)
-);
-
-comment on table tock.job_occurrences is 'Every occurrence that was ever materialized, and its run. Outlives the run, so that an occurrence cannot come twice, not even after retention.';
-
-create table tock.job_effects (
-  key        text primary key,
-  run_id     bigint not null,
-  result     jsonb,
-  created_at timestamptz not null default tock.now(),
-  constraint job_effects_length_check check (octet_length(key) between 1 and 1024)
-);
-
-comment on table tock.job_effects is 'The ledger of effects that must happen once: the row and the effect are committed together.';
-
--- What follows from a run that has ended -------------------------------------------------------------
-
--- Written in the transaction in which a run ends, and emptied after it by whoever is there: the one who ended the
--- run, or the next tick. So a crash in between loses nothing, and two parents that end at once are both seen.
-create table tock.job_outbox (
-  id            bigint generated always as identity primary key,
-  kind          text not null,
-  run_id        bigint not null,
-  generation    integer not null default 1,
-  definition_id bigint,
-  scheduled_for timestamptz,
-  created_at    timestamptz not null default tock.now(),
-  constraint job_outbox_kind_check check (kind in ('chain', 'dead'))
-);
-
-comment on table tock.job_outbox is 'Runs that have ended and that others wait for: what follows from them is still to be made.';
-comment on column tock.job_outbox.generation is 'Which end of the run it was: with the run, the identity of what follows.';
-comment on column tock.job_outbox.kind is 'chain: definitions wait for this one''s occurrence; dead: its job has an onDead.';
-
--- Queues, slots, workers -------------------------------------------------------------------------------
+-- Queues and slots: what a claim must respect -----------------------------------------------------
 
 create table tock.job_queues (
   name           text primary key,
@@ -368,7 +290,7 @@ create table tock.job_queues (
   constraint job_queues_window_check check (active_window ~ '^([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$')
 );
 
-comment on table tock.job_queues is 'Limits of a queue over all hosts. A queue without a row has none.';
+comment on table tock.job_queues is 'Limits and pauses of queues, over all hosts. A queue without a row has none.';
 
 create table tock.job_slots (
   concurrency_key text not null,
@@ -378,11 +300,13 @@ create table tock.job_slots (
   primary key (concurrency_key, slot)
 );
 
-comment on table tock.job_slots is 'Places taken under a concurrency limit: the primary key is the limit.';
-comment on column tock.job_slots.concurrency_key is 'definition:<id> keeps its place until the run has ended; queue:<name>, job:<name>:<key> and isolated only while it is running.';
+comment on table tock.job_slots is 'Slots that are held under concurrency limits. The primary key enforces the limit.';
+comment on column tock.job_slots.concurrency_key is 'definition:<id> is held until the run has ended; queue:<name>, job:<name>:<key> and isolated only while it is running.';
 
--- Places are given back by run.
+-- Slots are freed by run.
 create index job_slots_run on tock.job_slots (run_id);
+
+-- Workers -----------------------------------------------------------------------------------------
 
 create table tock.workers (
   id         uuid primary key,
@@ -397,13 +321,44 @@ create table tock.workers (
   constraint workers_kind_check check (kind in ('tick', 'daemon', 'library', 'manual'))
 );
 
-comment on table tock.workers is 'Processes that execute runs, with a fresh id each, and when each was last heard of.';
-comment on column tock.workers.heartbeat_ms is 'How often it says that it lives. Silent for two and a half times as long, it is taken for dead before its leases expire.';
+comment on table tock.workers is 'Processes that execute runs, each under a new id, and when each was last seen.';
+comment on column tock.workers.heartbeat_ms is 'How often it renews its leases. After two and a half times as long without a sign it counts as dead.';
 
--- Enqueue from SQL -------------------------------------------------------------------------------------
+-- Effects -----------------------------------------------------------------------------------------
 
--- NOTIFY takes a lock at the commit that all who notify share. Where very many transactions enqueue at once, it can be
--- turned off for a database or a role, and polling finds the runs: alter database app set pg_tock.notify = off.
+create table tock.job_effects (
+  key        text primary key,
+  run_id     bigint not null,
+  result     jsonb,
+  created_at timestamptz not null default tock.now(),
+  constraint job_effects_length_check check (octet_length(key) between 1 and 1024)
+);
+
+comment on table tock.job_effects is 'The ledger of effects that must happen once: the row and the effect are committed together.';
+
+-- The outbox: what follows from ended runs --------------------------------------------------------
+
+-- Written in the transaction that ends a run, and processed after its commit by the same worker, or by the next tick. So
+-- a crash in between loses nothing, and two parents that end at once are both seen.
+create table tock.job_outbox (
+  id            bigint generated always as identity primary key,
+  kind          text not null,
+  run_id        bigint not null,
+  generation    integer not null default 1,
+  definition_id bigint,
+  scheduled_for timestamptz,
+  created_at    timestamptz not null default tock.now(),
+  constraint job_outbox_kind_check check (kind in ('chain', 'dead'))
+);
+
+comment on table tock.job_outbox is 'Ended runs whose followers are still to be made.';
+comment on column tock.job_outbox.generation is 'Which end of the run it was, since a dead run may be retried. With the run id it identifies the follower.';
+comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead: its job has an onDead.';
+
+-- Enqueueing --------------------------------------------------------------------------------------
+
+-- NOTIFY takes a lock at commit that all notifying transactions share. Where very many transactions enqueue at once, turn
+-- it off for a database or a role; polling finds the runs: alter database app set pg_tock.notify = off.
 create function tock.notify(payload text) returns void
 language plpgsql volatile
 as $$
@@ -413,13 +368,13 @@ begin
   end if;
 end $$;
 
-comment on function tock.notify(text) is 'Wakes the daemons that listen, unless pg_tock.notify is off.';
+comment on function tock.notify(text) is 'Wakes listening daemons, unless pg_tock.notify is off.';
 
--- Runs are enqueued through the functions below, by SQL and by the library alike, and never by an insert of the caller's own: a
--- role that enqueues has the right to execute them and no right on any table. They run with the owner's rights, so that what
--- they have no parameter for cannot be chosen: a fence, attempts, a lease, an occurrence, another job's places.
+-- SQL and the library enqueue through the functions below, never by an insert of their own. They run with the owner's
+-- rights: a role that enqueues needs EXECUTE on them and no right on any table, and cannot choose what they have no
+-- parameter for, such as a fence, attempts, a lease, an occurrence or another job's slots.
 
--- The rule of names, which src/model/names.ts holds in code. Inlined; true, or an error.
+-- The rule for names; src/model/names.ts has the same.
 create function tock.refuse_name(name text, what text) returns boolean
 language plpgsql immutable
 as $$
@@ -429,20 +384,18 @@ begin
       hint = 'Use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes, and no name that every object of JavaScript has.';
 end $$;
 
-create function tock.demand_name(name text, what text) returns boolean
+create function tock.require_name(name text, what text) returns boolean
 language sql immutable
 as $$
   select case when name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200
-    -- What every object of JavaScript has.
+    -- Properties of every JavaScript object.
     and name <> all ('{constructor,hasOwnProperty,isPrototypeOf,propertyIsEnumerable,toLocaleString,toString,valueOf}')
     then true else tock.refuse_name(name, what) end
 $$;
 
-comment on function tock.demand_name(text, text) is 'True for what may be the name of a job, a definition or a queue; an error for all else.';
+comment on function tock.require_name(text, text) is 'True for a valid name of a job, a definition or a queue; else an error.';
 
--- Enqueues one run inside the caller's transaction and returns its id. With a key that was used before,
--- nothing is enqueued and the id of the run that has it is returned. Null options take the defaults that
--- the job's definition holds.
+-- Null options take the defaults of the job's definition.
 create function tock.enqueue(
   job             text,
   payload         jsonb default '{}',
@@ -459,7 +412,7 @@ declare
   kept_id bigint;
   defaults record;
 begin
-  perform tock.demand_name(enqueue.job, 'job'), tock.demand_name(coalesce(enqueue.queue, 'default'), 'queue');
+  perform tock.require_name(enqueue.job, 'job'), tock.require_name(coalesce(enqueue.queue, 'default'), 'queue');
   if enqueue.payload is not null and octet_length(enqueue.payload::text) > 1048576 then
     raise exception 'payload of % bytes is over the limit of 1 MiB', octet_length(enqueue.payload::text)
       using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
@@ -503,10 +456,9 @@ begin
   return new_id;
 end $$;
 
-comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer) is 'Enqueues one run in the caller''s transaction and returns its id; a key that was used before returns the run that has it.';
+comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer) is 'Enqueues one run in the caller''s transaction and returns its id. With a key that was used before it enqueues nothing and returns the id of the run that has the key.';
 
--- For the library: one run without a key, as most transactions enqueue. A plain insert, and who listens is notified where
--- it is. Null: now.
+-- For the library: one run without a key, the most frequent case. A plain insert and a notification. Null run_at: now.
 create function tock.enqueue_one(
   job text, payload jsonb, run_at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text
 ) returns bigint
@@ -520,7 +472,7 @@ begin
     enqueue_one.job, enqueue_one.payload,
     coalesce(enqueue_one.run_at, tock.now() + enqueue_one.delay_ms * interval '1 millisecond', tock.now()),
     enqueue_one.queue, enqueue_one.priority, enqueue_one.max_attempts, enqueue_one.trigger, 'queued'
-  where tock.demand_name(enqueue_one.job, 'job') and tock.demand_name(enqueue_one.queue, 'queue')
+  where tock.require_name(enqueue_one.job, 'job') and tock.require_name(enqueue_one.queue, 'queue')
   returning r.id, r.run_at <= tock.now() as is_due into made;
   if made.is_due then
     perform tock.notify('queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
@@ -528,18 +480,20 @@ begin
   return made.id;
 end $$;
 
-comment on function tock.enqueue_one(text, jsonb, timestamptz, float8, text, integer, integer, text) is 'The library''s: enqueues one run without a key, or a place that it needs, in the caller''s transaction.';
+comment on function tock.enqueue_one(text, jsonb, timestamptz, float8, text, integer, integer, text) is 'For the library: enqueues one run that has no key and needs no slot, in the caller''s transaction.';
 
--- For the library: many runs. One statement, however many rows. It gets segments: a shape, the payloads of the rows that have
--- it, and their keys. JSON has no line breaks but those that somebody put there for people, so that a break parts payloads,
--- and an empty line segments: parting text is the cheapest that a server can do, parsing one large document is not.
--- Segment by segment, line by line, each row gets its id: the ids grow with the rows. The keys go in sorted, so that two
--- batches never wait in a circle. Names are checked once for each shape.
--- The planner takes unnest(string_to_array()) for ten rows, and string_to_table() for a thousand: a thousand segments of
--- a thousand rows would cost enough for a server with JIT to compile the statement, each time it comes. The parameters
--- are behind a select, so that it does not count the rows either: for a few it would plan anew each time.
--- Returns all ids, and of those that have no run of their own, `id:the run that has the key`; without a run where it cannot be
--- seen.
+-- For the library: many runs in one statement.
+--
+-- Rows come in segments that share a shape (job, queue, priority and so on). `shape_lines` has a shape per line, as JSON;
+-- `payload_lines` has a payload per line, and an empty line between segments. Splitting text is the cheapest thing that a
+-- server can do; parsing one large document is not. Ids grow in the order of the rows. Keys are inserted sorted, so that
+-- two batches never deadlock. Names are checked once per shape.
+--
+-- The planner expects ten rows of unnest(string_to_array()), but a thousand of string_to_table(): then it would expect a
+-- million rows and compile the statement (JIT) each time. The parameters are behind a select, so that it cannot count the
+-- rows and plan anew for each number of them.
+--
+-- Returns all ids; for each key that was used before, `id:run that has the key`, where that run can be seen.
 create function tock.enqueue_many(payload_lines text, shape_lines text)
 returns table (ids text, refused text, woken text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -554,7 +508,7 @@ with input as materialized (
     jsonb_to_record(g.shape::jsonb) as s(
       job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, keys jsonb),
     rows from (unnest(string_to_array(g.payloads, chr(10))), jsonb_array_elements_text(s.keys)) as l(payload, key)
-  where tock.demand_name(s.job, 'job') and tock.demand_name(s.queue, 'queue')
+  where tock.require_name(s.job, 'job') and tock.require_name(s.queue, 'queue')
 ), keyed as (
   insert into tock.job_keys (idempotency_key, run_id) select key, id from input where key is not null order by key, id
   on conflict do nothing
@@ -571,21 +525,21 @@ with input as materialized (
 )
 select (select string_agg(id::text, ',' order by id) from input) as ids,
   case when count(*) < (select count(*) from input) then (
-    -- One by one, not a join: for that the planner reads all keys there ever were.
+    -- Looked up one by one: for a join the planner would read all keys.
     select string_agg(i.id || ':' || coalesce((select old.run_id::text from tock.job_keys old where old.idempotency_key = i.key), ''), ',')
     from input i left join keyed k on k.run_id = i.id
     where i.key is not null and k.run_id is null) end as refused,
-  -- At most once per statement, and only if something can start now.
+  -- At most once per statement, and only if a run can start now.
   case when min(run_at) <= tock.now() then tock.notify('queued')::text end as woken
 from made;
 end $$;
 
-comment on function tock.enqueue_many(text, text) is 'The library''s: enqueues many runs in the caller''s transaction.';
+comment on function tock.enqueue_many(text, text) is 'For the library: enqueues many runs in the caller''s transaction.';
 
--- For the library: many runs, some of which have a key that is unique only while its run is live. One statement, however many
--- rows, of any kind. The keys go in sorted, so that two batches never wait in a circle. A key that is already there, or twice
--- in the batch, gives the id of the run that has it; null where somebody else used it at this very moment. Of several rows
--- with one key that is unique while live, the first counts, or the last where it replaces.
+-- For the library: many runs in one statement, some with a key that is unique only among live runs. Keys are inserted
+-- sorted, so that two batches never deadlock. For a key that is taken, or twice in the batch, it returns the run that has
+-- it; null where another transaction took it at the same moment. Of several rows with one live key the first counts, or
+-- the last where it replaces.
 create function tock.enqueue_live(run_list text)
 returns table (place integer, made boolean, replaced boolean, id text, woken text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -600,7 +554,7 @@ with input as materialized (
   from jsonb_to_recordset(run_list::jsonb) as i(
     place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, most_ms float8, at timestamptz,
     delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer)
-  where tock.demand_name(i.job, 'job') and tock.demand_name(i.queue, 'queue')
+  where tock.require_name(i.job, 'job') and tock.require_name(i.queue, 'queue')
   order by i.place
 ), keyed as (
   insert into tock.job_keys (idempotency_key, run_id) select key, id from input where key is not null and not is_live order by key, place
@@ -616,7 +570,7 @@ with input as materialized (
 ), chosen as materialized (
   select distinct on (key) * from input where is_live order by key, case when replaces then -place else place end
 ), replacing as materialized (
-  -- By key, to be found without a search through all rows for each.
+  -- One object by key, so that each row finds its bound without a search.
   select jsonb_object_agg(key, most_ms) as bounds from chosen where replaces
 ), live as (
   insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
@@ -629,7 +583,7 @@ with input as materialized (
   where r.status = 'queued' and r.attempts = 0 and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
   returning r.id, r.live_key, r.run_at
 ), woken as (
-  -- At most once per statement, and only if something can start now.
+  -- At most once per statement, and only if a run can start now.
   select tock.notify('queued') from (
     select from (select run_at from made union all select run_at from live) m where m.run_at <= tock.now() limit 1) due
 )
@@ -644,10 +598,10 @@ left join tock.job_runs_live there on i.is_live and there.live_key = i.key
 order by i.place;
 end $$;
 
-comment on function tock.enqueue_live(text) is 'The library''s: enqueues runs in the caller''s transaction some of whose keys are unique only while their run is live.';
+comment on function tock.enqueue_live(text) is 'For the library: enqueues runs in the caller''s transaction, some with keys that are unique only among live runs.';
 
--- For the library: which runs have these keys; a call of its own sees what the one before wrote, and what was committed while
--- that waited. Planned anew each time, for tables as they are: they grow from nothing faster than their statistics.
+-- For the library. A separate call, so that it sees what the enqueueing statement wrote, and what others committed while
+-- that waited. Planned anew each time, since the tables may grow faster than their statistics.
 create function tock.find_keys(key_list text, live_key_list text)
 returns table (key text, id text, live boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan
@@ -662,17 +616,16 @@ select live_key, id::text, true from tock.job_runs_live
 where live_key in (select jsonb_array_elements_text(live_key_list::jsonb));
 end $$;
 
-comment on function tock.find_keys(text, text) is 'The library''s: which runs have these idempotency keys, and which live runs those that are unique while live.';
+comment on function tock.find_keys(text, text) is 'For the library: the runs that have these idempotency keys, and the live runs that have these live keys.';
 
-revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.find_keys, tock.demand_name, tock.refuse_name
+revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name
   from public;
 
 -- Partitions of the finished runs, and retention ------------------------------------------------------
 --
--- Retention goes by detaching: partitions of months or of days, and what lets runs that are kept longer stay in sight
--- while the partition they were in goes.
+-- Partitions are of months or of days. Retention detaches them and drops them; runs that are kept longer are copied first.
 
--- The partitions of the finished runs, with the span of time of each, whatever the session's zone and style of dates are.
+-- Independent of the session's time zone and date style.
 create function tock.finished_partitions()
 returns table (oid oid, name text, low timestamptz, high timestamptz, is_kept boolean)
 language sql stable
@@ -686,7 +639,7 @@ as $$
   order by 3 nulls first
 $$;
 
-comment on function tock.finished_partitions() is 'The partitions of the finished runs and their spans, oldest first; of the default one the span is null. Kept: what is left of a partition that was forgotten.';
+comment on function tock.finished_partitions() is 'The partitions of the finished runs and their spans, oldest first; null for the default partition. is_kept: holds the runs that outlive a dropped partition.';
 
 create function tock.partitions_end() returns timestamptz
 language sql stable set search_path = pg_catalog set jit = off
@@ -696,7 +649,7 @@ as $$
   where not exists (select from spans s where s.low <= e.at and s.high > e.at)
 $$;
 
-comment on function tock.partitions_end() is 'From when on runs that end go to the default partition, for want of another: now, or later.';
+comment on function tock.partitions_end() is 'From when on no partition covers the runs that end, so that they go to the default partition.';
 
 create function tock.partition_unit() returns text
 language sql stable set search_path = pg_catalog
@@ -708,10 +661,10 @@ as $$
     ) latest where latest.length <= interval '1 day'), 'month')
 $$;
 
-comment on function tock.partition_unit() is 'What the latest partition of the finished runs holds: a month or a day.';
+comment on function tock.partition_unit() is 'The span of the latest partition of the finished runs: month or day.';
 
--- `giving_way` are months that are taken for gone, and whose days are missing then. Of a month that has days, the days
--- that are not there are missing; else the month is.
+-- `giving_way`: monthly partitions that count as gone, so that their days are missing. In a month with daily partitions
+-- the other days are missing; else the month is.
 create function tock.missing_partitions(ahead integer, unit text, giving_way text[])
 returns table (name text, low timestamptz, high timestamptz)
 language sql stable
@@ -738,11 +691,11 @@ as $$
   order by 2
 $$;
 
-comment on function tock.missing_partitions(integer, text, text[]) is 'The coming partitions that are not there: of the current month and those ahead, or of today and the days ahead.';
+comment on function tock.missing_partitions(integer, text, text[]) is 'The partitions that are missing, from the current month or day on.';
 
--- Has autovacuum end its work on the default partition: it does so for whoever waits longer than deadlock_timeout (1 s),
--- which is too long to wait in everybody's way. With this lock nobody else waits.
-create function tock.push_vacuum_aside() returns void
+-- Makes autovacuum leave the default partition. It leaves when another session waits for longer than deadlock_timeout
+-- (1 s); this lock waits without blocking anybody else.
+create function tock.interrupt_autovacuum() returns void
 language plpgsql set search_path = pg_catalog
 as $$
 begin
@@ -751,8 +704,8 @@ begin
   perform set_config('lock_timeout', '500ms', true);
 end $$;
 
--- Attaches new partitions. Without bounds, what the default partition holds of their spans is moved into them, so it must
--- be small; with bounds it is as these say (tock.create_partitions). Nothing that takes long is done under the locks.
+-- Attaches new partitions. Without `bounds`, rows of their spans are moved out of the default partition, which must be
+-- small; with them, the default partition satisfies that check (tock.create_partitions). Locks are held briefly.
 create function tock.attach_partitions(names text[], lows timestamptz[], highs timestamptz[], giving_way text[], bounds jsonb) returns integer
 language plpgsql set search_path = pg_catalog
 as $$
@@ -766,13 +719,13 @@ begin
   where bounds is null
     or s.low >= (bounds ->> 'high')::timestamptz or s.high <= (bounds ->> 'low')::timestamptz
     or bounds -> 'clear' ? s.name;
-  -- With their indexes, before anything is locked.
+  -- Created with their indexes before anything is locked.
   for i in 1 .. coalesce(cardinality(names), 0) loop
     execute format('create table tock.%I (like tock.job_runs_finished including defaults including constraints including indexes)', names[i]);
   end loop;
 
-  perform tock.push_vacuum_aside();
-  -- The parent first, as all others take them. From here on all wait for us.
+  perform tock.interrupt_autovacuum();
+  -- The parent first, as everybody locks it. From here on, all others wait.
   lock table only tock.job_runs_finished in access exclusive mode;
   perform set_config('lock_timeout', '200ms', true);
   lock table only tock.job_runs_finished_default in access exclusive mode;
@@ -806,7 +759,7 @@ begin
   return coalesce(cardinality(names), 0);
 end $$;
 
--- Puts a check on the default partition; what for is said in its comment. Returns false where no check would help.
+-- Adds a check to the default partition; its comment holds the bounds as JSON. Returns false where no check would help.
 create function tock.add_bounds(unit text, names text[], lows timestamptz[], highs timestamptz[], giving_way text[]) returns boolean
 language plpgsql set search_path = pg_catalog
 as $$
@@ -814,7 +767,7 @@ declare
   one constant interval := ('1 ' || unit)::interval;
   soon constant timestamptz := tock.now() + interval '1 day';
   covered constant timestamptz := tock.partitions_end();
-  -- What ends within a day goes to the default partition.
+  -- Runs that end within a day would go to the default partition.
   is_lapse constant boolean := covered < soon;
   first_at timestamptz;
   last_at timestamptz;
@@ -825,7 +778,7 @@ declare
   bounds jsonb;
   allowed text;
 begin
-  -- Reads all of it, and is in nobody's way.
+  -- Reads the whole partition, without blocking anybody.
   select min(r.finished_at), max(r.finished_at) into first_at, last_at from tock.job_runs_finished_default r;
   if is_lapse then
     first_at := least(first_at, covered);
@@ -856,30 +809,28 @@ begin
     return false;
   end if;
   bounds := bounds || jsonb_build_object('until', tock.now() + interval '12 hours');
-  perform tock.push_vacuum_aside();
+  perform tock.interrupt_autovacuum();
   execute format('alter table tock.job_runs_finished_default add constraint job_runs_finished_default_bounds check (%s) not valid', allowed);
   execute format('comment on constraint job_runs_finished_default_bounds on tock.job_runs_finished_default is %L', bounds);
   return true;
 end $$;
 
--- Makes the coming partitions: those of the current month and `ahead` months more (3), or of today and `ahead` days more
--- (14). Where no unit is given, it is that of the latest partition. Months and days live together:
+-- Makes partitions ahead of time: the current month and `ahead` months more (default 3), or today and `ahead` days more
+-- (default 14). The default unit is that of the latest partition. Where the unit changes from months to days:
 --   - a month that has begun keeps its partition, and days begin after it;
---   - one that has not begun, and is empty, gives way to its days, all at once, in this transaction;
---   - of a month that has days, the days that are missing are made.
+--   - one that has not begun and is empty is replaced by its days, all in this transaction;
+--   - in a month that has days, the missing days are made.
 --
--- Attaching a partition, PostgreSQL reads the whole default partition under an exclusive lock, which all who end runs may
--- wait for, unless a valid check says that nothing of that span is in it. So where it holds more than a little, it takes
--- three short transactions:
---   1. this function puts a check on it that is not valid yet, and returns `validate`;
---   2. tock.validate_bounds() reads it all, in nobody's way, and makes the check valid;
---   3. this function attaches what the check allows, and takes the check off.
--- Where what the default partition holds lies between two others, or ends now, the check bounds it: it becomes the
--- partition of its span, as it is, and an empty one takes its place. Where it holds runs of other times as well, it
--- stays, and the check keeps the coming spans clear.
+-- To attach a partition, PostgreSQL reads the whole default partition under an exclusive lock, unless a valid check proves
+-- that it holds no row of that span. So, where the default partition is not small, it takes three short transactions:
+--   1. this function adds the check as NOT VALID, and returns `validate`;
+--   2. tock.validate_bounds() validates it, without blocking anybody;
+--   3. this function attaches what the check allows, and drops the check.
+-- Where all rows of the default partition lie in a free span, the check bounds them: the default partition becomes the
+-- partition of that span as it is, and an empty one replaces it. Otherwise the check keeps the coming spans free.
 --
--- While the check is there, a run that ends outside of it cannot be written: so a day from now is always inside. Whoever
--- calls next after a crash goes on with it, or takes it off and returns `again`.
+-- While the check exists, a run that ends outside of it cannot be written, so it always covers a day from now. After a
+-- crash, the next call continues, or drops the check and returns `again`.
 create function tock.create_partitions(ahead integer default null, unit text default null, out made integer, out next_step text)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set jit = off set lock_timeout = '500ms'
@@ -891,7 +842,7 @@ declare
   highs timestamptz[];
   bounds jsonb;
   is_valid boolean;
-  -- A few thousand runs are read, and moved, while the locks are held.
+  -- Few enough rows to be read and moved while the locks are held.
   is_small boolean;
   is_used boolean;
   month record;
@@ -927,19 +878,19 @@ begin
     select from tock.finished_partitions() p
     where p.low < (bounds ->> 'high')::timestamptz and p.high > (bounds ->> 'low')::timestamptz
   ) or exists (
-    -- Made for months: the days of one that gives way would not be attached.
+    -- The check was made for months: it would not let the days be attached that replace one.
     select from tock.finished_partitions() p, unnest(names, lows) s(name, low)
     where p.name = any(giving_way) and s.low >= p.low and s.low < p.high and not bounds -> 'clear' ? s.name
   )) then
-    -- In a transaction of its own: who has locked a partition may not ask for its parent.
-    perform tock.push_vacuum_aside();
+    -- In a transaction of its own, since the parent must be locked before its partitions.
+    perform tock.interrupt_autovacuum();
     alter table tock.job_runs_finished_default drop constraint job_runs_finished_default_bounds;
     next_step := 'again';
   elsif names = '{}' then
     null;
   elsif is_valid or is_small then
     made := tock.attach_partitions(names, lows, highs, giving_way, bounds);
-    -- The check may have been made for others.
+    -- The check may have covered only some of them.
     if bounds ? 'clear' and made > 0 then
       next_step := 'again';
     end if;
@@ -948,7 +899,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.create_partitions(integer, text) is 'Makes the partitions of the finished runs ahead of time, of months or of days. Returns how many, and what must follow before it is called once more: validate (tock.validate_bounds), or again (nothing).';
+comment on function tock.create_partitions(integer, text) is 'Makes partitions of the finished runs ahead of time. Returns how many, and the next step: validate (call tock.validate_bounds, then this again), again (call this again), or null (done).';
 
 create function tock.validate_bounds() returns boolean
 language plpgsql security definer
@@ -966,15 +917,15 @@ begin
     alter table tock.job_runs_finished_default validate constraint job_runs_finished_default_bounds;
     return true;
   exception when check_violation then
-    perform tock.push_vacuum_aside();
+    perform tock.interrupt_autovacuum();
     alter table tock.job_runs_finished_default drop constraint job_runs_finished_default_bounds;
     return false;
   end;
 end $$;
 
-comment on function tock.validate_bounds() is 'Second step of tock.create_partitions. Where the default partition is not as its check says, the check is taken off.';
+comment on function tock.validate_bounds() is 'Second step of tock.create_partitions. Drops the check where the default partition does not satisfy it.';
 
--- For one month or day that is over, or that is to come.
+-- One month or day, past or coming.
 create function tock.make_partition(first_day timestamp, unit text) returns integer
 language plpgsql
 set search_path = pg_catalog set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '500ms'
@@ -996,30 +947,21 @@ begin
     array[low_at], array[high_at], '{}', null);
 end $$;
 
-comment on function tock.make_partition(timestamp, text) is 'Makes the partition of a month or a day of the finished runs, unless a part of it is there.';
+comment on function tock.make_partition(timestamp, text) is 'Makes the partition of one month or day of the finished runs, unless a part of that span has one.';
 
-create table tock.upkeep (
-  kind text primary key,
-  at   timestamptz not null default tock.now()
-);
-insert into tock.upkeep (kind) values ('partitions');
-
-comment on table tock.upkeep is 'When ticks and daemons last looked whether something is to be kept up, beside the runs: of all processes one does, once an hour.';
-comment on column tock.upkeep.kind is 'partitions: whether the coming ones are there.';
-
--- While the runs that stay are copied out of a partition, what changes in it is noted, so that the copy can be put right
--- in the moment in which it takes the partition's place.
+-- While retention copies the runs that stay out of a partition, a trigger records which runs change, so that the copy can
+-- be corrected when it replaces the partition.
 create table tock.retention_changes (
   source oid not null,
   run_id bigint not null
 );
--- It has no key, and logical replication refuses to delete what has none.
+-- Without a key, logical replication would refuse deletes.
 alter table tock.retention_changes replica identity full;
 
-comment on table tock.retention_changes is 'Runs that changed in a partition since retention began to copy what stays of it. Emptied when the partition goes.';
+comment on table tock.retention_changes is 'Runs that changed in a partition since retention began to copy from it. Emptied when the partition is dropped.';
 comment on column tock.retention_changes.source is 'The partition.';
 
--- With the owner's rights: who retries a dead run needs none on the notes.
+-- With the owner's rights, so that a role that retries a dead run needs none on this table.
 create function tock.note_retention_change() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -1033,9 +975,64 @@ begin
   return null;
 end $$;
 
-comment on function tock.note_retention_change() is 'Trigger of a partition that retention is copying from: notes which runs changed.';
+comment on function tock.note_retention_change() is 'Trigger of a partition that retention copies from: records which runs change.';
 
 -- create_partitions and validate_bounds run with the owner's rights: a worker's role may be granted both.
 revoke execute on function tock.make_partition(timestamp, text), tock.attach_partitions(text[], timestamptz[], timestamptz[], text[], jsonb),
-  tock.add_bounds(text, text[], timestamptz[], timestamptz[], text[]), tock.push_vacuum_aside(), tock.create_partitions(integer, text), tock.validate_bounds(),
+  tock.add_bounds(text, text[], timestamptz[], timestamptz[], text[]), tock.interrupt_autovacuum(), tock.create_partitions(integer, text), tock.validate_bounds(),
   tock.note_retention_change() from public;
+
+-- Maintenance -------------------------------------------------------------------------------------
+
+create table tock.upkeep (
+  kind text primary key,
+  at   timestamptz not null default tock.now()
+);
+insert into tock.upkeep (kind) values ('partitions');
+
+comment on table tock.upkeep is 'When maintenance was last done. One process at a time does it, once an hour.';
+comment on column tock.upkeep.kind is 'partitions: makes those that are missing.';
+
+-- The identity of the database --------------------------------------------------------------------
+
+-- A restored dump carries the schedules and the queued runs of its original. If both ticked, everything would happen
+-- twice. So the schema records where it was made, and a copy sees that it is somewhere else.
+create table tock.database_identity (
+  is_only           boolean primary key default true,
+  system_identifier bigint not null,
+  database_oid      oid not null,
+  table_oids        oid[] not null,
+  noted_at          timestamptz not null default tock.now(),
+  constraint database_identity_one_row check (is_only)
+);
+
+comment on table tock.database_identity is 'The database in which this schema was made or adopted. A dump that is restored elsewhere carries the identity of its original, and does not tick until `tock adopt`.';
+comment on column tock.database_identity.system_identifier is 'Of the server, from pg_control_system(); pg_upgrade makes a new one.';
+comment on column tock.database_identity.table_oids is 'Of some tables of the schema: pg_upgrade keeps them, a restored dump does not.';
+
+-- No row where the role may not read the server's identifier, as on some hosted databases.
+create function tock.this_database() returns table (system_identifier bigint, database_oid oid, table_oids oid[])
+language plpgsql stable set search_path = pg_catalog
+as $$
+begin
+  return query
+    select c.system_identifier, d.oid, array['tock.job_definitions'::regclass::oid, 'tock.job_runs'::regclass::oid,
+      'tock.job_keys'::regclass::oid, 'tock.workers'::regclass::oid]
+    from pg_control_system() c, pg_database d where d.datname = current_database();
+exception when insufficient_privilege then
+  return;
+end $$;
+
+comment on function tock.this_database() is 'The identity of this database; no row where it cannot be read.';
+
+-- pg_upgrade makes a new system identifier and keeps all OIDs. A restored dump, or a copy by logical replication, has
+-- new OIDs. A copy of the whole server (a base backup, a disk snapshot) has the same identity and is not detected.
+create function tock.is_copy() returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from tock.database_identity i, tock.this_database() t
+    where i.database_oid <> t.database_oid or (i.system_identifier <> t.system_identifier and i.table_oids <> t.table_oids))
+$$;
+
+comment on function tock.is_copy() is 'Whether the schema was made in another database and was not adopted by this one.';

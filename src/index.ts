@@ -19,6 +19,7 @@ export type { Logger } from './model/logger.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';
+export { findProblems, type Problem, type ProblemCode, type ProblemLimits } from './model/problems.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/run/states.js';
 export { nextOccurrence, occurrencesBetween, previousOccurrence } from './model/schedule/occurrences.js';
 export type { Dst, ScheduleSpec } from './model/schedule/spec.js';

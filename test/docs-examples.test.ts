@@ -204,7 +204,7 @@ describe('docs/operations.md', () => {
       `tock.enqueue_live('[]')`,
       `tock.find_keys('["role"]', '[]')`,
       'tock.create_partitions()',
-      `tock.demand_name('a', 'queue')`,
+      `tock.require_name('a', 'queue')`,
     ])
       await refused('enqueuer', `select ${call}`);
   });

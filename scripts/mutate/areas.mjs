@@ -27,14 +27,14 @@ export const AREAS = [
     sources: [
       'src/engine/claim/claimer.ts',
       'src/engine/worker/worker.ts',
-      'src/store/runs/claim.ts',
-      'src/store/runs/claimed-run.ts',
-      'src/store/runs/admit.ts',
+      'src/store/runs/claim/claim.ts',
+      'src/store/runs/claim/claimed-run.ts',
+      'src/store/runs/claim/admit.ts',
     ],
     tests: [
-      'test/store/runs/claim.test.ts',
-      'test/store/runs/claimed-run.test.ts',
-      'test/store/runs/admit.test.ts',
+      'test/store/runs/claim/claim.test.ts',
+      'test/store/runs/claim/claimed-run.test.ts',
+      'test/store/runs/claim/admit.test.ts',
       'test/store/schema/plans.test.ts',
       'test/engine/claim/claimer.test.ts',
       'test/scenarios/leases.test.ts',
@@ -102,7 +102,7 @@ export const AREAS = [
     sources: [
       'src/engine/materialize/materialize.ts',
       'src/engine/materialize/occurrence-rows.ts',
-      'src/store/runs/enqueue.ts',
+      'src/store/runs/enqueue/enqueue.ts',
     ],
     tests: [
       'test/store/schema/plans.test.ts',

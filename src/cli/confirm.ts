@@ -1,10 +1,9 @@
-// Shell: cli. Asks before something that cannot be undone.
-// In: what would be done. Out: whether it is wanted.
+// Room: cli. Asks before an action that cannot be undone.
 import { createInterface } from 'node:readline/promises';
 import { TockError } from '../model/errors.js';
 import type { Shell } from './shell.js';
 
-/** Asks in a terminal; elsewhere --yes must say so. @throws TockError TOCK_BAD_OPTION where nobody can be asked */
+/** Asks in a terminal; elsewhere --yes is required. @throws TockError TOCK_BAD_OPTION without a terminal and --yes */
 export async function isConfirmed(shell: Shell, yes: true | undefined, action: string): Promise<boolean> {
   if (yes) return true;
   if (shell.json || !process.stdin.isTTY || !process.stderr.isTTY)

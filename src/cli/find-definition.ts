@@ -1,5 +1,5 @@
-// Shell: cli. Finds what a name stands for: a job in code, or a definition in the database.
-// In: a name. Out: its schedule, and what should be said of it.
+// Room: cli. Finds a job in code, or a definition in the database, by name.
+// In: a name. Out: its schedule, and remarks about it.
 
 import { formatDuration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
@@ -9,6 +9,7 @@ import type { Chain } from '../model/planning/chain.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
 import { didYouMean } from './flags/nearest.js';
+import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
 import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
@@ -16,7 +17,7 @@ import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 export interface Found {
   /** Null: it has no schedule of its own. */
   readonly spec: ScheduleSpec | null;
-  /** What it runs after; null: nothing. */
+  /** The definitions it runs after, if any. */
   readonly after: Chain | null;
   readonly remarks: readonly string[];
 }
@@ -24,7 +25,7 @@ export interface Found {
 /** Looks in code first, which needs no database. @throws TockError TOCK_UNKNOWN_JOB with near misses */
 export async function findDefinition(shell: Shell, name: string): Promise<Found> {
   const jobs = await jobsInCode(shell);
-  const job = jobs.find(each => each.name === name);
+  const job = jobs.find(candidate => candidate.name === name);
   if (job) return ofJob(job);
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const [record] = await tock.schedules.list({ name });
@@ -40,16 +41,9 @@ export async function findDefinition(shell: Shell, name: string): Promise<Found>
   });
 }
 
-/** None where there is no job module: the database may know the name. */
-async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
-  const { loadJobs } = await import('../runtime/job-module.js');
-  const { existsSync } = await import('node:fs');
-  return existsSync(config.jobsModule) ? await loadJobs(config.jobsModule) : [];
-}
-
 function ofJob(job: AnyJob): Found {
   const jitter = job.schedule?.jitter === undefined ? 0 : parseDuration(job.schedule.jitter);
-  const remark = `each starts up to ${formatDuration(jitter)} later (jitter)`;
+  const remark = `each run starts up to ${formatDuration(jitter)} later (jitter)`;
   const after = chainOfJob(job);
   return {
     spec: after ? null : (job.schedule ?? null),

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Shell: cli. The command `tock`.
+// Room: cli. The command `tock`.
 // In: the arguments and the environment. Out: text or JSON on standard output, logs and errors on standard error, an
 // exit code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { runProgram } from './program.js';
@@ -8,5 +8,5 @@ import { endOutput, surviveClosedPipes } from './terminal.js';
 surviveClosedPipes();
 const exitCode = await runProgram(process.argv.slice(2));
 await endOutput();
-// A handler that was executed here may have left a timer or a socket open: that must not keep the command alive.
+// A handler executed here may have left a timer or socket open, which must not keep the command alive.
 process.exit(exitCode);

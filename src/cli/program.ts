@@ -1,5 +1,5 @@
-// Shell: cli. The command line as a whole: which commands there are, what its help says, what is usage.
-// In: arguments. Out: an exit code; everything else is printed.
+// Room: cli. All commands, the general help, and usage errors.
+// In: arguments. Out: an exit code.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
@@ -29,7 +29,7 @@ import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune, addAdopt]],
-  ['Look:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
+  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];
@@ -61,7 +61,7 @@ function createProgram(): Command {
     .helpOption('-h, --help', 'print help; tock <command> --help has examples')
     .usage('<command> [options]')
     .exitOverride()
-    // One line of our own takes the place of what commander says: see reportUsage.
+    // reportUsage prints one line instead of commander's text.
     .configureOutput({
       outputError: () => undefined,
       getOutHasColors: () => hasColours(process.stdout),
@@ -78,11 +78,11 @@ function createProgram(): Command {
 }
 
 function bold(text: string): string {
-  // Commander takes the colours out again where the stream has none.
+  // Commander removes colours if the stream has none.
   return `\u001B[1m${text}\u001B[0m`;
 }
 
-/** `show <run>`: that there are options goes without saying. */
+/** `show <run>`, without commander's [options]. */
 function termOf(command: Command): string {
   const names = command.registeredArguments.map(argument => {
     const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
@@ -108,20 +108,20 @@ Exit codes:
 
 Examples:
   tock start                                    run the scheduler here until Ctrl-C
-  tock run weekly-run-report --wait             execute one run of a job now and see how it ends
+  tock run weekly-run-report --wait             execute one run of a job now and see its outcome
   tock next --cron '30 2 * * *' --timezone America/New_York --from 2026-03-07T00:00:00Z
-                                                when a schedule fires, summer time included`;
+                                                when a schedule fires, daylight saving time included`;
 }
 
-/** One line that says what is wrong with the arguments, and where help is. */
+/** Prints one line: what is wrong with the arguments, and where help is. */
 function reportUsage(program: Command, args: readonly string[], error: CommanderError): void {
   const name = program.commands.find(command => command.name() === args[0])?.name() ?? '';
-  const said = error.message
+  const problem = error.message
     .replace(/^error: /, '')
     .replace(/\s*\n\s*/g, ' ')
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([^]*)' is invalid\. /, '$1 $2: ')
     .replace(/^too many arguments for '[^']*'\. Expected (.*?)\.?$/, 'too many arguments: expected $1')
     .trim();
-  const message = `${said} (see tock ${name === '' ? '' : `${name} `}--help)`;
+  const message = `${problem} (see tock ${name === '' ? '' : `${name} `}--help)`;
   printError(name, args.includes('--json'), { code: 'TOCK_BAD_OPTION', message });
 }

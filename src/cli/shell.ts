@@ -1,5 +1,5 @@
-// Shell: cli. What every command is given, and what becomes of its errors.
-// In: a command's own function. Out: an action for commander, which prints and sets the exit code.
+// Room: cli. The frame of every command: configuration, output, errors, exit code.
+// In: a command's function. Out: an action for commander.
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../runtime/configuration.js';
 import { judgeError, type Verdict } from '../runtime/exit-codes.js';
@@ -10,11 +10,11 @@ export interface Shell {
   readonly command: string;
   readonly json: boolean;
   readonly config: Config;
-  /** A line, or several, on standard output; nothing under --json. May hold colours: what it is made of was cleaned. */
+  /** Prints text on standard output; nothing under --json. The caller has cleaned its parts. */
   say(text: string): void;
-  /** A line on standard error. */
+  /** Prints a line on standard error. */
   note(text: string): void;
-  /** The command's document on standard output, under --json only. */
+  /** Prints the command's JSON document, under --json only. */
   document(value: unknown): void;
 }
 
@@ -26,15 +26,15 @@ export interface CommonOptions {
 let exitCode = 0;
 export const lastExitCode = (): number => exitCode;
 
-/** A command: given its shell, its flags and its arguments as commander read them, it resolves to the exit code. */
+/** A command's function: gets the shell, flags and arguments; resolves to the exit code. */
 type Work = (shell: Shell, ...flagsAndArguments: never[]) => Promise<number>;
 
-/** Makes a command an action for commander: errors are printed, and every end is an exit code. */
+/** Turns a command's function into an action for commander, which prints errors and sets the exit code. */
 export function action(work: Work): (...received: unknown[]) => Promise<void> {
   return async (...received) => {
     const command = received.at(-1) as Command;
     const flags = received.at(-2) as CommonOptions;
-    // `tock queue --json list`: the flag may stand before the command's own command.
+    // In `tock queue --json list` the flag stands before the subcommand.
     const json = command.optsWithGlobals<CommonOptions>().json === true;
     let schema = 'tock';
     try {
@@ -42,7 +42,7 @@ export function action(work: Work): (...received: unknown[]) => Promise<void> {
       const config = readConfig(process.env);
       schema = config.schema;
       const shell = createShell(pathOf(command), json, config);
-      // Commander checked them; their types are what each command declares of its own flags.
+      // Commander checked them; each command declares the types of its own flags.
       exitCode = await work(shell, ...([flags, ...received.slice(0, -2)] as never[]));
     } catch (error) {
       const verdict = judgeError(error, schema);
@@ -52,7 +52,7 @@ export function action(work: Work): (...received: unknown[]) => Promise<void> {
   };
 }
 
-/** `run`; of a command's own command both names: `schedule add`. */
+/** `run`; for a subcommand both names: `schedule add`. */
 function pathOf(command: Command): string {
   return command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
@@ -86,7 +86,7 @@ export function printError(
   );
 }
 
-/** Job modules are other people's code: what they print on standard output would spoil the document. */
+/** What a job module prints on standard output would spoil the JSON document. */
 function keepStandardOutputClean(): void {
   const toStandardError = console.error.bind(console);
   Object.assign(console, { log: toStandardError, info: toStandardError, debug: toStandardError });
@@ -94,15 +94,15 @@ function keepStandardOutputClean(): void {
 
 const SLOW_MS = 500;
 
-/** Opens Tock, works with it, closes it. A step that takes long is told on standard error. */
+/** Opens Tock, works with it, closes it. Reports a slow step on standard error. */
 export async function withTock<T>(
   shell: Shell,
   options: Omit<OpenOptions, 'config' | 'onStep'>,
   work: (open: OpenTock) => Promise<T>,
 ): Promise<T> {
-  // Loaded only here: help, and what is computed without a database, need none of it.
+  // Loaded only here: help, and commands without a database, do not need it.
   const { openTock } = await import('../runtime/open.js');
-  const steps = slowSteps(shell);
+  const steps = reportSlowSteps(shell);
   const open = await openTock({
     config: shell.config,
     pretty: process.stderr.isTTY,
@@ -116,8 +116,8 @@ export async function withTock<T>(
   }
 }
 
-/** Tells a step that has gone on for a while. */
-function slowSteps(shell: Shell): {
+/** Reports a step that takes longer than SLOW_MS. */
+function reportSlowSteps(shell: Shell): {
   readonly begin: (step: string) => void;
   readonly end: () => void;
 } {

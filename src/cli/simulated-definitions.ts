@@ -1,5 +1,5 @@
-// Shell: cli. What `tock simulate` simulates: the definitions in code and in the database.
-// In: names, or none for all. Out: schedules with their jitter; and what makes no runs, with the reason.
+// Room: cli. The definitions that `tock simulate` uses, from code and from the database.
+// In: names, or none for all. Out: schedules with jitter; and definitions without runs, with the reason.
 import { existsSync } from 'node:fs';
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
@@ -10,6 +10,7 @@ import type { SimulatedDefinition } from '../model/planning/simulate.js';
 import type { OutsideWindow } from '../model/planning/window.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
 import { didYouMean } from './flags/nearest.js';
+import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
 import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 
@@ -18,7 +19,7 @@ export interface Simulated {
   readonly leftOut: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Without one of these the definitions in code are there all the same. */
+/** After one of these errors, the definitions in code are simulated alone. */
 const NO_DATABASE: readonly TockErrorCode[] = [
   'TOCK_DATABASE_UNREACHABLE',
   'TOCK_EMBEDDED_SERVER_FAILED',
@@ -26,9 +27,9 @@ const NO_DATABASE: readonly TockErrorCode[] = [
   'TOCK_FOLDER_NOT_WRITABLE',
   'TOCK_NOT_MIGRATED',
 ];
-const MOST = 100_000;
+const MAX_DEFINITIONS = 100_000;
 
-/** Finds the definitions; those of `names`, where there are any. @throws TockError TOCK_UNKNOWN_JOB with near misses */
+/** Finds the definitions, or only those of `names`. @throws TockError TOCK_UNKNOWN_JOB with near misses */
 export async function findSimulated(shell: Shell, names: readonly string[]): Promise<Simulated> {
   const [jobs, records] = [await jobsInCode(shell), await recordsIn(shell)];
   const known = new Set([...jobs.map(({ name }) => name), ...records.map(({ name }) => name)]);
@@ -48,7 +49,8 @@ export async function findSimulated(shell: Shell, names: readonly string[]): Pro
     const [record, job] = [byName.get(name), inCode.get(name)];
     const isStored = job === undefined || record?.origin === 'runtime';
     const chain = isStored ? (record?.after ?? null) : chainOfJob(job);
-    const reason = (record === undefined ? null : stops(record, job !== undefined)) ?? chained(chain);
+    const reason =
+      (record === undefined ? null : reasonForNoRuns(record, job !== undefined)) ?? reasonForChain(chain);
     const definition = isStored ? ofRecord(record) : ofJob(job, record);
     if (definition === null && chain === null) continue;
     if (reason === null && definition !== null) definitions.push(definition);
@@ -57,17 +59,14 @@ export async function findSimulated(shell: Shell, names: readonly string[]): Pro
   return { definitions, leftOut };
 }
 
-async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
-  const { loadJobs } = await import('../runtime/job-module.js');
-  return existsSync(config.jobsModule) ? await loadJobs(config.jobsModule) : [];
-}
-
-/** None without a database; an embedded server is not made for this. */
+/** None without a database; does not create an embedded server. */
 async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
   const { databaseUrl, dataFolder } = shell.config;
   if (databaseUrl === null && !existsSync(dataFolder)) return [];
   try {
-    return await withTock(shell, { needsJobs: false }, ({ tock }) => tock.schedules.list({ limit: MOST }));
+    return await withTock(shell, { needsJobs: false }, ({ tock }) =>
+      tock.schedules.list({ limit: MAX_DEFINITIONS }),
+    );
   } catch (error) {
     if (!(error instanceof TockError) || !NO_DATABASE.includes(error.code)) throw error;
     shell.note(`only the definitions in code: ${error.message}`);
@@ -75,8 +74,8 @@ async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
   }
 }
 
-/** Why a definition makes no runs; null where it does. */
-function stops(
+/** Why a definition makes no runs; null if it makes some. */
+function reasonForNoRuns(
   { pausedAt, brokenReason, vanishedAt, remaining }: DefinitionRecord,
   inCode: boolean,
 ): string | null {
@@ -86,9 +85,9 @@ function stops(
   return remaining === 0 ? 'remaining is 0' : null;
 }
 
-/** When a chained run starts depends on how long others take: that is not simulated. */
-function chained(chain: Chain | null): string | null {
-  return chain === null ? null : `it runs ${chainWords(chain)}; chains are left aside`;
+/** When a chained run starts depends on how long others take, which is not simulated. */
+function reasonForChain(chain: Chain | null): string | null {
+  return chain === null ? null : `it runs ${chainWords(chain)}; chains are not simulated`;
 }
 
 function ofRecord(record: DefinitionRecord | undefined): SimulatedDefinition | null {

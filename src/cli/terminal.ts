@@ -1,4 +1,4 @@
-// Shell: cli. What reaches the terminal: colours where they are wanted, text that cannot command it, pipes that may close.
+// Room: cli. Terminal output: colours, text without control sequences, pipes that may close.
 // In: text from anywhere. Out: text that is safe to print, cut to a width.
 import { stripVTControlCharacters } from 'node:util';
 import type { RunStatus } from '../model/run/states.js';
@@ -16,7 +16,7 @@ export const STATUS_COLOURS: Readonly<Record<RunStatus, Colour | null>> = {
   skipped: 'grey',
 };
 
-/** Whether a stream gets colours: NO_COLOR says no, FORCE_COLOR says yes, else terminals do. */
+/** Whether a stream gets colours: NO_COLOR says no, FORCE_COLOR yes; otherwise only terminals do. */
 export function hasColours(stream: NodeJS.WriteStream): boolean {
   const { NO_COLOR: no, FORCE_COLOR: force, TERM: term } = process.env;
   if (no) return false;
@@ -24,7 +24,7 @@ export function hasColours(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY && term !== 'dumb';
 }
 
-/** Colours a text, where standard output (or the given stream) has colours. */
+/** Colours a text if standard output (or the given stream) has colours. */
 export function paint(
   colour: Colour | null,
   text: string,
@@ -39,11 +39,11 @@ export function paintStatus(status: RunStatus): string {
   return paint(STATUS_COLOURS[status], status);
 }
 
-// Besides the control characters: what turns the direction of text around, and what Unicode takes for a line's end.
+// Control characters, characters that change the direction of text, and Unicode's line ends.
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
-/** A text of several lines without anything that could command a terminal. */
+/** A text of several lines without anything that could control a terminal. */
 export function cleanBlock(text: string): string {
   const lines = stripVTControlCharacters(text).replace(/\r\n?/g, '\n').replaceAll('\t', '  ');
   return lines.replace(CONTROLS, '').toWellFormed();
@@ -65,14 +65,14 @@ function widthOfChar(char: string): number {
   return ZERO.test(char) ? 0 : WIDE.test(char) ? 2 : 1;
 }
 
-/** How many columns of a terminal a text takes, its colours not counted. */
+/** How many columns a text takes in a terminal, without its colours. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const char of stripVTControlCharacters(text)) width += widthOfChar(char);
   return width;
 }
 
-/** Cuts a text without colours to a width; what was cut is told by `…`. */
+/** Cuts a text without colours to a width; `…` marks the cut. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let kept = '';
@@ -85,19 +85,19 @@ export function cut(text: string, width: number): string {
   return `${kept.trimEnd()}…`;
 }
 
-/** Columns of the terminal; null where standard output is none: then nothing is cut. */
+/** Columns of the terminal; null if the stream is not one: then nothing is cut. */
 export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): number | null {
   return stream.isTTY ? Math.max(stream.columns || 80, 20) : null;
 }
 
-/** JSON as it is printed: what a terminal might take for a command is escaped, which changes nothing for a parser. */
+/** JSON for printing: control characters are escaped, which a parser reads as the same value. */
 export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(CONTROLS, char =>
     char < ' ' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-/** `tock runs | head`: the reader has seen enough. The command still ends what it began, and says nothing of it. */
+/** Lets `tock runs | head` finish silently when the reader closes the pipe. */
 export function surviveClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -107,7 +107,7 @@ export function surviveClosedPipes(): void {
   }
 }
 
-/** Resolves when what was printed has left the process. */
+/** Resolves when all output has left the process. */
 export async function endOutput(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     if (stream.destroyed || stream.writableEnded) continue;

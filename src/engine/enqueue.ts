@@ -13,8 +13,8 @@ import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
 import { checkMaxAttempts } from '../model/run/retry.js';
 import { TRIGGERS } from '../model/run/states.js';
 import type { Session } from '../store/connection/database.js';
-import { enqueueRuns } from '../store/runs/enqueue.js';
-import type { EnqueuedRow, RunShape } from '../store/runs/enqueued-run.js';
+import { enqueueRuns } from '../store/runs/enqueue/enqueue.js';
+import type { EnqueuedRow, RunShape } from '../store/runs/enqueue/enqueued-run.js';
 import type { Engine } from './engine.js';
 
 export interface NewRun extends Omit<EnqueueOptions, 'client'> {

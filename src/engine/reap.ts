@@ -3,7 +3,7 @@
 // In: nothing. Out: how many are to be tried again, and how many are dead.
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../model/run/retry.js';
-import { mendLimits } from '../store/runs/admit.js';
+import { fixSlots } from '../store/runs/claim/unblock.js';
 import {
   type ReapedBatch,
   type ReapedRuns,
@@ -40,9 +40,10 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
     // What a process that died in between left undone, and what follows from what was just taken back.
-    await settle(engine, { freed: batch.freed, told: batch.told || batch.has_outbox, dead: batch.dead_ids });
+    const outboxWritten = batch.outboxWritten || batch.has_outbox;
+    await settle(engine, { freed: batch.freed, outboxWritten, dead: batch.dead_ids });
     await tellReapedDead(engine, batch.dead_ids);
-    if (batch.has_limits) await mendLimits(engine.database);
+    if (batch.has_limits) await fixSlots(engine.database);
     if (batch.failed + batch.dead + batch.cancelled < BATCH) break;
   }
   const count = total.failed + total.dead + total.cancelled;
@@ -90,7 +91,7 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     cancelled: sum('cancelled'),
     dead_ids: batches.flatMap(batch => batch.dead_ids),
     freed: batches.flatMap(batch => batch.freed ?? []),
-    told: batches.some(batch => batch.told),
+    outboxWritten: batches.some(batch => batch.outboxWritten),
     has_limits: batches.some(batch => batch.has_limits),
     has_outbox: batches.some(batch => batch.has_outbox),
   };

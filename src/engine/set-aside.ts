@@ -7,16 +7,9 @@
 
 import { sqlState } from '../store/connection/errors.js';
 import { pauseQueue } from '../store/reads/queues.js';
-import type { Admitted } from '../store/runs/admit.js';
-import { type Claim, type ClaimOptions, claimFreeRun } from '../store/runs/claim.js';
-import {
-  type Blame,
-  isDataError,
-  probeQueue,
-  readDue,
-  readQueueNames,
-  setRunAside,
-} from '../store/runs/set-aside.js';
+import type { Admitted } from '../store/runs/claim/admit.js';
+import { type Claim, type ClaimOptions, claimFreeRun, readClaimable } from '../store/runs/claim/claim.js';
+import { type Blame, isDataError, probeQueue, readQueueNames, setRunAside } from '../store/runs/set-aside.js';
 import type { Engine } from './engine.js';
 import { settle } from './finalize/after-commit.js';
 import { tellReapedDead } from './finalize/hooks.js';
@@ -27,10 +20,10 @@ const MOST_CLAIMED_SINGLY = 100;
 
 /** Ends a run dead whose row makes statements fail. Whether it was there to be ended, and is to blame. */
 export async function setAside(engine: Engine, id: string, blame: Blame): Promise<boolean> {
-  const { reason, freed, told } = await setRunAside(engine.database, id, blame);
+  const { reason, freed, outboxWritten } = await setRunAside(engine.database, id, blame);
   if (reason === null) return false;
   engine.logger.error({ event: 'run.set_aside', run_id: id, reason }, `run ${id} is dead: ${reason}`);
-  await settle(engine, { freed, told, dead: [id] });
+  await settle(engine, { freed, outboxWritten, dead: [id] });
   await tellReapedDead(engine, [id]);
   return true;
 }
@@ -98,7 +91,8 @@ export async function claimDespite(
     );
   }
   const paused = await pauseBadQueues(engine);
-  const ids = await readDue(database, Math.min(options.limit, MOST_CLAIMED_SINGLY), options.queues);
+  const limit = Math.min(options.limit, MOST_CLAIMED_SINGLY);
+  const ids = await readClaimable(database, { limit, queues: options.queues });
   if (ids.length === 0 && paused === 0) throw cause;
   const { done: claims, failure } = await eachByItself(
     engine,
@@ -110,7 +104,7 @@ export async function claimDespite(
   return {
     runs: claims.flatMap(each => each.runs),
     limited: claims.flatMap(each => each.limited),
-    lanes: [],
+    positions: [],
     // What the next claim finds, of all that is due.
     hasMore: ids.length > 0,
   };

@@ -1,4 +1,4 @@
-// Room: model. Durations as people write them.
+// Room: model. Durations as people write and read them.
 // In: '30s', '5m', '1h30m', '1d', ISO 8601 ('PT5M'), or a number of milliseconds. Out: whole milliseconds.
 import { TockError } from './errors.js';
 import { quote } from './names.js';
@@ -14,7 +14,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 604_800_000,
 };
-/** Thirty years: longer than any wait that is meant, and less than the 1e12 of a wrong unit. */
+/** Thirty years: longer than any sensible wait, and less than a value in the wrong unit (1e12). */
 export const MAX_DURATION_MS = 30 * 366 * 86_400_000;
 
 const WORDS = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
@@ -82,4 +82,12 @@ export function formatDuration(ms: number): string {
     .filter(([count]) => count > 0)
     .map(([count, unit]) => `${count}${unit}`)
     .join(' ');
+}
+
+const DAYS_ONLY_MS = 30 * 86_400_000;
+
+/** A duration in whole seconds, and from 30 days on in whole days: for people who wait. */
+export function formatSpan(ms: number): string {
+  if (ms >= DAYS_ONLY_MS) return `${Math.round(ms / 86_400_000)}d`;
+  return ms < 1000 ? formatDuration(ms) : formatDuration(Math.round(ms / 1000) * 1000);
 }

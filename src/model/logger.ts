@@ -1,4 +1,4 @@
-// Room: model. The little that Tock asks of a logger; a pino logger has it.
+// Room: model. The logger that Tock needs; a pino logger fits.
 
 type LogMethod = (fields: Readonly<Record<string, unknown>>, message?: string) => void;
 
@@ -9,22 +9,22 @@ export interface Logger {
   readonly warn: LogMethod;
   readonly error: LogMethod;
   child(fields: Readonly<Record<string, unknown>>): Logger;
-  /** Whether lines of this level go anywhere; without it they all do. */
+  /** Whether lines of this level are written; without this method all are. */
   isLevelEnabled?(level: string): boolean;
 }
 
-/** Whether a line is worth putting together. */
-export function hears(logger: Logger, level: 'debug' | 'info' | 'warn' | 'error'): boolean {
+/** Whether lines of this level are written, so that building them is worthwhile. */
+export function isEnabled(logger: Logger, level: 'debug' | 'info' | 'warn' | 'error'): boolean {
   return logger.isLevelEnabled?.(level) !== false;
 }
 
-const nothing: LogMethod = () => undefined;
-/** A logger that keeps silent. */
+const ignore: LogMethod = () => undefined;
+/** A logger that writes nothing. */
 export const silentLogger: Logger = {
-  debug: nothing,
-  info: nothing,
-  warn: nothing,
-  error: nothing,
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  error: ignore,
   child: () => silentLogger,
   isLevelEnabled: () => false,
 };

@@ -1,4 +1,4 @@
-// Room: shell. Keeps what V8 has compiled, from one tick to the next. Node has it from 22.8 on.
+// Room: runtime. Keeps what V8 has compiled, from one tick to the next. Node has it from 22.8 on.
 // In: where this file is. Out: files in node_modules/.cache/pg-tock, or nothing at all.
 import module from 'node:module';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Room: shell. What the environment variables say.
+// Room: runtime. What the environment variables say.
 // In: process.env. Out: a Config, checked; durations still as text.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

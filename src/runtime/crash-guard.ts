@@ -1,4 +1,4 @@
-// Room: shell. What becomes of a process that executes runs when nothing catches an error, or when a handler calls
+// Room: runtime. What becomes of a process that executes runs when nothing catches an error, or when a handler calls
 // process.exit. For processes of our own: a library changes nothing in its app's process.
 // In: a Tock, and the work. Out: what the work gives; or a report, the outcomes of the runs at work, and exit code 1.
 import { syncBuiltinESMExports } from 'node:module';

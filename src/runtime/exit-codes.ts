@@ -1,4 +1,4 @@
-// Room: shell. What an error means to a script: 1 failed, 2 usage, 3 database unreachable.
+// Room: runtime. What an error means to a script: 1 failed, 2 usage, 3 database unreachable.
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import { redact } from '../model/run/sanitize.js';
 import { explainDatabaseError } from '../store/connection/errors.js';

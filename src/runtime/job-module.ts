@@ -1,4 +1,4 @@
-// Room: shell. Loads the module that names the project's jobs.
+// Room: runtime. Loads the module that names the project's jobs.
 // In: its path. Out: the jobs; or one clear line that says what is wrong with which file.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';

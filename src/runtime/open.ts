@@ -1,4 +1,4 @@
-// Room: shell. Opens Tock as the environment says: the shells' common beginning and end.
+// Room: runtime. Opens Tock as the environment says: the shells' common beginning and end.
 // In: a Config. Out: a Tock on a database that answers and is migrated; a close that stops what was started.
 import type pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
@@ -8,7 +8,7 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
-import { demandReachable, openPoolTo } from '../store/connection/connection.js';
+import { openPoolTo, requireReachable } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
 import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock/create-tock.js';
@@ -55,7 +55,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const level = checkLogLevel(config.logLevel ?? options.defaultLogLevel ?? 'warn');
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
-  if (config.databaseUrl !== null) demandReachable({ connectionString: config.databaseUrl });
+  if (config.databaseUrl !== null) requireReachable({ connectionString: config.databaseUrl });
   const place = config.databaseUrl === null ? null : placeOf(config.databaseUrl);
   const ahead = options.tick && config.databaseUrl !== null ? connectAhead(config.databaseUrl, config) : null;
   let server: Awaited<ReturnType<typeof startServer>> | null = null;

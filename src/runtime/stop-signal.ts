@@ -1,4 +1,4 @@
-// Room: shell. The signals that ask a process to stop.
+// Room: runtime. The signals that ask a process to stop.
 
 /** Aborts on SIGTERM, SIGINT and SIGHUP: the tick drains and ends. A second signal ends the process at once. */
 export function stopSignal(): AbortSignal {

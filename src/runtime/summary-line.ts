@@ -1,4 +1,4 @@
-// Room: shell. What a tick did, on one line.
+// Room: runtime. What a tick did, on one line.
 // In: a tick's summary. Out: the line that ends up in cron's log.
 import type { TickSummary } from '../engine/run-tick.js';
 import { formatDuration } from '../model/duration.js';

@@ -1,4 +1,4 @@
-// Room: shell. One tick, as src/tick.ts calls it.
+// Room: runtime. One tick, as src/tick.ts calls it.
 // In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an exit
 // code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { parseArgs } from 'node:util';

@@ -1,4 +1,4 @@
-// Room: shell. Bounds the memory of a process that is ours: how far its young generation may grow.
+// Room: runtime. Bounds the memory of a process that is ours: how far its young generation may grow.
 // In: this process. Out: nothing; from a size on, V8 lets it grow no further.
 import { PerformanceObserver } from 'node:perf_hooks';
 import v8 from 'node:v8';

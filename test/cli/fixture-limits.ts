@@ -2,7 +2,7 @@
 // In: nothing. Out: jobs that are held, that fail once, and that run after one another.
 import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Dead, defineJob } from '../../src/index.js';
 
 const idle = defineJob({ name: 'idle', run: () => null });

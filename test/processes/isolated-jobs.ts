@@ -1,7 +1,7 @@
 // The jobs of isolate.test.ts: each in a process of its own, and most of them bad for it.
 import { spawn } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Cancel, Dead, defineJob, type JobContext, RetryLater } from '../../src/index.js';
 
 /** Makes the child known to the test. */

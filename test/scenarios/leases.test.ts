@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { openDatabase } from '../../src/store/connection/database.js';
-import { claimFreeRuns } from '../../src/store/runs/claim.js';
+import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { finalizeRuns } from '../../src/store/runs/finalize.js';
 import { renewLeases } from '../../src/store/runs/leases.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';

@@ -1,7 +1,92 @@
+-- admit
+with taken as (
+  insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select s.key, s.slot, s.run_id, r.fence + 1
+  from unnest($1::text[], $2::integer[], $3::bigint[]) as s(key, slot, run_id)
+    join tock.job_runs_live r on r.id = s.run_id
+  order by s.key, s.slot
+  on conflict (concurrency_key, slot) do update set fence = excluded.fence where job_slots.run_id = excluded.run_id
+  returning run_id
+), blocked as (
+  update tock.job_runs_live r set blocked_on = b.key
+  from unnest($4::bigint[], $5::text[]) as b(id, key) where r.id = b.id
+), rated as (
+  update tock.job_queues q set rate_next_at = to_timestamp(n.next_ms / 1000)
+  from unnest($6::text[], $7::float8[]) as n(name, next_ms) where q.name = n.name
+)
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
+    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
+where r.id = any($10::bigint[])
+  and (select count(*) from taken) = coalesce(array_length($3::bigint[], 1), 0)
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned;
+
+-- admit-block-flood
+update tock.job_runs_live r set blocked_on = $1::text where r.id in (
+  select f.id from tock.job_runs_live f
+  where f.queue = $2 and f.priority = $3 and f.blocked_on is null and f.run_at <= tock.now() and f.status in ('queued', 'failed')
+    and $1::text = any(f.slot_keys) and not exists (select from tock.job_slots kept where kept.concurrency_key = $1::text and kept.run_id = f.id)
+  order by f.run_at, f.id limit 1000 for update skip locked);
+
+-- admit-candidates
+select r.id, r.queue, r.priority, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
+  q.rate_count is not null as has_rate,
+  case when 'definition:' || r.definition_id = any(r.slot_keys) and exists (
+    select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
+      and e.status in ('queued', 'failed') and e.run_at <= tock.now() and 'definition:' || r.definition_id = any(e.slot_keys))
+    and not exists (select from tock.job_slots kept where kept.concurrency_key = 'definition:' || r.definition_id and kept.run_id = r.id)
+    then 'definition:' || r.definition_id end as turn_key
+from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+order by r.priority, r.run_at, r.id
+for update of r skip locked;
+
+-- admit-lock-keys
+select pg_advisory_xact_lock(h) from (
+  select hashtextextended('tock.slots:' || k, 0) as h from unnest($1::text[]) k order by 1) sorted;
+
+-- admit-queue-tokens
+with rated as (
+  select q.name, q.rate_period_ms::float8 / q.rate_count as step,
+    greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) as burst,
+    (extract(epoch from tock.now()) * 1000)::float8 as now_ms,
+    case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then (extract(epoch from q.rate_next_at) * 1000)::float8 end as next_ms
+  from tock.job_queues q where q.name = any($1::text[])
+  for update of q skip locked
+)
+select name, greatest(0, floor((now_ms - first_ms) / step + 1))::integer as tokens, first_ms, step from (
+  select *, greatest(next_ms, now_ms - (burst - 1) * step) as first_ms from rated) r;
+
+-- admit-taken-slots
+select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots where concurrency_key = any($1::text[]);
+
 -- adopt-database
 update tock.database_identity i set system_identifier = t.system_identifier, database_oid = t.database_oid, table_oids = t.table_oids,
   noted_at = tock.now()
 from tock.this_database() t;
+
+-- bad-definitions
+select d.id::text as id from tock.job_definitions d
+where d.id = any($1::bigint[]) and (not (d.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(d.queue) <= 200) or d.max_attempts not between 1 and 1000000
+  or not (d.cursor >= '0001-01-01Z'::timestamptz and d.cursor < '10000-01-01Z'::timestamptz) or d.jitter_ms not between 0 and 1e12 or d.start_deadline_ms not between 0 and 1e12);
+
+-- blocking-keys
+with recursive keys as (
+  (select blocked_on as key from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
+  union all
+  select (select r.blocked_on from tock.job_runs_live r where r.blocked_on > k.key order by r.blocked_on limit 1) from keys k
+  where k.key is not null
+)
+select key from keys where key is not null limit 10000;
 
 -- cancel-run
 with target as materialized (
@@ -12,16 +97,13 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target t where r.id = t.id and t.status in ('queued', 'failed') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
-  scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key,
-  payload, progress, slot_keys, slot_limits, live_key, status, finished_at, errors, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
-  scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key,
-  payload, progress, slot_keys, slot_limits, live_key, 'cancelled', tock.now(), errors, $2 from gone returning id
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
+  from gone returning id
 ), freed as (
   delete from tock.job_slots s using gone m
   where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
-), told as (
+), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
@@ -32,9 +114,240 @@ with target as materialized (
   where e.definition_id is not null or 'cancelled' = 'dead'
   returning id
 )
-select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from told) as told, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
+select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
   -- A daemon that listens hears it at once; all others at their next heartbeat.
   (select tock.notify('cancel:' || id)::text from asked) as notified;
+
+-- claim
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($2::text[] is null or p.queue = any($2)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+), shares as materialized (
+  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share
+  from open o order by o.priority, o.queue
+), found as materialized (
+  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  from shares o cross join lateral (
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') 
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $1::integer
+), walked as (
+  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
+), due as materialized (
+  select f.*, row_number() over () as turn from found f
+  where not exists (select from walked w where w.has_more and w.priority < f.priority)
+), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
+    locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now()
+  where r.id = any(array(select id from due where not is_limited))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+)
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned,
+  case when due.turn = 1 then (
+    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text,
+      'hasMore', coalesce(w.has_more, false), 'isLimited', o.is_limited))
+    from shares o left join walked w on w.queue = o.queue and w.priority = o.priority
+    left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
+      order by d.run_at desc, d.id desc limit 1) l on true) end as positions
+from due left join claimed c on c.id = due.id order by due.turn;
+
+-- claim-after
+with due as materialized (
+  select r.id, r.run_at from tock.job_runs_live r
+  where r.queue = $1 and r.priority = $2 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ($3::timestamptz, $4::bigint)
+  order by r.run_at, r.id
+  limit $5::integer
+  for update of r skip locked
+), turns as materialized (
+  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier from due
+)
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
+    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
+where r.id = any(array(select id from due))
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+  case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
+  case when r.id = (select carrier from turns) then (select at from turns) end as at;
+
+-- claim-notified
+with due as materialized (
+  select r.id, r.run_at from tock.job_runs_live r
+  where r.queue = $1 and r.priority = $2 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and not exists (select from tock.job_queues q where q.name = $1)
+  order by r.run_at, r.id
+  limit $3::integer
+  for update of r skip locked
+), turns as materialized (
+  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier from due
+)
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
+    locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
+where r.id = any(array(select id from due))
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+  case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
+  case when r.id = (select carrier from turns) then (select at from turns) end as at;
+
+-- claim-of-jobs
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($2::text[] is null or p.queue = any($2)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+), shares as materialized (
+  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share
+  from open o order by o.priority, o.queue
+), found as materialized (
+  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  from shares o cross join lateral (
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.job = any($3::text[])
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $1::integer
+), walked as (
+  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
+), due as materialized (
+  select f.*, row_number() over () as turn from found f
+  where not exists (select from walked w where w.has_more and w.priority < f.priority)
+), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
+    locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
+  where r.id = any(array(select id from due where not is_limited))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+)
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned,
+  case when due.turn = 1 then (
+    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text,
+      'hasMore', coalesce(w.has_more, false), 'isLimited', o.is_limited))
+    from shares o left join walked w on w.queue = o.queue and w.priority = o.priority
+    left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
+      order by d.run_at desc, d.id desc limit 1) l on true) end as positions
+from due left join claimed c on c.id = due.id order by due.turn;
+
+-- claim-on
+with open as materialized (
+  select p.*, false as is_limited, $1::integer as room, count(*) over (partition by p.priority) as siblings
+  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[]) as p(queue, priority, after_at, after_id)
+), shares as materialized (
+  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share
+  from open o order by o.priority, o.queue
+), found as materialized (
+  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  from shares o cross join lateral (
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (o.after_at, o.after_id)
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $1::integer
+), walked as (
+  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
+), due as materialized (
+  select f.*, row_number() over () as turn from found f
+  where not exists (select from walked w where w.has_more and w.priority < f.priority)
+), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
+    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
+  where r.id = any(array(select id from due where not is_limited))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+)
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned,
+  case when due.turn = 1 then (
+    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text,
+      'hasMore', coalesce(w.has_more, false), 'isLimited', o.is_limited))
+    from shares o left join walked w on w.queue = o.queue and w.priority = o.priority
+    left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
+      order by d.run_at desc, d.id desc limit 1) l on true) end as positions
+from due left join claimed c on c.id = due.id order by due.turn;
+
+-- claim-one
+with due as materialized (
+  select r.id, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as is_limited
+  from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+  where r.id = $1 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+  for update of r skip locked
+), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
+    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.is_limited
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+)
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as positions
+from due left join claimed c on c.id = due.id;
 
 -- claim-upkeep
 -- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must not make
@@ -52,11 +365,79 @@ select case when exists (select from mine) then
         and c.conname = 'job_runs_finished_default_bounds'))
   else false end as "areDue";
 
+-- claimable-ids
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($2::text[] is null or p.queue = any($2)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+)
+select d.id::text as id from open o cross join lateral (
+  select r.id, r.run_at from tock.job_runs_live r
+  where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+  order by r.run_at, r.id limit $1) d
+order by o.priority, d.run_at, d.id limit $1;
+
+-- clock-and-live-runs
+select (extract(epoch from tock.now()) * 1000)::float8 as now,
+  (select coalesce(jsonb_object_agg(b.definition_id, b.count), '{}') from (
+    select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any($1::bigint[]) group by 1) b) as live;
+
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
 
 -- create-partitions
 select made, next_step as next from tock.create_partitions(null, $1);
+
+-- defer
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::timestamptz[], $3::jsonb[]) as o(id, run_at, limits)
+), held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($4::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $5 and r.status in ('running')
+  order by r.id
+  for update
+), asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  from asked
+  returning id
+), given_back as (
+  update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, attempts = r.attempts - 1,
+      run_at = coalesce(o.run_at, r.run_at),
+      slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
+      slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')
+  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  returning r.id
+), freed as (
+  delete from tock.job_slots s using held m
+  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'cancelled' = 'dead'
+  returning id
+)
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
 
 -- displace-runs
 -- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next write, or its
@@ -74,17 +455,14 @@ with target as materialized (
   where r.id = t.id and (t.status in ('queued', 'failed') or ($2 and t.status in ('running')))
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
-  scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key,
-  payload, progress, slot_keys, slot_limits, live_key, status, finished_at, errors, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count,
-  scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key,
-  payload, progress, slot_keys, slot_limits, live_key, 'cancelled', tock.now(), errors, 'a later occurrence took its place' from gone
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', 'a later occurrence took its place'
+  from gone
   returning id
 ), freed as (
   delete from tock.job_slots s using gone m
   where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
-), told as (
+), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
@@ -98,6 +476,134 @@ with target as materialized (
   select tock.notify('cancel:' || id) from (select id from asked union all select id from gone where status = 'running') r
 )
 select id::text, (select count(*) from notified) as notified from (select id from asked union all select id from ended) r;
+
+-- ended-attempts
+select id from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and locked_by = $3
+union all
+select id from tock.job_runs_live r
+where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and locked_by is null and status <> 'running'
+  and errors -> -1 ->> 'code' is distinct from 'TOCK_LEASE_LOST';
+
+-- enqueue
+select ids, refused from tock.enqueue_many($1::text, $2::text);
+
+-- enqueue-live
+select place, made, replaced, id from tock.enqueue_live($1::text) order by place;
+
+-- enqueue-one
+select tock.enqueue_one($1::text, $2::text::jsonb, $3::text::timestamptz, $4::text::float8, $5::text,
+  $6::text::integer, $7::text::integer, $8::text)::text as id;
+
+-- expired-ids
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+)
+select e.id::text as id from queue_priorities p cross join lateral (
+  select r.id from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null) order by r.run_at, r.id limit $1) e
+limit $1;
+
+-- fail
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::jsonb[], $3::float8[], $4::boolean[]) as o(id, error, delay_ms, is_suspect)
+), held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($5::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $6 and r.status in ('running')
+  order by r.id
+  for update
+), asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  from asked
+  returning id
+), given_back as (
+  update tock.job_runs_live r set status = 'failed', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
+      locked_by = null, locked_until = null, errors = case when (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) is null then r.errors
+  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end,
+      slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+      slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
+  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  returning r.id
+), freed as (
+  delete from tock.job_slots s using held m
+  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'cancelled' = 'dead'
+  returning id
+)
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
+
+-- find-keys
+select key, id, live from tock.find_keys($1::text, $2::text);
+
+-- finish
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::text[], $3::jsonb[], $4::jsonb[], $5::text[])
+    as o(id, status, output, error, skip_reason)
+), gone as (
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
+), ended as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
+  select id, case when o.error is null then gone.errors else case when (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) is null then gone.errors
+  else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end end, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+  from gone join outcome o using (id)
+  returning id, generation, definition_id, scheduled_for, job, status
+), freed as (
+  delete from tock.job_slots s using gone m
+  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where e.status = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or e.status = 'dead'
+  returning id
+)
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from ended;
+
+-- finish-plain
+with gone as (
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.errors, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.progress, r.slot_keys, r.slot_limits, r.live_key
+), ended as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'succeeded'
+  from gone
+), freed as (
+  delete from tock.job_slots s using gone m
+  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'succeeded' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'succeeded' = 'dead'
+  returning id
+)
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from gone;
+
+-- free-left-behind-slots
+delete from tock.job_slots s where not exists (
+  select from tock.job_runs_live r
+  where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'));
 
 -- insert-backfilled-runs
 -- The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then finds it with
@@ -130,6 +636,48 @@ with planned as materialized (
 )
 select (select count(*) from made)::integer as made, (select count(*) from notified) as notified;
 
+-- insert-occurrences
+with planned as materialized (
+  select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($1::jsonb) as p(
+    definition_id bigint, job text, queue text, priority integer, max_attempts integer, payload jsonb, key text,
+    scheduled_for timestamptz, run_at timestamptz, start_by timestamptz, interval_start timestamptz,
+    occurrence_count integer, skip_reason text, slot_keys text[], slot_limits integer[], trigger text)
+), taken as (
+  update tock.job_occurrences o set run_id = p.id from planned p
+  where o.definition_id = p.definition_id and o.scheduled_for = p.scheduled_for and p.trigger = 'chain' and p.skip_reason is null
+    and exists (select from tock.job_runs_finished f where f.id = o.run_id and f.status = 'skipped')
+  returning o.run_id
+), fresh as (
+  insert into tock.job_occurrences (definition_id, scheduled_for, run_id)
+  select definition_id, scheduled_for, id from planned order by definition_id, scheduled_for
+  on conflict do nothing
+  returning run_id
+), chosen as (
+  select run_id from fresh union all select run_id from taken
+), queued as (
+  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, start_by, slot_keys, slot_limits, status)
+  select id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, start_by, slot_keys, slot_limits, 'queued'
+  from planned join chosen on chosen.run_id = planned.id where skip_reason is null order by id
+  returning id
+), skipped as (
+  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, status, finished_at, skip_reason)
+  select id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, 'skipped', tock.now(), skip_reason
+  from planned join fresh on fresh.run_id = planned.id where skip_reason is not null
+  returning id, generation, definition_id, scheduled_for, job
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from skipped e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'skipped' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'skipped' = 'dead'
+  returning id
+)
+select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips,
+  exists (select from noted) as "outboxWritten";
+
 -- insert-skipped-span
 -- Without a key: the row stands for a span, and a backfill may yet make a run of each occurrence in it. The definition's
 -- lock and cursor, which moves past the span in the same transaction, keep it from being recorded twice.
@@ -140,7 +688,7 @@ with skipped as (
     $1::timestamptz, $1, $2::timestamptz, $3::integer, 'cron', 'skipped', tock.now(), $4::text
   from tock.job_definitions d where d.id = $5
   returning id, generation, definition_id, scheduled_for, job
-), told as (
+), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from skipped e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
@@ -156,8 +704,66 @@ select id from skipped;
 -- is-copy
 select tock.is_copy() as "isCopy";
 
+-- is-idle
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($1::text[] is null or p.queue = any($1)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+), seen as (
+  update tock.registrations set seen_at = tock.now()
+  where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
+)
+select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+  and exists (select from tock.registrations
+    where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
+  and not tock.is_copy()
+  and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
+  and not exists (select from open) and not (exists (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
+    order by r.run_at, r.id limit 1) e)
+  or exists (select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) as "isIdle";
+
 -- list-migrations
 select name, checksum from tock.migrations;
+
+-- lock-due-definitions
+select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+from tock.job_definitions
+where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
+  and ($1::bigint[] is null or id = any($1))
+order by next_at, id
+limit $2
+for update skip locked;
+
+-- lock-followers
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
+  (select count(*)::integer from tock.job_runs_live r where r.definition_id = d.id) as live
+from tock.job_definitions d
+where d.after is not null and d.vanished_at is null and d.broken_at is null
+  and d.after -> 'definitions' ?| array(select p.name from tock.job_definitions p where p.id = any($1::bigint[]))
+order by d.id
+for update of d;
 
 -- lock-migrations
 select pg_advisory_xact_lock(hashtextextended($1, 0));
@@ -169,6 +775,54 @@ select pg_try_advisory_xact_lock(hashtextextended('tock.retention', 0)) as "isMi
 select o.scheduled_for from tock.job_occurrences o
 where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped')
 order by o.scheduled_for for update;
+
+-- mark-definition-broken
+update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1, 1000) where id = $2;
+
+-- move-cursors
+update tock.job_definitions d
+set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count = u.remaining_count
+from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
+where d.id = u.id;
+
+-- next-due
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($1::text[] is null or p.queue = any($1)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+)
+select
+  ((extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null)) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
+  ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
+    select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
+      and r.run_at > tock.now() and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit 1) f where $1::text[] is null or p.queue = any($1)),
+    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
+  exists (select from open) as "isOverdue", case when $2::boolean then (exists (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
+    order by r.run_at, r.id limit 1) e)
+  or exists (select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) else false end as "hasRemains";
 
 -- note-definitions-seen
 with before as (
@@ -189,6 +843,17 @@ select * from tock.this_database() on conflict do nothing;
 -- note-migration
 insert into tock.migrations (name, checksum) values ($1, $2);
 
+-- notify-queued
+select tock.notify('queued');
+
+-- parent-runs
+select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
+  (extract(epoch from r.scheduled_for) * 1000)::float8 as scheduled_for,
+  (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as interval_start
+from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
+where d.name = any($1::text[]) and r.scheduled_for = any($2::timestamptz[])
+order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc;
+
 -- preview-adoption
 select tock.is_copy() as "isCopy", (select i.noted_at from tock.database_identity i) as "notedAt",
   count(*) filter (where r.status = 'queued')::integer as queued,
@@ -199,6 +864,15 @@ select tock.is_copy() as "isCopy", (select i.noted_at from tock.database_identit
   (select min(d.next_at) from tock.job_definitions d where isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
     and d.vanished_at is null) as "nextAt"
 from tock.job_runs_live r;
+
+-- probe-queue
+select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) as is_open, tock.now() + q.rate_period_ms / q.rate_count * interval '1 millisecond' as next_at
+from tock.job_queues q where q.name = $1;
+
+-- queue-names
+select name from tock.job_queues order by name;
 
 -- raise-sequences
 -- Logical replication copies rows and no sequences: the ids to come must not be those of runs that are there.
@@ -222,6 +896,9 @@ select d.id::text, floor(extract(epoch from case
       where r.definition_id = d.id and r.scheduled_for <= tock.now() and r.created_at <= tock.now()))
   end) * 1000)::float8 as place_ms
 from tock.job_definitions d where d.id = any($1::bigint[]);
+
+-- read-held
+select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
 
 -- read-leftovers
 select c.relname as name, obj_description(c.oid, 'pg_class') as comment
@@ -352,6 +1029,273 @@ cross join (
 ) t
 group by z.timezone order by z.timezone;
 
+-- reap
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), expired as materialized (
+  select e.* from queue_priorities p cross join lateral (
+    select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
+    order by r.run_at, r.id
+    limit $1
+    for update skip locked
+  ) e
+  limit $1
+), policies as materialized (
+  select * from jsonb_to_recordset($2::jsonb) as p(job text, backoff text, base float8, max float8)
+), asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  from asked
+  returning id
+), again as (
+  update tock.job_runs_live r
+  set status = 'failed', locked_by = null, locked_until = null,
+      run_at = tock.now() + least(coalesce(p.base, $3::float8) * case p.backoff
+    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $4::float8)) * interval '1 millisecond',
+      errors = case when jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') is null then r.errors
+  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end,
+      slot_keys = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+      slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
+  from expired left join policies p on p.job = expired.job
+  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
+  returning r.id
+), gone as (
+  delete from tock.job_runs_live r
+  where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
+  returning r.*
+), dead as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  select id, case when jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') is null then r.errors
+  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+  from gone r
+  returning id
+), ended as (
+  select a.*, 'cancelled' as ended_as from asked a
+  union all select g.*, 'dead' from gone g
+), freed as (
+  delete from tock.job_slots s using expired m
+  where s.run_id = m.id and (m.is_last or m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where e.ended_as = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or e.ended_as = 'dead'
+  returning id
+), removed as (
+  -- A process that is gone has no other way to leave. One that was only cut off announces itself again.
+  delete from tock.workers w where w.id = any(array(select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)))
+)
+select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
+  (select count(*) from withdrawn)::int as cancelled, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten",
+  array(select id::text from dead) as dead_ids,
+  -- As of the beginning of the statement: what was left undone before.
+  (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox;
+
+-- reap-these
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), expired as materialized (
+  select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and r.blocked_on is null and r.status in ('running')
+    and (r.locked_until < tock.now() or r.locked_until is null)
+  order by r.id limit $2
+  for update skip locked
+), policies as materialized (
+  select * from jsonb_to_recordset($3::jsonb) as p(job text, backoff text, base float8, max float8)
+), asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  from asked
+  returning id
+), again as (
+  update tock.job_runs_live r
+  set status = 'failed', locked_by = null, locked_until = null,
+      run_at = tock.now() + least(coalesce(p.base, $4::float8) * case p.backoff
+    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $5::float8)) * interval '1 millisecond',
+      errors = case when jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') is null then r.errors
+  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end,
+      slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+      slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
+  from expired left join policies p on p.job = expired.job
+  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
+  returning r.id
+), gone as (
+  delete from tock.job_runs_live r
+  where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
+  returning r.*
+), dead as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  select id, case when jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') is null then r.errors
+  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
+  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+  from gone r
+  returning id
+), ended as (
+  select a.*, 'cancelled' as ended_as from asked a
+  union all select g.*, 'dead' from gone g
+), freed as (
+  delete from tock.job_slots s using expired m
+  where s.run_id = m.id and (m.is_last or m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where e.ended_as = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or e.ended_as = 'dead'
+  returning id
+), removed as (
+  -- A process that is gone has no other way to leave. One that was only cut off announces itself again.
+  delete from tock.workers w where w.id = any(array(select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)))
+)
+select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
+  (select count(*) from withdrawn)::int as cancelled, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten",
+  array(select id::text from dead) as dead_ids,
+  -- As of the beginning of the statement: what was left undone before.
+  (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox;
+
+-- reap-without-jit
+set local jit = off;
+
+-- redirect-dead
+with dead as materialized (
+  select nextval('tock.job_runs_id_seq') as id, 'dead:' || r.id || ':' || e.generation as key, j.on_dead as job, jsonb_build_object(
+    'run', r.id::text, 'job', r.job, 'definition', d.name, 'scheduledFor', to_char(r.scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload
+  from unnest($1::bigint[], $2::integer[]) as e(run_id, generation)
+  join tock.job_runs_finished r on r.id = e.run_id and r.status = 'dead'
+  join tock.job_definitions j on j.name = r.job and j.on_dead is not null
+  left join tock.job_definitions d on d.id = r.definition_id
+), made as (
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, status)
+  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', 'queued'
+  from dead x left join tock.job_definitions t on t.name = x.job
+  returning id
+)
+select count(*)::integer as count from made;
+
+-- release
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::jsonb[], $3::boolean[]) as o(id, error, is_suspect)
+), held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($4::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $5 and r.status in ('running')
+  order by r.id
+  for update
+), asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  from asked
+  returning id
+), given_back as (
+  update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, releases = r.releases + 1,
+      attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
+      errors = case when (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) is null then r.errors
+  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+      slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
+  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  returning r.id
+), freed as (
+  delete from tock.job_slots s using held m
+  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'cancelled' = 'dead'
+  returning id
+)
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
+
+-- release-savepoint
+release savepoint tock_part;
+
+-- renew-leases
+with mine as materialized (
+  select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
+), held as materialized (
+  select r.id from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
+  order by r.id
+  for update skip locked
+), renewed as (
+  update tock.job_runs_live r set locked_until = tock.now() + $4 * interval '1 millisecond'
+  from held where r.id = held.id
+  returning r.id
+)
+select array(select id::text from mine) as mine, array(select id::text from mine where is_asked) as asked,
+  array(select id::text from renewed) as renewed;
+
 -- retry-run
 with gone as (
   delete from tock.job_runs_finished r where r.id = $1 and r.status in ('dead', 'cancelled') returning r.*
@@ -366,6 +1310,49 @@ select id, definition_id, tock.now(), priority, attempts,
 from gone
 returning id;
 
+-- rollback-to-savepoint
+rollback to savepoint tock_part;
+
+-- savepoint
+savepoint tock_part;
+
+-- set-aside
+with gone as (
+  delete from tock.job_runs_live r
+  where r.id = $1 and (r.status in ('queued', 'failed')
+    or r.status in ('running')
+      and (r.locked_by = $2::uuid and r.fence = $3::integer or (r.locked_until < tock.now() or r.locked_until is null)))
+    and ($4::boolean or concat_ws(', ', case when r.attempts not between 0 and 999999999 then 'attempts ' || r.attempts end, case when r.max_attempts not between 1 and 999999999 then 'max_attempts ' || r.max_attempts end, case when r.fence not between 0 and 999999999 then 'fence ' || r.fence end, case when r.releases not between 0 and 999999999 then 'releases ' || r.releases end, case when r.generation not between 1 and 999999999 then 'generation ' || r.generation end, case when r.occurrence_count not between 1 and 999999999 then 'occurrence_count ' || r.occurrence_count end, case when not (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then 'run_at ' || r.run_at end, case when not (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then 'scheduled_for ' || r.scheduled_for end, case when not (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then 'interval_start ' || r.interval_start end, case when not (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then 'start_by ' || r.start_by end, case when not (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then 'created_at ' || r.created_at end, case when not (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then 'started_at ' || r.started_at end, case when not (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then 'queue ' || to_json(left(r.queue, 60)) end, case when not octet_length(r.idempotency_key) between 1 and 512 then 'an idempotency key of ' || octet_length(r.idempotency_key) || ' bytes' end, case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end, case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end, case when not (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end) <> '')
+  returning r.*
+), ended as (
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, status, finished_at)
+  select r.id, case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end
+    || jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end,
+  'name', 'BadRow', 'code', 'TOCK_BAD_ROW', 'stack', null,
+  'message', 'set aside: no statement can work with the row of this run: ' || concat_ws('; ', nullif(concat_ws(', ', case when r.attempts not between 0 and 999999999 then 'attempts ' || r.attempts end, case when r.max_attempts not between 1 and 999999999 then 'max_attempts ' || r.max_attempts end, case when r.fence not between 0 and 999999999 then 'fence ' || r.fence end, case when r.releases not between 0 and 999999999 then 'releases ' || r.releases end, case when r.generation not between 1 and 999999999 then 'generation ' || r.generation end, case when r.occurrence_count not between 1 and 999999999 then 'occurrence_count ' || r.occurrence_count end, case when not (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then 'run_at ' || r.run_at end, case when not (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then 'scheduled_for ' || r.scheduled_for end, case when not (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then 'interval_start ' || r.interval_start end, case when not (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then 'start_by ' || r.start_by end, case when not (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then 'created_at ' || r.created_at end, case when not (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then 'started_at ' || r.started_at end, case when not (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then 'queue ' || to_json(left(r.queue, 60)) end, case when not octet_length(r.idempotency_key) between 1 and 512 then 'an idempotency key of ' || octet_length(r.idempotency_key) || ' bytes' end, case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end, case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end, case when not (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end), ''), $5::text)), r.definition_id, case when (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then r.run_at else tock.now() end, r.priority, case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end, case when r.max_attempts >= 1000000000 then 1000000 else greatest(r.max_attempts, 1) end, case when r.fence >= 1000000000 then 1000000 else greatest(r.fence, 0) end, case when r.releases >= 1000000000 then 1000000 else greatest(r.releases, 0) end, case when r.generation >= 1000000000 then 1000000 else greatest(r.generation, 1) end, case when r.occurrence_count >= 1000000000 then 1000000 else greatest(r.occurrence_count, 1) end, case when (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then r.scheduled_for end, case when (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then r.interval_start end, case when (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then r.start_by end, r.locked_by, case when (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then r.created_at else tock.now() end, case when (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then r.started_at end, r.job, case when (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then r.queue else 'default' end, r.trigger, case when octet_length(r.idempotency_key) between 1 and 512 then r.idempotency_key end, r.payload, case when jsonb_typeof(r.progress) = 'object' then r.progress end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_keys end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, 'dead', tock.now()
+  from gone r
+  returning id, generation, definition_id, scheduled_for, job, errors
+), freed as (
+  delete from tock.job_slots s using gone m
+  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'dead' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'dead' = 'dead'
+  returning id
+)
+select (select errors -> -1 ->> 'message' from ended) as reason, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten";
+
 -- set-cursors-back
 with u as materialized (
   select * from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz)
@@ -379,6 +1366,9 @@ update tock.job_definitions d
 set cursor = u.cursor, next_at = u.next_at, resumed_at = least(d.resumed_at, tock.now())
 from u where d.id = u.id;
 
+-- spend-remaining-count
+update tock.job_definitions set remaining_count = greatest(remaining_count - $1, 0) where id = $2;
+
 -- supersede-runs
 with target as materialized (
   select r.id from tock.job_runs_live r
@@ -388,17 +1378,14 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
-  scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key,
-  payload, progress, slot_keys, slot_limits, live_key, status, finished_at, errors, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
-  scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key,
-  payload, progress, slot_keys, slot_limits, live_key, 'skipped', tock.now(), errors, 'edited' from gone
+  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'skipped', 'edited'
+  from gone
   returning id
 ), freed as (
   delete from tock.job_slots s using gone m
   where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
-), told as (
+), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
@@ -411,5 +1398,39 @@ with target as materialized (
 )
 select id from ended;
 
+-- take-outbox
+delete from tock.job_outbox o where o.id in (
+  select f.id from tock.job_outbox f order by f.id limit $1 for update skip locked)
+returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(epoch from case when o.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when o.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else o.scheduled_for end) * 1000)::float8 as scheduled_for;
+
+-- unblock
+with keys as (
+  select k.key, (select r.slot_limits[array_position(r.slot_keys, k.key)] from tock.job_runs_live r
+      where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1)
+    - (select count(*) from tock.job_slots s where s.concurrency_key = k.key) as free
+  from unnest($1::text[]) as k(key)
+), next as materialized (
+  select n.id from keys k cross join lateral (
+    select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key not like 'definition:%'
+    order by r.priority, r.run_at, r.id limit greatest(k.free, 0) for update skip locked) n
+  union all
+  select n.id from keys k cross join lateral (
+    select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key like 'definition:%'
+    order by r.scheduled_for, r.id limit greatest(k.free, 0) for update skip locked) n
+), unblocked as (
+  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from next)) returning r.id
+)
+select (select count(*) from unblocked)::int as count,
+  (select tock.notify('queued') from (select from unblocked limit 1) any_of_them);
+
 -- validate-bounds
 select tock.validate_bounds();
+
+-- write-progress
+with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id, progress)), held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running')
+  order by r.id
+  for update
+)
+update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id;

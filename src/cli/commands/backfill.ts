@@ -1,5 +1,5 @@
-// Shell: cli. `tock backfill`: runs for occurrences of the past.
-// In: a definition's name and a window. Out: how many occurrences, and how many runs were made; how far it is meanwhile.
+// Room: cli. `tock backfill`: runs for occurrences of the past.
+// In: a definition's name and a time span. Out: how many occurrences and new runs; progress meanwhile.
 import type { Command } from 'commander';
 import type { BackfillProgress, BackfillResult } from '../../engine/materialize/backfill.js';
 import { examples, instant, withJson } from '../flags/flags.js';
@@ -19,12 +19,12 @@ export function addBackfill(program: Command): Command {
   return withJson(program.command('backfill'))
     .summary('make runs for occurrences of the past')
     .description(
-      'Makes a run, due now, for each occurrence in [from, to) that has none: missed, skipped, or before the definition was made. Safe to repeat: none comes twice. The overlap policy, jitter and the start deadline have no part in it.',
+      'Makes a run, due now, for each occurrence in [from, to) that has none: missed, skipped, or before the definition existed. Safe to repeat: no occurrence runs twice. The overlap policy, jitter and the start deadline do not apply.',
     )
     .argument('<definition>', 'name of the definition')
-    .requiredOption('--from <instant>', 'the first that counts, such as 2026-03-01T00:00:00Z', instant)
-    .requiredOption('--to <instant>', 'all before this; excluded itself, and not in the future', instant)
-    .option('--dry-run', 'only say how many there are')
+    .requiredOption('--from <instant>', 'included, such as 2026-03-01T00:00:00Z', instant)
+    .requiredOption('--to <instant>', 'excluded; not in the future', instant)
+    .option('--dry-run', 'only show how many there are')
     .addHelpText(
       'after',
       examples(
@@ -55,7 +55,7 @@ async function backfill(shell: Shell, flags: BackfillFlags, name: string): Promi
 }
 
 function resultText({ occurrences, existing, made }: BackfillResult, dryRun: boolean): string {
-  if (occurrences === 0) return 'no occurrences in the window';
+  if (occurrences === 0) return 'no occurrences in this time span';
   const found = `${occurrences} ${occurrences === 1 ? 'occurrence' : 'occurrences'}, ${existing} with a run already`;
   return dryRun
     ? `${found}, ${occurrences - existing} to be made; nothing was written`

@@ -1,5 +1,5 @@
-// Shell: cli. `tock jobs`: the jobs in code and the definitions in the database, side by side.
-// In: both. Out: a table, or {"jobs":[…]}.
+// Room: cli. `tock jobs`: the jobs in code and the definitions in the database, side by side.
+// Out: a table, or {"jobs":[…]}.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
@@ -20,9 +20,9 @@ export function addJobs(program: Command): Command {
   return withJson(program.command('jobs'))
     .summary('the jobs in code and the definitions in the database')
     .description(
-      'Lists jobs and definitions: those that code has, and those that the database has, with their schedules, when they come next, and what is odd about them.',
+      'Lists the jobs in code and the definitions in the database, with their schedules, when each runs next, and anything unusual about them.',
     )
-    .option('--limit <n>', 'at most so many definitions', count(1, 1_000_000), 1000)
+    .option('--limit <n>', 'at most this many definitions', count(1, 1_000_000), 1000)
     .addHelpText(
       'after',
       examples(['tock jobs', 'what is defined'], ["tock jobs --json | jq '.jobs[].name'", 'for scripts']),
@@ -34,7 +34,7 @@ async function jobs(shell: Shell, { limit }: JobsFlags): Promise<number> {
   return await withTock(shell, {}, async ({ tock, jobs }) => {
     const records = await tock.schedules.list({ limit });
     const isCut = records.length === limit;
-    const rows = await besideEachOther(tock, jobs, records, isCut);
+    const rows = await listSideBySide(tock, jobs, records, isCut);
     shell.document({ jobs: rows.map(documentOf) });
     if (shell.json) return 0;
     if (rows.length === 0) shell.say('no jobs are defined, neither in code nor in the database');
@@ -44,7 +44,7 @@ async function jobs(shell: Shell, { limit }: JobsFlags): Promise<number> {
   });
 }
 
-async function besideEachOther(
+async function listSideBySide(
   tock: Tock,
   jobs: readonly AnyJob[],
   records: readonly DefinitionRecord[],
@@ -60,7 +60,7 @@ async function besideEachOther(
   const names = new Set(records.map(({ name }) => name));
   for (const job of jobs) {
     if (names.has(job.name)) continue;
-    // It may be registered, and only be beyond the limit.
+    // It may be registered, but beyond the limit.
     const [record] = isCut ? await tock.schedules.list({ name: job.name }) : [];
     listed.push({ name: job.name, record: record ?? null, job, hasHandler: true });
   }

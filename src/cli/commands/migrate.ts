@@ -1,4 +1,4 @@
-// Shell: cli. `tock migrate`: brings the schema to the version of this code.
+// Room: cli. `tock migrate`: brings the schema to the version of this code.
 // In: the environment. Out: what was applied.
 import type { Command } from 'commander';
 import { examples, withJson } from '../flags/flags.js';
@@ -9,13 +9,13 @@ export function addMigrate(program: Command): Command {
   return withJson(program.command('migrate'))
     .summary('bring the schema to this version')
     .description(
-      'Applies the migrations that the schema lacks, all in one transaction, then makes the coming partitions. Safe to repeat, and from several hosts at once.',
+      'Applies the missing migrations in one transaction, then creates the coming partitions. Safe to repeat, and to run on several hosts at once.',
     )
     .addHelpText(
       'after',
       examples(
         ['tock migrate', 'the schema named by TOCK_SCHEMA'],
-        ['TOCK_SCHEMA=jobs tock migrate', 'another one'],
+        ['TOCK_SCHEMA=jobs tock migrate', 'another schema'],
       ),
     )
     .action(action(migrate));
@@ -28,13 +28,13 @@ async function migrate(shell: Shell, _flags: CommonOptions): Promise<number> {
     const { applied, alreadyThere, madePartitions, partitionsLeft } = migrated;
     shell.say(
       applied.length === 0
-        ? `nothing was missing: the schema ${shell.config.schema} is up to date (${alreadyThere} applied before)`
+        ? `the schema ${shell.config.schema} is up to date (${alreadyThere} migrations applied before)`
         : `applied to the schema ${shell.config.schema}: ${applied.join(', ')}`,
     );
-    if (madePartitions > 0) shell.say(`made ${madePartitions} coming partitions`);
+    if (madePartitions > 0) shell.say(`created ${madePartitions} coming partitions`);
     if (partitionsLeft !== null)
       shell.note(
-        `warning: not all of the coming partitions could be made: ${cleanLine(partitionsLeft)}. The schema is up to date. A tick or daemon of the owner’s role tries again within the hour; so do tock migrate and tock prune`,
+        `warning: not all of the coming partitions could be created: ${cleanLine(partitionsLeft)}. The schema is up to date. A tick or daemon with the owner’s role tries again within the hour; so do tock migrate and tock prune`,
       );
     return 0;
   });

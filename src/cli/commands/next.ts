@@ -1,4 +1,4 @@
-// Shell: cli. `tock next`: when a schedule fires.
+// Room: cli. `tock next`: when a schedule fires.
 // In: a definition's name, or a schedule. Out: its occurrences in local time and UTC, or {"occurrences":[…]}.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
@@ -23,23 +23,23 @@ interface NextFlags extends CommonOptions {
   readonly count?: number;
 }
 
-const MOST = 10_000;
+const MAX_OCCURRENCES = 10_000;
 const DEFAULT_COUNT = 5;
 
 export function addNext(program: Command): Command {
   return withJson(program.command('next'))
     .summary('when a definition, or any schedule, fires')
     .description(
-      'Shows when a schedule fires, in its own time zone and in UTC, and where summer time shifts it. With --cron or --every no database is needed. Nominal times: jitter is not added.',
+      'Shows when a schedule fires, in its own time zone and in UTC, and where daylight saving time shifts it. With --cron or --every no database is needed. Jitter is not added.',
     )
     .argument('[definition]', 'a job in code, or a definition in the database')
-    .option('--cron <expression>', 'a cron expression in place of a definition')
-    .option('--every <duration>', 'an interval in place of a definition', duration)
+    .option('--cron <expression>', 'a cron expression instead of a definition')
+    .option('--every <duration>', 'an interval instead of a definition', duration)
     .option('--timezone <zone>', 'IANA name for --cron and --every (default UTC)')
     .option('--dst <mode>', 'once, skip or literal, for --cron (default once)')
-    .option('--from <instant>', 'the first that counts (default now)', instant)
-    .option('--to <instant>', 'all before this; excluded itself', instant)
-    .option('--count <n>', `how many (default ${DEFAULT_COUNT}, with --to all)`, count(1, MOST))
+    .option('--from <instant>', 'included (default now)', instant)
+    .option('--to <instant>', 'excluded', instant)
+    .option('--count <n>', `how many (default ${DEFAULT_COUNT}; with --to, all)`, count(1, MAX_OCCURRENCES))
     .addHelpText(
       'after',
       examples(
@@ -61,7 +61,9 @@ async function next(shell: Shell, flags: NextFlags, name: string | undefined): P
     const [first = ''] = named.after.definitions;
     shell.document({ occurrences: [], after: named.after });
     shell.say(
-      cleanLine(`${title} runs ${chainWords(named.after)}: it has their occurrences (tock next ${first})`),
+      cleanLine(
+        `${title} runs ${chainWords(named.after)}, for each of their occurrences (tock next ${first})`,
+      ),
     );
     return 0;
   }
@@ -74,7 +76,7 @@ async function next(shell: Shell, flags: NextFlags, name: string | undefined): P
   const window = windowOf(flags);
   const { found, isCut } = listOccurrences(schedule, window);
   shell.document({ occurrences: found.map(utcText), ...(isCut ? { truncated: true } : {}) });
-  if (isCut) shell.note(`only the first ${MOST} are shown; narrow --from and --to`);
+  if (isCut) shell.note(`only the first ${MAX_OCCURRENCES} are shown; narrow --from and --to`);
   if (shell.json) return 0;
   shell.say(`${paint('bold', title)}: ${cleanLine(scheduleWords(spec))}`);
   for (const remark of named.remarks) shell.say(remark);
@@ -111,14 +113,14 @@ function readSchedule({ cron, every, timezone, dst }: NextFlags): Named {
   if (cron === undefined && every === undefined) {
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'name a definition, or a schedule with --cron or --every; see: tock next --help',
+      'give a definition, or a schedule with --cron or --every (see tock next --help)',
     );
   }
   const spec: ScheduleSpec = {
     ...(cron === undefined ? {} : { cron }),
     ...(every === undefined ? {} : { every }),
     ...(timezone === undefined ? {} : { timezone }),
-    // What it may be is checked, and told, where schedules are compiled.
+    // Checked when the schedule is compiled.
     ...(dst === undefined ? {} : { dst: dst as Dst }),
   };
   return { title: 'schedule', spec, after: null, remarks: [] };
@@ -132,7 +134,7 @@ async function findNamed(
   if (cron !== undefined || every !== undefined || timezone !== undefined || dst !== undefined) {
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'name a definition, or give --cron or --every with --timezone and --dst; not both',
+      'give a definition, or --cron or --every with --timezone and --dst, not both',
     );
   }
   const { findDefinition } = await import('../find-definition.js');
@@ -143,11 +145,11 @@ function windowOf({ from, to, count }: NextFlags): Window {
   if (from && to && to < from) {
     throw new TockError('TOCK_BAD_TIME', `--to ${utcText(to)} is before --from ${utcText(from)}; swap them`);
   }
-  const most = count ?? (to ? MOST : DEFAULT_COUNT);
+  const limit = count ?? (to ? MAX_OCCURRENCES : DEFAULT_COUNT);
   return {
     from: from ?? new Date(),
     to: to ?? null,
-    most,
-    isBoundChosen: count !== undefined || to === undefined,
+    limit,
+    isLimitChosen: count !== undefined || to === undefined,
   };
 }

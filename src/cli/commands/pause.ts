@@ -1,5 +1,5 @@
-// Shell: cli. `tock pause` and `tock resume`: no new runs of a definition, and again.
-// In: a definition's name. Out: what was done, and when it comes next.
+// Room: cli. `tock pause` and `tock resume` of a definition.
+// In: a definition's name. Out: what was done, and when it runs next.
 import type { Command } from 'commander';
 import type { ResumedDefinition } from '../../engine/definitions/pause.js';
 import { examples, withJson } from '../flags/flags.js';
@@ -16,7 +16,7 @@ export function addPause(program: Command): Command {
   return withJson(program.command('pause'))
     .summary('make no new runs of a definition until it is resumed')
     .description(
-      'Pauses a definition, be it from code or made at run time: no occurrence becomes a run until it is resumed. What is queued already is executed, and what is running goes on.',
+      'Pauses a definition, from code or made at run time: no occurrence becomes a run until it is resumed. Queued runs are still executed, and running ones go on.',
     )
     .argument('<definition>', 'name of the definition')
     .option('--note <text>', 'why; shown by tock jobs')
@@ -24,7 +24,7 @@ export function addPause(program: Command): Command {
       'after',
       examples(
         ['tock pause weekly-run-report', 'until tock resume weekly-run-report'],
-        ["tock pause weekly-run-report --note 'stocktaking'", 'and say why'],
+        ["tock pause weekly-run-report --note 'stocktaking'", 'with a reason'],
       ),
     )
     .action(action(pause));
@@ -34,10 +34,10 @@ export function addResume(program: Command): Command {
   return withJson(program.command('resume'))
     .summary('end a pause')
     .description(
-      'Resumes a paused definition from now on. Occurrences that came due in the pause are not caught up: they are one skipped row, and tock backfill makes runs of them.',
+      'Resumes a paused definition from now on. Occurrences that came due during the pause are not caught up: they become one skipped row, and tock backfill makes runs for them.',
     )
     .argument('<definition>', 'name of the definition')
-    .addHelpText('after', examples(['tock resume weekly-run-report', 'and see when it comes next']))
+    .addHelpText('after', examples(['tock resume weekly-run-report', 'and see when it runs next']))
     .action(action(resume));
 }
 
@@ -66,9 +66,9 @@ function skippedText(
 ): string {
   const what =
     count === 1
-      ? `1 occurrence came due in the pause and was skipped, ${utcText(first)}`
-      : `${count} occurrences came due in the pause and were skipped, ${utcText(first)} to ${utcText(last)}`;
+      ? `1 occurrence came due during the pause and was skipped: ${utcText(first)}`
+      : `${count} occurrences came due during the pause and were skipped: ${utcText(first)} to ${utcText(last)}`;
   const end = utcText(new Date(last.getTime() + 1000));
-  const mend = `tock backfill ${cleanLine(name)} --from ${utcText(first)} --to ${end}`;
-  return `${what}\n${paint('dim', `runs for them: ${mend}`)}`;
+  const fix = `tock backfill ${cleanLine(name)} --from ${utcText(first)} --to ${end}`;
+  return `${what}\n${paint('dim', `to run them: ${fix}`)}`;
 }

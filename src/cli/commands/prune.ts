@@ -1,5 +1,5 @@
-// Shell: cli. `tock prune`: forgets what is old, as the job prune-history does.
-// In: how long to keep what. Out: what is gone and what is kept; how far it is meanwhile.
+// Room: cli. `tock prune`: deletes old runs and keys, as the job prune-history does.
+// In: how long to keep each. Out: what was deleted and kept; progress meanwhile.
 import { type Command, Option } from 'commander';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
 import { duration, examples, withJson } from '../flags/flags.js';
@@ -19,31 +19,34 @@ interface PruneFlags extends CommonOptions {
 
 export function addPrune(program: Command): Command {
   return withJson(program.command('prune'))
-    .summary('forget old runs, and make the coming partitions')
+    .summary('delete old runs, and create the coming partitions')
     .description(
-      'Forgets finished runs: detaches and drops the partitions whose time is over, and keeps the runs of states that are kept longer. Deletes old keys and effects in batches, and makes the coming partitions. The job prune-history does the same each night. Safe to repeat, also after it was interrupted. Needs the owner’s rights.',
+      'Deletes old finished runs: detaches and drops the partitions whose time is over, except the runs of states that are kept longer. Deletes old keys and effects in batches, and creates the coming partitions. The job prune-history does the same each night. Safe to interrupt and to repeat. Needs the owner’s rights.',
     )
     .option('--keep <duration>', 'how long finished runs are kept (default 90d)', duration)
-    .option('--keep-succeeded <duration>', 'succeeded runs, if not as --keep says', duration)
-    .option('--keep-dead <duration>', 'dead runs', duration)
-    .option('--keep-cancelled <duration>', 'cancelled runs', duration)
-    .option('--keep-skipped <duration>', 'skipped runs', duration)
+    .option('--keep-succeeded <duration>', 'succeeded runs (default: as --keep)', duration)
+    .option('--keep-dead <duration>', 'dead runs (default: as --keep)', duration)
+    .option('--keep-cancelled <duration>', 'cancelled runs (default: as --keep)', duration)
+    .option('--keep-skipped <duration>', 'skipped runs (default: as --keep)', duration)
     .option(
       '--keep-keys <duration>',
-      'keys and effects (default 400d); no shorter than any of these',
+      'keys and effects (default 400d); not shorter than the others',
       duration,
     )
     .addOption(
       new Option(
         '--partition <unit>',
-        'what the coming partitions hold (default auto: days from a million runs a day on)',
+        'size of the coming partitions (default auto: days from a million runs per day on)',
       ).choices(['month', 'day', 'auto']),
     )
     .addHelpText(
       'after',
       examples(
-        ['tock prune', 'runs of 90 days, keys of 400'],
-        ['tock prune --keep 30d --keep-succeeded 7d --keep-dead 400d --partition day', 'by state'],
+        ['tock prune', 'keep runs for 90 days, keys for 400'],
+        [
+          'tock prune --keep 30d --keep-succeeded 7d --keep-dead 400d --partition day',
+          'different for each state',
+        ],
       ),
     )
     .action(action(prune));
@@ -74,18 +77,20 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
 
 function resultLines(result: PruneResult): string[] {
   const { droppedPartitions: dropped, keptRuns, deletedRuns, deletedKeys, deletedEffects, left } = result;
-  if (result.isBusy) return ['another prune is at work; nothing was done'];
+  if (result.isBusy) return ['another prune is running; nothing was done'];
   const lines = [
     dropped.length === 0
-      ? 'no partition’s time is over'
+      ? 'no partition is old enough to drop'
       : `dropped ${counted(dropped.length, 'partition')}: ${dropped.join(', ')}`,
-    ...(keptRuns > 0 ? [`kept ${counted(keptRuns, 'run')} of them, whose states are kept longer`] : []),
+    ...(keptRuns > 0
+      ? [`kept ${counted(keptRuns, 'run')} of them: runs in their state are kept longer`]
+      : []),
     `deleted ${counted(deletedRuns, 'run')}, ${counted(deletedKeys, 'key')} and ${counted(deletedEffects, 'effect')} in batches`,
-    `made ${counted(result.madePartitions, 'partition')}, by the ${result.partition}`,
+    `created ${counted(result.madePartitions, 'partition')}, one per ${result.partition}`,
   ];
   if (left.length > 0)
     lines.push(
-      `${paint('bold', 'left')} to the next prune, since somebody held locks for too long: ${left.join(', ')} (see pg_blocking_pids)`,
+      `${paint('bold', 'left')} for the next prune, because other sessions held locks for too long: ${left.join(', ')} (see pg_blocking_pids)`,
     );
   return lines;
 }

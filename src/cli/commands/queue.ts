@@ -1,5 +1,5 @@
-// Shell: cli. `tock queue list`, `set`, `pause`, `resume` and `remove`: limits of queues over all hosts, and their pauses.
-// In: a queue's name and flags. Out: the queue as it is then; or all queues.
+// Room: cli. `tock queue list`, `set`, `pause`, `resume` and `remove`.
+// In: a queue's name and flags. Out: the queue after the change; or all queues.
 import { type Command, InvalidArgumentError } from 'commander';
 import type { QueueLimits } from '../../engine/operate/queues.js';
 import { TockError } from '../../model/errors.js';
@@ -22,16 +22,16 @@ interface PauseFlags extends CommonOptions {
   readonly note?: string;
 }
 
-const WORDS = ['list', 'set', 'pause', 'resume', 'remove'];
+const SUBCOMMANDS = ['list', 'set', 'pause', 'resume', 'remove'];
 
 export function addQueue(program: Command): Command {
   const queue = withJson(program.command('queue'))
     .summary('list queues, set their limits, pause and resume them')
     .description(
-      'Queues and their limits, which hold over all hosts: how many runs at once, how many starts per period, in which hours. Alone it lists them. A queue needs not be made: it is there as soon as a run names it.',
+      'Queues and their limits, which hold across all hosts: how many runs at once, how many starts per period, in which hours. Without a subcommand, lists the queues. Queues need no setup: a queue exists as soon as a run names it.',
     )
     .argument('[list|set|pause|resume|remove]', 'what to do (default list); see tock queue set --help')
-    // So that --json after the command's own command is that one's.
+    // Lets --json after the subcommand belong to the subcommand.
     .enablePositionalOptions()
     .addHelpText(
       'after',
@@ -50,7 +50,7 @@ export function addQueue(program: Command): Command {
 function addList(queue: Command): Command {
   return withJson(queue.command('list'))
     .summary('list the queues')
-    .description('Lists the queues that have limits or a pause, or runs that are live.')
+    .description('Lists the queues that have limits, a pause, or live runs.')
     .addHelpText('after', examples(["tock queue list --json | jq '.queues[].waiting'", 'for a monitor']))
     .action(action(list));
 }
@@ -59,21 +59,29 @@ function addSet(queue: Command): Command {
   return withJson(queue.command('set'))
     .summary('set limits of a queue')
     .description(
-      'Sets what is given and keeps the rest; “none” takes a limit back. Holds over all hosts from the next claim on; runs that are running are not touched.',
+      'Sets the given limits and keeps the others; “none” removes a limit. Applies on all hosts from the next claim on; running runs are not touched.',
     )
     .argument('<queue>', 'name of the queue')
-    .option('--concurrency <n>', 'most runs at once; 0 lets none start', orNone(count(0, 1_000_000)))
-    .option('--rate <n/duration>', 'most starts per period, spread evenly, such as 100/1m', orNone(rate))
-    .option('--window <HH:MM-HH:MM>', 'runs start only in these hours, such as 23:00-06:00', orNone(same))
-    .option('--timezone <zone>', 'whose hours those are: IANA name (default UTC)', orNone(same))
+    .option('--concurrency <n>', 'maximum of runs at once; 0 lets none start', orNone(count(0, 1_000_000)))
+    .option(
+      '--rate <n/duration>',
+      'maximum of starts per period, spread evenly, such as 100/1m',
+      orNone(rate),
+    )
+    .option(
+      '--window <HH:MM-HH:MM>',
+      'runs start only in these hours, such as 23:00-06:00',
+      orNone(unchanged),
+    )
+    .option('--timezone <zone>', 'time zone of these hours: IANA name (default UTC)', orNone(unchanged))
     .addHelpText(
       'after',
       examples(
         [
           'tock queue set reports --concurrency 3 --rate 100/1m --window 23:00-06:00 --timezone Europe/Berlin',
-          'all of them',
+          'all limits',
         ],
-        ['tock queue set reports --rate none', 'no rate any more; the rest stays'],
+        ['tock queue set reports --rate none', 'remove the rate, keep the rest'],
       ),
     )
     .action(action(set));
@@ -83,20 +91,18 @@ function addPause(queue: Command): Command {
   return withJson(queue.command('pause'))
     .summary('let no run of a queue start')
     .description(
-      'Pauses a queue on all hosts: none of its runs starts until it is resumed. What is running goes on.',
+      'Pauses a queue on all hosts: none of its runs starts until it is resumed. Running runs go on.',
     )
     .argument('<queue>', 'name of the queue')
     .option('--note <text>', 'why; shown by tock queue and tock why')
-    .addHelpText('after', examples(["tock queue pause reports --note 'stocktaking'", 'and say why']))
+    .addHelpText('after', examples(["tock queue pause reports --note 'stocktaking'", 'with a reason']))
     .action(action(pause));
 }
 
 function addResume(queue: Command): Command {
   return withJson(queue.command('resume'))
     .summary('end the pause of a queue')
-    .description(
-      'Ends the pause of a queue. Its runs that are due start at once, as far as its limits let them.',
-    )
+    .description('Ends the pause of a queue. Its due runs start at once, within its limits.')
     .argument('<queue>', 'name of the queue')
     .addHelpText('after', examples(['tock queue resume reports', 'and see what waits']))
     .action(action(resume));
@@ -104,21 +110,21 @@ function addResume(queue: Command): Command {
 
 function addRemove(queue: Command): Command {
   return withJson(queue.command('remove'))
-    .summary('take all limits and the pause of a queue back')
-    .description('Takes all limits and the pause of a queue back. Its runs stay.')
+    .summary('remove all limits and the pause of a queue')
+    .description('Removes all limits and the pause of a queue. Its runs stay.')
     .argument('<queue>', 'name of the queue')
-    .addHelpText('after', examples(['tock queue remove reports', 'no limits any more']))
+    .addHelpText('after', examples(['tock queue remove reports', 'no limits from now on']))
     .action(action(remove));
 }
 
 /** `100/1m` */
 function rate(text: string): NonNullable<QueueLimits['rate']> {
-  const [, most = '', per = ''] = /^\s*(\d{1,7})\s*\/\s*(\S+)\s*$/.exec(text) ?? [];
-  if (most === '') throw new InvalidArgumentError('write it as 100/1m: how many starts in which time');
-  return { count: count(1, 1_000_000)(most), per: duration(per) };
+  const [, starts = '', per = ''] = /^\s*(\d{1,7})\s*\/\s*(\S+)\s*$/.exec(text) ?? [];
+  if (starts === '') throw new InvalidArgumentError('write it as 100/1m: starts per period');
+  return { count: count(1, 1_000_000)(starts), per: duration(per) };
 }
 
-function same(text: string): string {
+function unchanged(text: string): string {
   return text;
 }
 
@@ -130,7 +136,7 @@ async function listOrRefuse(shell: Shell, flags: CommonOptions, word: string | u
   if (word === undefined) return await list(shell, flags);
   throw new TockError(
     'TOCK_BAD_OPTION',
-    `${quote(word)} is no command${didYouMean(word, WORDS)}: tock queue list, set, pause, resume or remove (see tock queue --help)`,
+    `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock queue list, set, pause, resume or remove (see tock queue --help)`,
   );
 }
 
@@ -139,7 +145,7 @@ async function list(shell: Shell, _flags: CommonOptions): Promise<number> {
     const queues = await tock.queues.list();
     shell.document({ queues });
     if (shell.json) return 0;
-    if (queues.length === 0) shell.say('no queue has a limit, a pause or a live run');
+    if (queues.length === 0) shell.say('no queue has limits, a pause or live runs');
     else shell.say(await drawQueues(queues));
     return 0;
   });
@@ -155,10 +161,13 @@ async function set(shell: Shell, flags: SetFlags, name: string): Promise<number>
     ...(timezone === undefined ? {} : { timezone: timezone === NONE ? 'UTC' : timezone }),
   };
   if (Object.keys(limits).length === 0)
-    throw new TockError('TOCK_BAD_OPTION', 'say what to set: --concurrency, --rate, --window or --timezone');
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'give at least one of --concurrency, --rate, --window and --timezone',
+    );
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const queue = await tock.queues.set(name, limits);
-    return tell(shell, queue, limitWords(queue) || 'no limits');
+    return report(shell, queue, limitWords(queue) || 'no limits');
   });
 }
 
@@ -166,10 +175,10 @@ async function pause(shell: Shell, { note }: PauseFlags, name: string): Promise<
   checkQueue(name);
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const queue = await tock.queues.pause(name, note === undefined ? {} : { note });
-    return tell(
+    return report(
       shell,
       queue,
-      `${pauseWords(queue)}; until tock queue resume ${cleanLine(name)} no run of it starts`,
+      `${pauseWords(queue)}; none of its runs starts until tock queue resume ${cleanLine(name)}`,
     );
   });
 }
@@ -180,8 +189,8 @@ async function resume(shell: Shell, _flags: CommonOptions, name: string): Promis
     const before = (await tock.queues.list()).find(each => each.name === name);
     const queue = await tock.queues.resume(name);
     const limits = limitWords(queue);
-    const said = before?.pausedAt ? 'is not paused any more' : 'was not paused';
-    return tell(shell, queue, `${said}${limits === '' ? '' : `; its limits: ${limits}`}`);
+    const text = before?.pausedAt ? 'is no longer paused' : 'was not paused';
+    return report(shell, queue, `${text}${limits === '' ? '' : `; its limits: ${limits}`}`);
   });
 }
 
@@ -190,14 +199,14 @@ async function remove(shell: Shell, _flags: CommonOptions, name: string): Promis
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const removed = await tock.queues.remove(name);
     shell.document({ queue: name, removed });
-    const said = removed ? 'has no limits and no pause any more' : 'had neither limits nor a pause';
-    shell.say(`${paint('bold', cleanLine(name))} ${said}`);
+    const text = removed ? 'now has no limits and no pause' : 'had neither limits nor a pause';
+    shell.say(`${paint('bold', cleanLine(name))} ${text}`);
     return 0;
   });
 }
 
-function tell(shell: Shell, queue: QueueRecord, said: string): number {
+function report(shell: Shell, queue: QueueRecord, text: string): number {
   shell.document({ queue });
-  shell.say(`${paint('bold', cleanLine(queue.name))}: ${said} (${contentWords(queue)})`);
+  shell.say(`${paint('bold', cleanLine(queue.name))}: ${text} (${contentWords(queue)})`);
   return 0;
 }

@@ -1,7 +1,9 @@
-// Shell: cli. `tock reset-cursor`: schedules go on after the database's clock was wrong and is right again.
-// In: names of definitions, or --all. Out: which cursors were ahead, where they are now, and what comes next.
+// Room: cli. `tock reset-cursor`: resumes schedules after the database's clock was ahead and is right again.
+// In: names of definitions, or --all. Out: the cursors that were ahead, where they are now, the next occurrences.
+
 import type { Command } from 'commander';
 import type { CursorReset } from '../../engine/definitions/reset-cursors.js';
+import { formatSpan } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import type { Tock } from '../../tock/create-tock.js';
@@ -9,7 +11,7 @@ import { examples, withJson } from '../flags/flags.js';
 import { didYouMean } from '../flags/nearest.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { span, utcText } from '../views/time-text.js';
+import { utcText } from '../views/time-text.js';
 
 interface ResetFlags extends CommonOptions {
   readonly all?: true;
@@ -20,13 +22,13 @@ const MAX_LINES = 50;
 
 export function addResetCursor(program: Command): Command {
   return withJson(program.command('reset-cursor'))
-    .summary('let schedules go on after the database’s clock was ahead')
+    .summary('resume schedules after the database’s clock was ahead')
     .description(
-      'While the database’s clock was ahead, occurrences of the future became runs. Once it is right again, their definitions get no runs until it has caught up; tock status says so. This sets their cursors back to where they were before. What came due since is caught up as the policies say; an occurrence that has had its run does not come again. Cursors that are not ahead stay as they are.',
+      'While the database’s clock was ahead, future occurrences became runs. Once the clock is right again, their definitions get no runs until it has caught up; tock status says so. This command sets their cursors back to where they were. Occurrences due since then follow the catch-up policies; an occurrence that already had its run does not run again. Cursors that are not ahead stay as they are.',
     )
     .argument('[definition...]', 'names of definitions')
     .option('--all', 'all definitions whose cursor is ahead')
-    .option('--dry-run', 'only say what would be reset')
+    .option('--dry-run', 'only show what would be reset')
     .addHelpText(
       'after',
       examples(
@@ -44,16 +46,16 @@ async function resetCursor(shell: Shell, flags: ResetFlags, names: readonly stri
     throw new TockError(
       'TOCK_BAD_OPTION',
       all
-        ? 'give names, or --all; not both'
-        : 'name definitions, or give --all (see tock reset-cursor --help)',
+        ? 'give names or --all, not both'
+        : 'give names of definitions, or --all (see tock reset-cursor --help)',
     );
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     for (const name of names) await requireDefinition(tock, name);
     const resets = await tock.schedules.resetCursors({ dryRun, ...(all ? {} : { names }) });
-    const ahead = new Set(resets.map(each => each.definition));
+    const ahead = new Set(resets.map(({ definition }) => definition));
     const unchanged = [...new Set(names)].filter(name => !ahead.has(name));
     shell.document({ dryRun, reset: resets, unchanged });
-    for (const each of resets.slice(0, MAX_LINES)) shell.say(resetText(each, dryRun));
+    for (const reset of resets.slice(0, MAX_LINES)) shell.say(resetText(reset, dryRun));
     if (resets.length > MAX_LINES) shell.say(paint('dim', `… and ${resets.length - MAX_LINES} more`));
     for (const name of unchanged) shell.say(`${bold(name)}: the cursor is not ahead; nothing to reset`);
     if (all && resets.length === 0) shell.say('no cursor is ahead of the database’s clock: nothing to reset');
@@ -73,8 +75,8 @@ async function requireDefinition(tock: Tock, name: string): Promise<void> {
 
 function resetText({ definition, from, to, nextAt }: CursorReset, dryRun: boolean): string {
   const next = nextAt === null ? 'no next occurrence' : `next occurrence ${utcText(nextAt)}`;
-  const verb = dryRun ? 'would go' : 'went';
-  return `${bold(definition)}: the cursor ${verb} back by ${span(from.getTime() - to.getTime())}, to ${utcText(to)}; ${next}`;
+  const verb = dryRun ? 'would be set' : 'was set';
+  return `${bold(definition)}: the cursor ${verb} back by ${formatSpan(from.getTime() - to.getTime())}, to ${utcText(to)}; ${next}`;
 }
 
 const bold = (name: string) => paint('bold', cleanLine(name));

@@ -1,4 +1,4 @@
-// Shell: cli. `tock run`: enqueues one run by hand; with --wait, sees it through.
+// Room: cli. `tock run`: enqueues one run; with --wait, executes it and waits for its end.
 // In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it succeeded.
 import type { Command } from 'commander';
 import type { Enqueued } from '../../engine/enqueue.js';
@@ -32,33 +32,33 @@ interface RunFlags extends CommonOptions {
 
 export function addRun(program: Command): Command {
   return withJson(program.command('run'))
-    .summary('enqueue a run of a job, and perhaps see it through')
+    .summary('enqueue a run of a job, and optionally wait for its end')
     .description(
-      'Enqueues one run of a job and prints its id. With --wait it is executed here, unless a worker is faster, and the outcome is printed.',
+      'Enqueues one run of a job and prints its id. With --wait, executes it here, unless another worker claims it first, and prints the outcome.',
     )
     .argument('<job>', 'name of the job')
     .option('--payload <json>', 'JSON; @file reads a file, - reads standard input (default {})')
-    .option('--key <key>', 'identity of what the run stands for: at most one run, ever')
+    .option('--key <key>', 'what the run stands for: at most one run per key, ever')
     .option('--unique <ever|live>', 'live: the key is free again when its run has ended (default ever)')
-    .option('--replace', 'with --unique live: bring a run that waits under the key to this payload and time')
-    .option('--debounce <duration>', 'start so long after the last call with the key', duration)
-    .option('--at <instant>', 'not before this, such as 2026-03-08T07:30:00Z (default now)', instant)
-    .option('--delay <duration>', 'not before this long from now, such as 5m', duration)
-    .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, else 1')
-    .option('--queue <queue>', 'in place of the job’s own')
+    .option('--replace', 'with --unique live: give this payload and time to a run that waits under the key')
+    .option('--debounce <duration>', 'start this long after the last call with the key', duration)
+    .option('--at <instant>', 'start at this time, such as 2026-03-08T07:30:00Z (default now)', instant)
+    .option('--delay <duration>', 'start after this time, such as 5m', duration)
+    .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, otherwise 1')
+    .option('--queue <queue>', 'overrides the job’s own')
     .option('--priority <n>', 'lower goes first', count(-2_147_483_648, 2_147_483_647))
-    .option('--max-attempts <n>', 'in place of the job’s own', count(1, 1_000_000))
+    .option('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000))
     .addHelpText(
       'after',
       examples(
-        ['tock run weekly-run-report --wait', 'execute it and see'],
+        ['tock run weekly-run-report --wait', 'execute it now and see the outcome'],
         [`tock run deliver-webhook --payload '{"id": 7}'`, 'with a payload'],
         [
           'tock run deliver-webhook --payload @event.json --key event:7',
-          'once, however often this is called',
+          'once, even if this is called again',
         ],
-        ['tock run reindex --key shop:7 --unique live', 'unless one waits or runs already'],
-        ['tock run reindex --key shop:7 --debounce 5s', 'once it has been quiet for 5 s'],
+        ['tock run reindex --key shop:7 --unique live', 'unless one is waiting or running'],
+        ['tock run reindex --key shop:7 --debounce 5s', '5 s after the last of several calls'],
       ),
     )
     .action(action(run));
@@ -67,20 +67,20 @@ export function addRun(program: Command): Command {
 async function run(shell: Shell, flags: RunFlags, name: string): Promise<number> {
   checkFlags(flags);
   const payload = await readPayload(flags.payload);
-  // Before anything is opened: a wrong name needs no database to be told.
+  // Checked first: an unknown name needs no database.
   const { loadJobs } = await import('../../runtime/job-module.js');
   const jobs = await loadJobs(shell.config.jobsModule);
   const names = jobs.map(job => job.name);
   if (!names.includes(name)) {
     throw new TockError(
       'TOCK_UNKNOWN_JOB',
-      `there is no job ${quote(name)}${didYouMean(name, names) || `; there are ${names.join(', ') || 'none'}`}`,
+      `there is no job ${quote(name)}${didYouMean(name, names) || `; known jobs: ${names.join(', ') || 'none'}`}`,
     );
   }
   const stop = flags.wait ? stopSignal() : null;
   return await withTock(shell, {}, async ({ tock }) => {
     const made = await enqueue(tock, name, payload, flags);
-    if (stop) return await seeThrough(shell, tock, made, flags, stop);
+    if (stop) return await waitForEnd(shell, tock, made, flags, stop);
     const run = await tock.runs.get(made.id);
     shell.document({ ...made, run });
     shell.say(enqueuedText(made, flags, name, run));
@@ -88,24 +88,23 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
   });
 }
 
-/** What is wrong with the flags among each other, in the words of the command line. */
+/** Refuses flags that contradict each other. */
 function checkFlags({ key, unique, replace, debounce, at, delay }: RunFlags): void {
   const refuse = (message: string) => {
     throw new TockError('TOCK_BAD_OPTION', message);
   };
   if (unique !== undefined && unique !== 'ever' && unique !== 'live')
-    refuse(`--unique ${quote(unique)} is none of ever, live`);
+    refuse(`--unique ${quote(unique)} is not allowed; use ever or live`);
   if (key === undefined && (unique === 'live' || debounce !== undefined))
     refuse(
-      `${debounce === undefined ? '--unique live' : '--debounce'} needs --key: what must not be there twice`,
+      `${debounce === undefined ? '--unique live' : '--debounce'} needs --key: the name of what must not run twice`,
     );
   if (replace && unique !== 'live' && debounce === undefined)
-    refuse('--replace needs --unique live: a key that is used up for good keeps its run as it was');
-  if (debounce !== undefined && unique === 'ever')
-    refuse('--debounce goes with --unique live, not with ever');
+    refuse('--replace needs --unique live: a key that is unique for ever keeps its run unchanged');
+  if (debounce !== undefined && unique === 'ever') refuse('--debounce needs --unique live, not ever');
   const times = { '--debounce': debounce, '--at': at, '--delay': delay };
   const given = Object.entries(times).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
-  if (given.length > 1) refuse(`${given.join(' and ')} each say when; give one of them`);
+  if (given.length > 1) refuse(`${given.join(' and ')} exclude each other: each sets the time; give one`);
 }
 
 /** Whether it is new, was replaced, or was there already. */
@@ -121,7 +120,7 @@ function enqueuedText(
   if (isReplaced) return `replaced run ${paint('bold', id)}, which waited under ${owner}${next}`;
   const isLive = unique === 'live' || debounce !== undefined;
   if (run === null && isLive)
-    return `nothing was enqueued: the run that had ${owner} has just ended; repeat it`;
+    return `nothing was enqueued: the run that had ${owner} has just ended; repeat the command`;
   return `nothing was enqueued: ${owner} belongs to run ${paint('bold', id)}, which ${run ? `is ${paintStatus(run.status)}` : 'has been pruned'}`;
 }
 
@@ -146,7 +145,7 @@ async function enqueue(tock: Tock, job: string, payload: unknown, flags: RunFlag
   return made;
 }
 
-async function seeThrough(
+async function waitForEnd(
   shell: Shell,
   tock: ShellTock,
   made: Enqueued,
@@ -166,14 +165,14 @@ async function seeThrough(
   return run.status === 'succeeded' ? 0 : 1;
 }
 
-/** The run when it has ended; or as it was left when somebody stopped waiting. */
+/** The run when it has ended, or as it is when the wait was interrupted. */
 async function outcome(tock: Tock, id: string, view: WaitView, signal: AbortSignal): Promise<RunRecord> {
   try {
     return await tock.runs.wait(id, { onChange: view.show, signal });
   } catch (error) {
-    const left = signal.aborted ? await tock.runs.get(id) : null;
-    if (left === null) throw error;
-    return left;
+    const unfinished = signal.aborted ? await tock.runs.get(id) : null;
+    if (unfinished === null) throw error;
+    return unfinished;
   }
 }
 
@@ -185,6 +184,6 @@ function sayOutcome(shell: Shell, run: RunRecord): void {
   );
   const why = errorLine(run);
   if (why !== '') shell.say(`  ${why}`);
-  if (run.status === 'dead') shell.say(paint('dim', `  more: tock show ${run.id} --stack`));
+  if (run.status === 'dead') shell.say(paint('dim', `  details: tock show ${run.id} --stack`));
   if (run.output !== null && run.output !== undefined) shell.say(jsonText(run.output, 2));
 }

@@ -1,4 +1,4 @@
-// Shell: cli. `tock runs`: the runs there are, the newest first.
+// Room: cli. `tock runs`: the runs, newest first.
 // In: filters. Out: a table, or {"runs":[…]}.
 import type { Command } from 'commander';
 import type { RunStatus } from '../../model/run/states.js';
@@ -20,23 +20,21 @@ interface RunsFlags extends CommonOptions {
 
 export function addRuns(program: Command): Command {
   return withJson(program.command('runs'))
-    .summary('the runs there are, the newest first')
-    .description(
-      'Lists runs, the newest first: those that wait, those that are running, and those that have ended.',
-    )
+    .summary('the runs, newest first')
+    .description('Lists runs, newest first: waiting, running and ended ones.')
     .option(
       '--status <status>',
-      'queued, running, failed, succeeded, dead, cancelled, skipped; several with commas',
+      'queued, running, failed, succeeded, dead, cancelled, skipped; separate several with commas',
       statuses,
     )
     .option('--job <job>', 'only runs of this job')
-    .option('--definition <name>', 'only runs that this definition planned')
-    .option('--limit <n>', 'at most so many, up to 1000', count(1, 1000), 50)
+    .option('--definition <name>', 'only runs of this definition')
+    .option('--limit <n>', 'at most this many, up to 1000', count(1, 1000), 50)
     .option('--before <id>', 'only runs with an id below this: the next page', runId)
     .addHelpText(
       'after',
       examples(
-        ['tock runs --status dead,failed', 'what went wrong'],
+        ['tock runs --status dead,failed', 'failures'],
         ['tock runs --job weekly-run-report --limit 5', 'the last five runs of a job'],
         ["tock runs --json | jq '.runs[].id'", 'for scripts'],
       ),
@@ -52,10 +50,10 @@ async function runs(shell: Shell, flags: RunsFlags): Promise<number> {
     if (shell.json) return 0;
     const isFiltered = Object.keys(filter).length > 1;
     if (found.length === 0)
-      shell.say(isFiltered ? 'no runs match' : 'there are no runs yet; tock run <job> makes one');
+      shell.say(isFiltered ? 'no runs match' : 'there are no runs yet; tock run <job> enqueues one');
     else shell.say(await drawTable(columns(), found.map(row)));
     const last = found.at(-1);
-    if (last && found.length === flags.limit) shell.say(paint('dim', `older ones: --before ${last.id}`));
+    if (last && found.length === flags.limit) shell.say(paint('dim', `older runs: --before ${last.id}`));
     return 0;
   });
 }

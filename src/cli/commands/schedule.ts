@@ -1,5 +1,5 @@
-// Shell: cli. `tock schedule add`, `set` and `remove`: schedules that are made at run time.
-// In: a name and flags. Out: what was done, and when the schedule comes next.
+// Room: cli. `tock schedule add`, `set` and `remove`: schedules made at run time.
+// In: a name and flags. Out: what was done, and the next occurrence.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
@@ -23,21 +23,21 @@ interface GuardFlags extends CommonOptions {
   readonly ifVersion?: number;
 }
 
-const WORDS = ['add', 'set', 'remove'];
+const SUBCOMMANDS = ['add', 'set', 'remove'];
 
 export function addSchedule(program: Command): Command {
   const schedule = program
     .command('schedule')
     .summary('add, set or remove a schedule that is not in code')
     .description(
-      'Schedules made at run time: many may share one job, each with its own payload, such as one per tenant. tock jobs lists them; tock pause and tock resume work for them too. Each of add, set and remove takes --json.',
+      'Schedules made at run time. Many may share one job, each with its own payload, such as one per tenant. tock jobs lists them; tock pause and tock resume work for them too. add, set and remove each take --json.',
     )
     .argument('[add|set|remove]', 'what to do; see tock schedule add --help')
     .addHelpText(
       'after',
       examples(
-        [`tock schedule add tenant-7 --job send-invoice-reminders --cron '0 7 * * *'`, 'make one'],
-        ['tock schedule set tenant-7 --timezone Europe/Berlin', 'change that and nothing else'],
+        [`tock schedule add tenant-7 --job send-invoice-reminders --cron '0 7 * * *'`, 'add one'],
+        ['tock schedule set tenant-7 --timezone Europe/Berlin', 'change the time zone only'],
         ['tock schedule remove tenant-7', 'no more runs of it'],
       ),
     )
@@ -48,8 +48,10 @@ export function addSchedule(program: Command): Command {
 
 function addAdd(schedule: Command): Command {
   const command = withJson(schedule.command('add'))
-    .summary('make a schedule')
-    .description('Makes a schedule for a job. A name that is taken is refused; tock schedule set changes it.')
+    .summary('add a schedule')
+    .description(
+      'Adds a schedule for a job. Refuses a name that is already used; tock schedule set changes that schedule.',
+    )
     .argument('<name>', 'letters, digits and . _ : @ -')
     .requiredOption('--job <job>', 'name of the job');
   return withScheduleFlags(command)
@@ -59,7 +61,7 @@ function addAdd(schedule: Command): Command {
         [`tock schedule add tenant-7 --job invoices --cron '0 7 * * *' --timezone Europe/Berlin`, 'by cron'],
         [`tock schedule add probe --job deliver-webhook --every 5m --payload '{"id": 7}'`, 'with a payload'],
         ['tock schedule add report --job invoices --after load,clean', 'when both have succeeded'],
-        ['tock schedule add alarm --job invoices --after load --after-on failure', 'when it is dead'],
+        ['tock schedule add alarm --job invoices --after load --after-on failure', 'when load ends dead'],
         [`tock schedule add bulk --job invoices --every 1h --window 23:00-06:00`, 'at night only'],
       ),
     )
@@ -70,7 +72,7 @@ function addSet(schedule: Command): Command {
   const command = withJson(schedule.command('set'))
     .summary('change a schedule')
     .description(
-      'Changes what is given, and nothing else. The schedule begins at now; its queued runs that are not yet due are withdrawn. “none” takes back --window, --exclude, --start-at, --end-at, --remaining, --pause-on-failure, --start-deadline and --catchup-window.',
+      'Changes only what is given, from now on. Queued runs that are not due yet are withdrawn. “none” removes --window, --exclude, --start-at, --end-at, --remaining, --pause-on-failure, --start-deadline and --catchup-window.',
     )
     .argument('<name>', 'name of the schedule')
     .option('--job <job>', 'name of the job');
@@ -79,7 +81,7 @@ function addSet(schedule: Command): Command {
       'after',
       examples(
         [`tock schedule set tenant-7 --cron '30 7 * * *'`, 'another time'],
-        ['tock schedule set tenant-7 --end-at none --if-version 3', 'only if nobody changed it since'],
+        ['tock schedule set tenant-7 --end-at none --if-version 3', 'only if it is still version 3'],
       ),
     )
     .action(action(setOne));
@@ -89,7 +91,7 @@ function addRemove(schedule: Command): Command {
   return withGuard(withJson(schedule.command('remove')))
     .summary('remove a schedule')
     .description(
-      'Removes a schedule. Its queued runs that are not yet due are withdrawn, its history stays, and made again under the name it has the same id.',
+      'Removes a schedule. Queued runs that are not due yet are withdrawn; its history stays. If it is added again under this name, it gets the same id.',
     )
     .argument('<name>', 'name of the schedule')
     .addHelpText('after', examples(['tock schedule remove tenant-7', 'no more runs of it']))
@@ -101,10 +103,15 @@ function withGuard(command: Command): Command {
 }
 
 function refuse(_shell: Shell, _flags: CommonOptions, word: string | undefined): Promise<never> {
-  const said =
-    word === undefined ? 'say what to do' : `${quote(word)} is no command${didYouMean(word, WORDS)}`;
+  const problem =
+    word === undefined
+      ? 'give a subcommand'
+      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}`;
   return Promise.reject(
-    new TockError('TOCK_BAD_OPTION', `${said}: tock schedule add, set or remove (see tock schedule --help)`),
+    new TockError(
+      'TOCK_BAD_OPTION',
+      `${problem}: tock schedule add, set or remove (see tock schedule --help)`,
+    ),
   );
 }
 
@@ -121,11 +128,11 @@ async function addOne(
       if (!(error instanceof TockError && error.code === 'TOCK_VERSION_CONFLICT')) throw error;
       throw new TockError(
         'TOCK_BAD_STATE',
-        `there is a schedule ${quote(name)} already; change it with tock schedule set, or take another name`,
+        `there is already a schedule ${quote(name)}; change it with tock schedule set, or use another name`,
         { cause: error },
       );
     });
-    return tell(shell, definition, 'made');
+    return report(shell, definition, 'made');
   });
 }
 
@@ -137,21 +144,21 @@ async function setOne(shell: Shell, flags: ScheduleFlags & GuardFlags, name: str
     if (!before) {
       throw new TockError('TOCK_NOT_FOUND', `there is no schedule ${quote(name)} (tock jobs lists them)`);
     }
-    // What is not given is kept as it was read, so nobody may have changed it in between.
+    // Values that are not given are written back as read, so the version must not have changed since.
     const ifVersion = flags.ifVersion ?? before.version;
     const definition = await tock.schedules.upsert(changedInput(before, flags, payload), { ifVersion });
-    return tell(shell, definition, definition.version === before.version ? 'unchanged' : 'changed');
+    return report(shell, definition, definition.version === before.version ? 'unchanged' : 'changed');
   });
 }
 
 async function removeOne(shell: Shell, { ifVersion }: GuardFlags, name: string): Promise<number> {
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const guard = ifVersion === undefined ? {} : { ifVersion };
-    return tell(shell, await tock.schedules.remove(name, guard), 'removed');
+    return report(shell, await tock.schedules.remove(name, guard), 'removed');
   });
 }
 
-function tell(shell: Shell, definition: DefinitionRecord, change: string): number {
+function report(shell: Shell, definition: DefinitionRecord, change: string): number {
   shell.document({ change, definition });
   const { name, job, version } = definition;
   const words = definitionWords(definition);

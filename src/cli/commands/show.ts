@@ -1,4 +1,4 @@
-// Shell: cli. `tock show`: everything about one run.
+// Room: cli. `tock show`: everything about one run.
 // In: its id. Out: a page, or {"run":{…}}.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
@@ -10,7 +10,7 @@ import { checkRunId, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanBlock, cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
 import { followRun } from '../views/follow-run.js';
-import { nameOf, nextStep, placesText, progressBar, skipText, tookText } from '../views/run-text.js';
+import { nameOf, nextStep, progressBar, skipText, slotsText, tookText } from '../views/run-text.js';
 import { localTime, relative, utcText } from '../views/time-text.js';
 
 interface ShowFlags extends CommonOptions {
@@ -22,16 +22,16 @@ export function addShow(program: Command): Command {
   return withJson(program.command('show'))
     .summary('everything about one run')
     .description(
-      'Shows one run: its times, its attempts and their errors, who holds it, its payload and output, and what will happen next.',
+      'Shows one run: its times, its attempts and their errors, the worker that holds it, its payload and output, and what happens next.',
     )
     .argument('<run>', 'id of the run')
     .option('--stack', 'with the stack of each error')
-    .option('--follow', 'stay until it has ended; exit code 0 if it succeeded, else 1')
+    .option('--follow', 'wait until it has ended; exit code 0 if it succeeded, otherwise 1')
     .addHelpText(
       'after',
       examples(
         ['tock show 812', 'a page for people'],
-        ['tock show 812 --stack', 'with the errors’ stacks'],
+        ['tock show 812 --stack', 'with the stacks of errors'],
         ['tock show 812 --follow', 'each attempt, error and progress as it happens'],
       ),
     )
@@ -46,7 +46,7 @@ async function show(shell: Shell, { stack, follow }: ShowFlags, id: string): Pro
     if (run === null) {
       throw new TockError(
         'TOCK_NOT_FOUND',
-        `there is no run ${checked}; it may have been pruned (tock runs lists what is there)`,
+        `there is no run ${checked}; it may have been pruned (tock runs lists the runs)`,
       );
     }
     if (stop) {
@@ -68,7 +68,7 @@ function page(run: RunRecord, withStack: boolean): string {
     ['trigger', run.trigger],
     ['key', cleanLine(run.idempotencyKey ?? '')],
     ['queue', `${cleanLine(run.queue)}, priority ${run.priority}`],
-    ['places', placesText(run)],
+    ['slots', slotsText(run)],
     ['occurrences', run.occurrenceCount > 1 ? `stands for ${run.occurrenceCount}` : ''],
     ['scheduled for', time(run.scheduledFor)],
     [
@@ -88,13 +88,13 @@ function page(run: RunRecord, withStack: boolean): string {
     [
       'given back',
       run.releases > 0
-        ? `${run.releases === 1 ? 'once' : `${run.releases} times`} by a worker that was stopping, or crashed`
+        ? `${run.releases === 1 ? 'once' : `${run.releases} times`} by a worker that was stopping or crashed`
         : '',
     ],
     [
       'isolated',
       run.concurrencyKeys?.includes(SUSPECTS.key)
-        ? 'each attempt gets a process of its own, since one may have ended the process it was in'
+        ? 'each attempt gets its own process, because an earlier one may have ended its process'
         : '',
     ],
     ['progress', progress && run.status !== 'succeeded' ? progressBar(progress, process.stdout.isTTY) : ''],
@@ -131,15 +131,14 @@ function attemptLines(run: RunRecord, withStack: boolean): string[] {
       ...(withStack && stack !== null ? stackLines(stack) : []),
     ];
   });
-  const told = run.errors.length;
   if (run.status === 'succeeded') lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded`);
   if (run.status === 'running') lines.push(`  ${paint('cyan', `attempt ${run.attempts}`)}  is running`);
   const hasStacks = run.errors.some(({ stack }) => stack !== null);
-  if (told > 0 && hasStacks && !withStack) lines.push(paint('dim', '  (--stack shows the stacks)'));
+  if (hasStacks && !withStack) lines.push(paint('dim', '  (--stack shows the stacks)'));
   return [`${paint('bold', 'attempts')}: ${run.attempts} of ${run.maxAttempts}`, ...lines];
 }
 
-/** The frames: the first line of a stack repeats the message. */
+/** The frames only: a stack's first line repeats the message. */
 function stackLines(stack: string): string[] {
   const frames = cleanBlock(stack)
     .split('\n')

@@ -1,5 +1,5 @@
-// Shell: cli. `tock simulate`: the load that the definitions would make.
-// In: a window, perhaps names. Out: bars by hour, the busiest minutes, what jitter does; or all of it as JSON.
+// Room: cli. `tock simulate`: the load that the definitions would cause.
+// In: a time span, optionally names. Out: bars by hour, the busiest minutes, the effect of jitter; or JSON.
 import type { Command } from 'commander';
 import { civilText } from '../../model/explain/asked-time.js';
 import { type Peak, type Simulation, simulate } from '../../model/planning/simulate.js';
@@ -19,21 +19,21 @@ interface SimulateFlags extends CommonOptions {
 }
 
 const DAY_MS = 86_400_000;
-/** A longer window is drawn by day. */
-const MOST_HOURS = 72;
-const SHOWN_NAMES = 4;
+/** A longer time span is drawn by day. */
+const MAX_HOURS = 72;
+const MAX_NAMES = 4;
 
 export function addSimulate(program: Command): Command {
   return withJson(program.command('simulate'))
-    .summary('the load that the definitions would make, by hour')
+    .summary('the load per hour that the definitions would cause')
     .description(
-      'Draws how many runs would start in each hour, names the busiest minutes, and shows what jitter does to them. Knows the definitions in code, and those in the database where there is one. Windows of definitions count; chains, overlap and limits are left aside. Nothing is run or written.',
+      'Draws how many runs would start in each hour, lists the busiest minutes, and shows what jitter does to them. Uses the definitions in code and, if there is a database, those in it. Respects windows of definitions; ignores chains, overlap and limits. Executes and writes nothing.',
     )
     .option('--from <instant>', 'included (default now)', instant)
     .option('--to <instant>', 'excluded (default 24 hours after --from)', instant)
     .option(
       '--definition <name>',
-      'only this one; may be repeated',
+      'only this definition; may be repeated',
       (name: string, before: string[] | undefined) => [...(before ?? []), name],
     )
     .option('--timezone <zone>', 'IANA name, for the hours that are shown (default UTC)')
@@ -81,16 +81,16 @@ function sayHead(
   shell.say(
     `${paint('bold', `${countText(starts)} ${starts === 1 ? 'run' : 'runs'}`)} of ${countText(definitions)} ${definitions === 1 ? 'definition' : 'definitions'} would start ${window}`,
   );
-  if (deferred > 0) shell.say(`${countText(deferred)} of them put off to the opening of their window`);
+  if (deferred > 0) shell.say(`${countText(deferred)} of them are put off to the opening of their window`);
   if (skipped > 0)
     shell.say(
-      `${countText(skipped)} ${skipped === 1 ? 'occurrence gives' : 'occurrences give'} no run, outside their window`,
+      `${countText(skipped)} ${skipped === 1 ? 'occurrence gives' : 'occurrences give'} no run: outside their window`,
     );
   for (const { name, reason } of leftOut) shell.say(paint('dim', `left out: ${cleanLine(name)} (${reason})`));
 }
 
 function barsOf({ hours, timezone }: Simulation): { label: string; count: number }[] {
-  if (hours.length <= MOST_HOURS)
+  if (hours.length <= MAX_HOURS)
     return hours.map(({ start, count }) => ({ label: local(start, timezone), count }));
   const days = new Map<string, number>();
   for (const { start, count } of hours) {
@@ -108,8 +108,8 @@ async function sayBusiest(shell: Shell, { busiest, timezone }: Simulation): Prom
   ];
   const rows = busiest.map(({ minute, count, definitions }) => {
     const names = definitions.map(each => (each.count > 1 ? `${each.name} × ${each.count}` : each.name));
-    const more = names.length > SHOWN_NAMES ? `, and ${names.length - SHOWN_NAMES} more` : '';
-    return [local(minute, timezone), countText(count), `${names.slice(0, SHOWN_NAMES).join(', ')}${more}`];
+    const more = names.length > MAX_NAMES ? `, and ${names.length - MAX_NAMES} more` : '';
+    return [local(minute, timezone), countText(count), `${names.slice(0, MAX_NAMES).join(', ')}${more}`];
   });
   shell.say(`\n${await drawTable(columns, rows)}`);
 }
@@ -117,7 +117,7 @@ async function sayBusiest(shell: Shell, { busiest, timezone }: Simulation): Prom
 function sayPeaks(shell: Shell, { peaks, timezone }: Simulation): void {
   const line = (name: string, { perMinute, minute }: Peak) =>
     `  ${name.padEnd(30)}  ${countText(perMinute)}${minute === null ? '' : `, at ${local(minute, timezone)}`}`;
-  shell.say(`\n${paint('bold', 'most runs in one minute')}`);
+  shell.say(`\n${paint('bold', 'maximum of runs in one minute')}`);
   shell.say(line('without jitter', peaks.withoutJitter));
   shell.say(line('with the definitions’ jitter', peaks.asDefined));
   shell.say(line('with a jitter of 5m for all', peaks.jitterForAll));

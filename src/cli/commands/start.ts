@@ -1,4 +1,4 @@
-// Shell: cli. `tock start`: the scheduler as a process that stays, until a signal.
+// Room: cli. `tock start`: runs the scheduler until a signal.
 // In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a drain.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
@@ -21,7 +21,7 @@ interface StartFlags extends CommonOptions {
   readonly pretty?: true;
 }
 
-const MOST_ROWS = 20;
+const MAX_ROWS = 20;
 
 type Daemon = Awaited<ReturnType<Tock['start']>>;
 
@@ -29,17 +29,21 @@ export function addStart(program: Command): Command {
   return withJson(program.command('start'))
     .summary('run the scheduler here until Ctrl-C')
     .description(
-      'Runs the scheduler in this process: migrates, registers the jobs, and executes runs as they come due. Ctrl-C or SIGTERM lets what runs end, then stops; a second one ends at once.',
+      'Runs the scheduler in this process: migrates, registers the jobs, and executes runs when they are due. Ctrl-C or SIGTERM lets running jobs finish, then stops; a second one ends the process at once.',
     )
-    .option('--concurrency <n>', 'most runs at once (default 10, or TOCK_CONCURRENCY)', count(1, 10_000))
+    .option(
+      '--concurrency <n>',
+      'maximum of runs at once (default 10, or TOCK_CONCURRENCY)',
+      count(1, 10_000),
+    )
     .option('--queues <a,b>', 'only these queues (default all, or TOCK_QUEUES)', queues)
-    .option('--no-listen', 'poll every second in place of LISTEN, for pgbouncer in transaction mode')
-    .option('--pretty', 'readable logs (the default in a terminal), not JSON lines')
+    .option('--no-listen', 'poll every second instead of LISTEN, for pgbouncer in transaction mode')
+    .option('--pretty', 'readable logs instead of JSON lines (the default in a terminal)')
     .addHelpText(
       'after',
       examples(
         ['tock start', 'all queues, ten runs at once'],
-        ['tock start --queues mail --concurrency 2', 'one queue, gently'],
+        ['tock start --queues mail --concurrency 2', 'one queue, two runs at once'],
       ),
     )
     .action(action(start));
@@ -58,7 +62,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
       await tock.register();
       const records = (await tock.schedules.list({ limit: 1000 })).filter(isScheduled);
       if (!shell.json) await saySchedule(shell, records, jobs);
-      if (psqlCommand !== null) shell.say(`to look into the database: ${cleanLine(psqlCommand)}`);
+      if (psqlCommand !== null) shell.say(`to inspect the database: ${cleanLine(psqlCommand)}`);
       if (stop.aborted) return 0;
       return await underCrashGuard({ name: 'tock start', tock, stop }, async () => {
         const concurrency = flags.concurrency ?? config.concurrency ?? 10;
@@ -69,11 +73,11 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
           where,
           concurrency,
           queues: chosen ?? null,
-          definitions: records.slice(0, MOST_ROWS),
+          definitions: records.slice(0, MAX_ROWS),
         });
         const what = `up to ${concurrency} runs at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
         shell.say(
-          `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C stops: what runs may end first.`,
+          `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C lets running jobs finish, then stops.`,
         );
         await aborted(stop);
         await drain(shell, tock, daemon);
@@ -84,7 +88,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
 }
 
 function noJobs(module: string): string {
-  return `no jobs are defined in ${cleanLine(module)}. Add one: make a file with defineJob({ name, schedule, run }) in jobs/, put it into the array in jobs/index.ts, build, and start again.`;
+  return `no jobs are defined in ${cleanLine(module)}. Add one: write a file with defineJob({ name, schedule, run }) in jobs/, add it to the array in jobs/index.ts, build, and start again.`;
 }
 
 function isScheduled({ nextAt, after, vanishedAt, pausedAt, brokenReason }: DefinitionRecord): boolean {
@@ -99,7 +103,7 @@ async function saySchedule(
   jobs: readonly AnyJob[],
 ): Promise<void> {
   if (records.length === 0) {
-    if (jobs.length > 0) shell.say('nothing is scheduled; runs come by tock run and enqueue');
+    if (jobs.length > 0) shell.say('nothing is scheduled; tock run and enqueue create runs');
     return;
   }
   const columns = [
@@ -111,7 +115,7 @@ async function saySchedule(
   ];
   const now = Date.now();
   const rows = records
-    .slice(0, MOST_ROWS)
+    .slice(0, MAX_ROWS)
     .map((record): Cell[] => [
       record.name,
       definitionWords(record),
@@ -122,8 +126,8 @@ async function saySchedule(
         : { text: 'none yet', colour: 'dim' },
     ]);
   shell.say(await drawTable(columns, rows));
-  if (records.length > MOST_ROWS)
-    shell.say(paint('dim', `… and ${records.length - MOST_ROWS} more (tock jobs)`));
+  if (records.length > MAX_ROWS)
+    shell.say(paint('dim', `… and ${records.length - MAX_ROWS} more (tock jobs)`));
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
@@ -133,17 +137,17 @@ async function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Lets what runs end, and says what that is. */
+/** Lets running jobs finish, and says which they are. */
 async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {
   const stopping = daemon.stop();
-  const held = runningOf(daemon);
-  if (held === 0) shell.say('stopping: nothing is running');
+  const running = runningOf(daemon);
+  if (running === 0) shell.say('stopping: nothing is running');
   else {
     const names = await namesOf(tock, daemon.id);
     const which = names.length === 0 ? '' : ` (${names.join(', ')})`;
-    const most = shell.config.drain ?? '20s';
+    const limit = shell.config.drain ?? '20s';
     shell.say(
-      `stopping: waiting up to ${most} for ${held === 1 ? '1 run' : `${held} runs`} to end${which}. Ctrl-C again ends at once.`,
+      `stopping: waiting up to ${limit} for ${running === 1 ? '1 run' : `${running} runs`} to end${which}. Ctrl-C again ends them at once.`,
     );
   }
   await stopping;
@@ -162,7 +166,7 @@ function runningOf({ tally }: Daemon): number {
   return claimed - Object.values(ended).reduce((sum, number) => sum + number, 0);
 }
 
-/** Names are a courtesy: a database that does not answer must not hold up the stop. */
+/** Waits 1 s at most: a database that does not answer must not delay the stop. */
 async function namesOf(tock: Tock, worker: string): Promise<string[]> {
   const asked = tock.runs.list({ status: 'running', limit: 1000 });
   const late = new Promise<[]>(resolve => {

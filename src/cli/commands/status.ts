@@ -1,21 +1,21 @@
-// Shell: cli. `tock status`: the scheduler's figures on one screen, with the mend where something is wrong.
+// Room: cli. `tock status`: the scheduler's figures on one screen, and how to fix what is wrong.
 // In: tock.status(). Out: a page, or the figures as JSON.
 import type { Command } from 'commander';
-import { formatDuration } from '../../model/duration.js';
+import { formatDuration, formatSpan } from '../../model/duration.js';
+import { findProblems } from '../../model/problems.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
-import { findProblems } from '../views/problems.js';
 import { nameColumn } from '../views/queue-text.js';
 import { drawTable } from '../views/table.js';
-import { localTime, relative, span, utcText } from '../views/time-text.js';
+import { localTime, relative, utcText } from '../views/time-text.js';
 
 export function addStatus(program: Command): Command {
   return withJson(program.command('status'))
-    .summary('how the scheduler is: what waits, what runs, what is wrong')
+    .summary('what waits, what runs, what is wrong')
     .description(
-      'Shows the scheduler’s figures: runs that wait, run or failed, the last 24 hours, queues, workers, and what slows the database down. Says what to do where something is wrong.',
+      'Shows the scheduler’s figures: waiting, running and failed runs, the last 24 hours, queues, workers, and what slows the database down. If something is wrong, says what to do.',
     )
     .addHelpText(
       'after',
@@ -27,7 +27,7 @@ export function addStatus(program: Command): Command {
 async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
   return await withTock(shell, { needsJobs: false }, async ({ tock, where, psqlCommand }) => {
     const figures = await tock.status();
-    const problems = findProblems(figures);
+    const problems = findProblems(figures).map(({ message }) => message);
     shell.document({ ...figures, problems });
     if (shell.json) return 0;
     shell.say(
@@ -53,36 +53,36 @@ function facts({
   deadRows,
   partitions,
 }: SchedulerStatus): (readonly [string, string])[] {
-  const some = (number: number, word: string, colour: Colour | null = null) =>
+  const counted = (number: number, word: string, colour: Colour | null = null) =>
     paint(number > 0 ? colour : null, `${number} ${word}`);
   return [
     [
       'runs',
       [
-        some(runs.waiting, 'waiting'),
-        some(runs.scheduled, 'scheduled'),
-        some(runs.running, 'running', 'cyan'),
-        some(runs.failed, 'failed and to be tried again', 'yellow'),
-        some(runs.stuck, 'stuck', 'red'),
+        counted(runs.waiting, 'waiting'),
+        counted(runs.scheduled, 'scheduled'),
+        counted(runs.running, 'running', 'cyan'),
+        counted(runs.failed, 'failed and waiting for a retry', 'yellow'),
+        counted(runs.stuck, 'stuck', 'red'),
       ].join(', '),
     ],
-    ['oldest wait', runs.waiting > 0 ? span(oldestWaitMs) : 'none'],
+    ['oldest wait', runs.waiting > 0 ? formatSpan(oldestWaitMs) : 'none'],
     [
       'last 24 hours',
       [
-        some(lastDay.succeeded, 'succeeded', 'green'),
-        some(lastDay.dead, 'dead', 'red'),
-        some(lastDay.cancelled, 'cancelled'),
-        some(lastDay.skipped, 'skipped'),
+        counted(lastDay.succeeded, 'succeeded', 'green'),
+        counted(lastDay.dead, 'dead', 'red'),
+        counted(lastDay.cancelled, 'cancelled'),
+        counted(lastDay.skipped, 'skipped'),
       ].join(', '),
     ],
     [
       'definitions',
       [
-        some(definitions.scheduled, 'scheduled'),
-        some(definitions.due, 'due'),
-        some(definitions.paused, 'paused'),
-        some(definitions.broken, 'broken', 'red'),
+        counted(definitions.scheduled, 'scheduled'),
+        counted(definitions.due, 'due'),
+        counted(definitions.paused, 'paused'),
+        counted(definitions.broken, 'broken', 'red'),
       ].join(', '),
     ],
     [
@@ -91,7 +91,7 @@ function facts({
     ],
     [
       'partitions',
-      `one a ${partitions.unit}, ${partitions.runningOut ? paint('yellow', 'only until') : 'until'} ${utcText(partitions.end)}`,
+      `one per ${partitions.unit}, ${partitions.runningOut ? paint('yellow', 'only until') : 'until'} ${utcText(partitions.end)}`,
     ],
   ];
 }
@@ -117,7 +117,7 @@ async function sayQueues(shell: Shell, { queues }: SchedulerStatus): Promise<voi
 
 async function sayWorkers(shell: Shell, { workers, at }: SchedulerStatus): Promise<void> {
   if (workers.length === 0) {
-    shell.say('\nno worker is alive right now (a tick has one only while it executes)');
+    shell.say('\nno worker is running now (a tick has one only while it executes)');
     return;
   }
   const columns = [

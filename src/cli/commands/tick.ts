@@ -1,4 +1,4 @@
-// Shell: cli. `tock tick`: one tick by hand, the same as dist/tick.js.
+// Room: cli. `tock tick`: one tick by hand, the same as dist/tick.js.
 // In: budget, concurrency. Out: one summary line.
 import type { Command } from 'commander';
 import { stopSignal } from '../../runtime/stop-signal.js';
@@ -13,22 +13,22 @@ interface TickFlags extends CommonOptions {
 
 export function addTick(program: Command): Command {
   return withJson(program.command('tick'))
-    .summary('one tick: plan what is due, execute it, end')
+    .summary('make one tick: plan what is due, execute it, end')
     .description(
-      'One tick: registers changed definitions, takes back expired leases, makes due occurrences into runs, and executes runs until nothing is due or the budget is over. This is what the line in the crontab does.',
+      'Makes one tick: registers changed definitions, takes back runs with expired leases, turns due occurrences into runs, and executes runs until nothing is due or the budget is over. The line in the crontab does the same.',
     )
+    .option('--budget <duration>', 'how long new runs are claimed (default 50s, or TOCK_BUDGET)', duration)
     .option(
-      '--budget <duration>',
-      'for how long new runs are claimed (default 50s, or TOCK_BUDGET)',
-      duration,
+      '--concurrency <n>',
+      'maximum of runs at once (default 10, or TOCK_CONCURRENCY)',
+      count(1, 10_000),
     )
-    .option('--concurrency <n>', 'most runs at once (default 10, or TOCK_CONCURRENCY)', count(1, 10_000))
     .option('--migrate', 'bring the schema to this version first')
     .addHelpText(
       'after',
       examples(
         ['tock tick', 'execute what is due'],
-        ['tock tick --budget 10s --concurrency 2', 'a short one, two runs at once'],
+        ['tock tick --budget 10s --concurrency 2', 'a short tick, two runs at once'],
       ),
     )
     .action(action(tick));

@@ -1,4 +1,4 @@
-// Shell: cli. `tock why`: why a definition did, or did not, run at a time.
+// Room: cli. `tock why`: why a definition did, or did not, run at a time.
 // In: its name and a time. Out: the answer in plain words, or the value of tock.why as JSON.
 import type { Command } from 'commander';
 import type { Why, WhyVerdict } from '../../engine/why/why.js';
@@ -16,7 +16,7 @@ export function addWhy(program: Command): Command {
   return withJson(program.command('why'))
     .summary('why a definition did, or did not, run at a time')
     .description(
-      'Tells what the schedule says of a time, summer time included, and what was done: the run and its outcome, the reason for a skip, or why there is nothing. Local times are in the definition’s zone.',
+      'Shows what the schedule has at a time, daylight saving time included, and what was done: the run and its outcome, the reason for a skip, or why there is nothing. Local times are in the definition’s zone.',
     )
     .argument('<definition>', 'a definition in the database')
     .argument(
@@ -43,7 +43,7 @@ async function why(
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const [record] = await tock.schedules.list({ name, removed: true });
     if (!record) throw await unknown(tock, name);
-    // Unquoted, `2026-03-08 02:30` comes as two.
+    // Unquoted, `2026-03-08 02:30` is two arguments.
     const answer = await tock.why(name, time.join(' '));
     shell.document(answer);
     if (shell.json) return 0;
@@ -62,13 +62,13 @@ async function unknown(tock: Tock, name: string): Promise<TockError> {
 }
 
 function sayAnswer(shell: Shell, { local, verdict, sentences, occurrences }: Why): void {
-  shell.say(`${cleanLine(local)}: ${paint(colourOf(verdict), WORDS[verdict] ?? verdict)}`);
+  shell.say(`${cleanLine(local)}: ${paint(colourOf(verdict), VERDICT_TEXTS[verdict] ?? verdict)}`);
   for (const sentence of sentences) shell.say(`  ${cleanLine(sentence)}`);
   for (const each of occurrences) sayAnswer(shell, each);
 }
 
-/** Verdicts that read better as words. */
-const WORDS: Partial<Record<WhyVerdict, string>> = {
+/** Verdicts that need more than their own name. */
+const VERDICT_TEXTS: Partial<Record<WhyVerdict, string>> = {
   'no-occurrence': 'not an occurrence',
   nonexistent: 'does not exist on that day',
   repeated: 'the second pass of a repeated time',
@@ -76,12 +76,12 @@ const WORDS: Partial<Record<WhyVerdict, string>> = {
   'before-start': 'before the schedule begins',
   'after-end': 'after the schedule has ended',
   'no-schedule': 'no schedule',
-  'before-definition': 'before the definition was made',
+  'before-definition': 'before the definition was created',
   'no-record': 'nothing is on record',
   'used-up': 'used up',
   due: 'due, not yet materialized',
-  upcoming: 'still to come',
-  waiting: 'waits for what it runs after',
+  upcoming: 'in the future',
+  waiting: 'waits for the runs it follows',
 };
 
 function colourOf(verdict: WhyVerdict): Colour | null {

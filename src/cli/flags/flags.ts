@@ -1,5 +1,5 @@
-// Shell: cli. Reads the values of flags and arguments.
-// In: text from the command line. Out: values; or an error that is usage, before anything is opened.
+// Room: cli. Reads the values of flags and arguments.
+// In: text from the command line. Out: values; or a usage error, before anything is opened.
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
@@ -9,15 +9,15 @@ import { readInstant } from '../../model/schedule/instant-text.js';
 import { didYouMean } from './nearest.js';
 
 /** A parser for a whole number within bounds. */
-export function count(least: number, most: number): (text: string) => number {
+export function count(min: number, max: number): (text: string) => number {
   return text => {
     const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
-    if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`it must be a whole number from ${least} to ${most}`);
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`it must be a whole number from ${min} to ${max}`);
   };
 }
 
-/** Checks a duration; the text is handed on. */
+/** Checks a duration; returns the text. */
 export function duration(text: string): string {
   try {
     parseDuration(text);
@@ -27,7 +27,7 @@ export function duration(text: string): string {
   }
 }
 
-/** Takes back what was there. Not null, which commander hands on as empty text; nor the word, which is a policy. */
+/** Removes a value. Not null, which commander passes on as empty text; nor the word `none`, which is a policy. */
 export const NONE: unique symbol = Symbol('none');
 
 /** A parser that also takes the word `none`. */
@@ -46,8 +46,8 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | typ
 /** Names of definitions, separated by commas or by repeating the flag. */
 export function names(text: string, before: readonly string[] = []): string[] {
   try {
-    const words = text.split(',').map(each => each.trim());
-    return [...before, ...words.map(each => checkName(each, 'definition', 'TOCK_BAD_OPTION'))];
+    const words = text.split(',').map(word => word.trim());
+    return [...before, ...words.map(word => checkName(word, 'definition', 'TOCK_BAD_OPTION'))];
   } catch (error) {
     throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
   }
@@ -55,9 +55,9 @@ export function names(text: string, before: readonly string[] = []): string[] {
 
 /** Names of queues, separated by commas. */
 export function queues(text: string): string[] {
-  const names = text.split(',').map(each => each.trim());
+  const names = text.split(',').map(name => name.trim());
   try {
-    return names.map(each => checkName(each, 'queue', 'TOCK_BAD_OPTION'));
+    return names.map(name => checkName(name, 'queue', 'TOCK_BAD_OPTION'));
   } catch (error) {
     throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
   }
@@ -65,16 +65,16 @@ export function queues(text: string): string[] {
 
 /** States, separated by commas or by repeating the flag. */
 export function statuses(text: string, before: RunStatus[] = []): RunStatus[] {
-  const words = text.split(',').map(each => each.trim());
+  const words = text.split(',').map(word => word.trim());
   const found = words.map(word => RUN_STATUSES.find(status => status === word.toLowerCase()));
   const unknown = words.find((_, index) => found[index] === undefined);
   if (unknown === undefined) return [...before, ...found.filter(status => status !== undefined)];
   throw new InvalidArgumentError(
-    `${quote(unknown)} is none of ${RUN_STATUSES.join(', ')}${didYouMean(unknown, RUN_STATUSES)}`,
+    `${quote(unknown)} is not one of ${RUN_STATUSES.join(', ')}${didYouMean(unknown, RUN_STATUSES)}`,
   );
 }
 
-/** Checks a run's id: digits. Whether there is such a run is another matter. */
+/** Checks that a run's id is digits, not whether the run exists. */
 export function checkRunId(text: string): string {
   const id = text.trim();
   if (/^\d{1,18}$/.test(id)) return id;
@@ -99,17 +99,17 @@ export function instant(text: string): Date {
     return new Date(readInstant(text.trim(), 'it'));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    const mended = why.replace('write a Date, or text such as', 'write it as').replace(/^it "[^"]*" /, '');
-    throw new InvalidArgumentError(`it ${mended}`);
+    const wording = why.replace('write a Date, or text such as', 'write it as').replace(/^it "[^"]*" /, '');
+    throw new InvalidArgumentError(`it ${wording}`);
   }
 }
 
-/** The flag that every command has. */
+/** Adds --json, which every command has. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'print one JSON document');
 }
 
-/** Shows how a command is used. */
+/** The examples of a command's help. */
 export function examples(...lines: readonly (readonly [string, string])[]): string {
   const width = Math.max(...lines.map(([line]) => line.length));
   return `\nExamples:\n${lines.map(([line, why]) => `  ${line.padEnd(width)}  ${why}`).join('\n')}`;

@@ -1,4 +1,4 @@
-// Shell: cli. What was probably meant by a name that is not there.
+// Room: cli. What was probably meant by a name that is not there.
 // In: the name and the names that are. Out: up to three near misses, the nearest first.
 
 /** The names within a third of the name's length of typing errors, or that contain it. */

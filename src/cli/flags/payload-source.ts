@@ -1,12 +1,12 @@
-// Shell: cli. Where a payload comes from: the flag itself, a file, standard input.
-// In: the flag's text. Out: the JSON value; or an error that is usage and says where.
+// Room: cli. Reads a payload from the flag itself, a file, or standard input.
+// In: the flag's text. Out: the JSON value; or a usage error with the position.
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { readJson } from './json-place.js';
 
-/** Reads a payload: JSON, `@file`, or `-` for standard input. Undefined when the flag was not given. */
+/** Reads JSON, `@file`, or `-` for standard input. Undefined if the flag was not given. */
 export async function readPayload(flag: string | undefined): Promise<unknown> {
   if (flag === undefined) return undefined;
   if (flag === '-') return readJson(withoutMark(await readAll(process.stdin)), 'standard input');

@@ -1,6 +1,5 @@
-// Shell: cli. A schedule as flags state it.
-// In: flags; for a change, the definition as it is. Out: what `tock.schedules.upsert` takes. What the values may be is
-// checked, and told, there.
+// Room: cli. Flags of a schedule.
+// In: flags; for a change, the current definition. Out: the input of `tock.schedules.upsert`, which checks values.
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
 import { TockError } from '../../model/errors.js';
@@ -49,44 +48,48 @@ export function withScheduleFlags(command: Command): Command {
   return command
     .option('--cron <expression>', 'one of --cron, --every, --at, --after: a cron expression')
     .option('--every <duration>', 'an interval, such as 5m', duration)
-    .option('--phase <duration>', 'with --every: how far after its alignment', duration)
+    .option('--phase <duration>', 'with --every: offset from its alignment', duration)
     .option('--at <instant>', 'once, such as 2026-03-08T07:30:00Z', instant)
-    .option('--after <a,b>', 'for each occurrence of these definitions, once all have succeeded', names)
-    .option('--after-any <a,b>', 'the same, once any of them has', names)
+    .option('--after <a,b>', 'for each occurrence of these definitions, when all have succeeded', names)
+    .option('--after-any <a,b>', 'the same, when any of them has succeeded', names)
     .option('--after-on <outcome>', 'which outcome counts: success, failure or completion (default success)')
     .option('--timezone <zone>', 'IANA name (default UTC)')
     .option('--dst <mode>', 'once, skip or literal (default once)')
     .option('--payload <json>', 'JSON; @file reads a file, - reads standard input (default {})')
     .option(
       '--overlap <policy>',
-      'while an earlier run is live: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip; after others buffer_all)',
+      'while an earlier run is live: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip; in chains buffer_all)',
     )
-    .option('--window <HH:MM-HH:MM>', 'runs start only in these hours, such as 23:00-06:00', orNone(plain))
+    .option(
+      '--window <HH:MM-HH:MM>',
+      'runs start only in these hours, such as 23:00-06:00',
+      orNone(unchanged),
+    )
     .option('--outside-window <what>', 'defer (to the next opening) or skip (default defer)')
     .option('--exclude <date|cron>', 'no occurrence then, such as 2026-12-25; may be repeated', exclusions)
     .option('--catchup <policy>', 'missed occurrences: latest, all or none (default latest)')
-    .option('--catchup-window <duration>', 'older ones are left out', orNone(duration))
-    .option('--start-deadline <duration>', 'claimed later than this, a run is skipped', orNone(duration))
-    .option('--jitter <duration>', 'spreads schedules over up to this long', duration)
-    .option('--start-at <instant>', 'the first that may be an occurrence', orNone(instant))
-    .option('--end-at <instant>', 'the last that may be an occurrence', orNone(instant))
+    .option('--catchup-window <duration>', 'older occurrences get no run', orNone(duration))
+    .option('--start-deadline <duration>', 'a run claimed later than this is skipped', orNone(duration))
+    .option('--jitter <duration>', 'spread schedules over up to this time', duration)
+    .option('--start-at <instant>', 'no occurrence before this', orNone(instant))
+    .option('--end-at <instant>', 'no occurrence after this', orNone(instant))
     .option('--remaining <n>', 'how many runs to make in all', orNone(count(0, 2_147_483_647)))
-    .option('--pause-on-failure <n>', 'pause after so many dead runs in a row', orNone(count(1, 1_000_000)))
-    .option('--queue <queue>', 'in place of the job’s own')
+    .option('--pause-on-failure <n>', 'pause after this many dead runs in a row', orNone(count(1, 1_000_000)))
+    .option('--queue <queue>', 'overrides the job’s own')
     .option('--priority <n>', 'lower goes first', count(-2_147_483_647, 2_147_483_647))
-    .option('--max-attempts <n>', 'in place of the job’s own', count(1, 1_000_000));
+    .option('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000));
 }
 
-function plain(text: string): string {
+function unchanged(text: string): string {
   return text;
 }
 
-/** A local date, or a cron set; `none` takes back what was there. */
+/** A local date, or a cron set; `none` removes all exclusions. */
 function exclusions(text: string, before?: Exclusions | typeof NONE): Exclusions | typeof NONE {
   const word = text.trim();
   const isNone = word.toLowerCase() === 'none';
   if (before !== undefined && (isNone || before === NONE))
-    throw new InvalidArgumentError('none stands alone: it takes all of them back');
+    throw new InvalidArgumentError('none removes all exclusions; it cannot be combined with others');
   if (isNone) return NONE;
   return [...(before ?? []), /\s|^@/.test(word) ? { cron: word } : word];
 }
@@ -103,23 +106,23 @@ export function checkTiming(flags: ScheduleFlags, mustHaveOne: boolean): void {
   const given = Object.entries(stated).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
   if (given.length > 1)
     throw usage(
-      `${given.join(' and ')} each say when; give one of --cron, --every, --at, --after and --after-any`,
+      `${given.join(' and ')} exclude each other: each sets the time; give one of --cron, --every, --at, --after and --after-any`,
     );
   if (given.length === 0 && mustHaveOne)
     throw usage(
       flags.afterOn === undefined
         ? 'a schedule needs one of --cron, --every, --at and --after'
-        : '--after-on needs --after or --after-any: the definitions whose outcome counts',
+        : '--after-on needs --after or --after-any: the definitions to follow',
     );
   if (flags.afterOn !== undefined && given.some(flag => !flag.startsWith('--after')))
-    throw usage(`--after-on goes with --after or --after-any, not with ${given.join(', ')}`);
+    throw usage(`--after-on needs --after or --after-any; it does not go with ${given.join(', ')}`);
 }
 
 function usage(message: string): TockError {
   return new TockError('TOCK_BAD_OPTION', message);
 }
 
-/** A new schedule: what is not given takes its default. */
+/** A new schedule: an option that is not given gets its default. */
 export function statedInput(
   name: string,
   flags: ScheduleFlags & { readonly job: string },
@@ -129,7 +132,7 @@ export function statedInput(
   return { name, job: flags.job, ...given({ payload }), ...given(timing), ...given(restOf(flags)) };
 }
 
-/** A changed schedule: what is not given stays as it is. */
+/** A changed schedule: an option that is not given stays as it is. */
 export function changedInput(
   before: DefinitionRecord,
   flags: ScheduleFlags,
@@ -149,7 +152,7 @@ export function changedInput(
   };
 }
 
-/** What it runs after. Options of time are those of what it runs after: none are kept. */
+/** A chain. Its times come from the definitions it follows, so no options of time are kept. */
 function chained(before: DefinitionRecord, flags: ScheduleFlags) {
   return { ...timingOf(flags), after: afterOf(flags, before.after) };
 }
@@ -160,9 +163,9 @@ function timed(before: DefinitionRecord, flags: ScheduleFlags, isRetimed: boolea
 }
 
 function keptOf(before: DefinitionRecord, flags: ScheduleFlags, isChained: boolean) {
-  // A chain's policy has another default: one that was not chosen goes with the kind of schedule.
-  const usual = before.after === null ? 'skip' : 'buffer_all';
-  const keepsOverlap = (before.after !== null) === isChained || before.overlap !== usual;
+  // Chains have another default: an overlap policy that was the default changes with the kind.
+  const defaultOverlap = before.after === null ? 'skip' : 'buffer_all';
+  const keepsOverlap = (before.after !== null) === isChained || before.overlap !== defaultOverlap;
   return {
     ...(isChained || before.after !== null ? {} : keptTiming(before, flags)),
     timezone: before.timezone,
@@ -179,7 +182,7 @@ function keptOf(before: DefinitionRecord, flags: ScheduleFlags, isChained: boole
 }
 
 function keptTiming(before: DefinitionRecord, { catchup }: ScheduleFlags) {
-  // The window's default depends on the policy: under another policy it is stated anew, or left to its default.
+  // The default window depends on the policy, so a new policy drops the old window.
   const keepsWindow = catchup === undefined || catchup === before.catchup;
   return {
     dst: before.dst as Dst,
@@ -192,7 +195,7 @@ function keptTiming(before: DefinitionRecord, { catchup }: ScheduleFlags) {
   };
 }
 
-/** The chain that the flags state; what they leave out of one that is there is kept. */
+/** The chain that the flags describe; parts that are not given stay as they are. */
 function afterOf({ after, afterAny, afterOn }: ScheduleFlags, before: Chain | null): After | null {
   const definitions = after ?? afterAny ?? before?.definitions;
   if (definitions === undefined) return null;
@@ -214,14 +217,14 @@ function restOf(flags: ScheduleFlags) {
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], symbol | null | undefined> };
 
-/** Without what was not given, or was taken back. */
+/** Without values that were not given or were removed. */
 function given<T extends object>(values: T): Given<T> {
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== NONE),
   ) as Given<T>;
 }
 
-/** Without what was not given. */
+/** Without values that were not given. */
 function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

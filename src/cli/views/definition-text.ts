@@ -1,5 +1,5 @@
-// Shell: cli. A definition in words: when it comes next, or why it does not.
-// In: a DefinitionRecord. Out: text on one line, cleaned where it comes from the database.
+// Room: cli. The next occurrence of a definition as text, or why there is none.
+// In: a DefinitionRecord. Out: one line, cleaned where it comes from the database.
 import { chainWords } from '../../model/planning/chain.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { cleanLine } from '../terminal.js';
@@ -8,16 +8,16 @@ import { localTime, relative, utcText } from './time-text.js';
 /** When the next occurrence is, in the definition's own zone and in UTC; or why there is none. */
 export function nextText(record: DefinitionRecord, now = Date.now()): string {
   const { nextAt, after, timezone, pausedAt, pauseReason, brokenReason, vanishedAt } = record;
-  if (vanishedAt) return 'no next occurrence: it is gone';
+  if (vanishedAt) return 'no next occurrence: it was removed';
   if (pausedAt) {
     const why = pauseReason === null ? '' : ` (${cleanLine(pauseReason)})`;
     return `paused${why}: no runs are made until it is resumed`;
   }
   if (brokenReason !== null) return `broken, no runs are made: ${cleanLine(brokenReason)}`;
-  if (after) return `it runs ${chainWords(after)}, for each occurrence of theirs`;
+  if (after) return `it runs ${chainWords(after)}, for each of their occurrences`;
   if (nextAt === null) return 'no next occurrence';
   if (nextAt.getTime() <= now)
-    return `the occurrence of ${utcText(nextAt)} is due: the next tick makes its run`;
+    return `the occurrence of ${utcText(nextAt)} is due: the next tick creates its run`;
   const local = timezone === 'UTC' ? '' : `${localTime(nextAt, timezone)}, `;
   return `next occurrence: ${local}${utcText(nextAt)} (${relative(nextAt, now)})`;
 }

@@ -1,5 +1,5 @@
-// Shell: cli. Follows a run until it has ended: `tock show --follow`.
-// In: a run. Out: a line for each attempt and error as it happens, and the progress between them; or a JSON line per change.
+// Room: cli. Follows a run until it has ended: `tock show --follow`.
+// In: a run. Out: a line for each attempt and error, with progress between them; or a JSON line per change.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFinished } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
@@ -9,9 +9,9 @@ import { cleanLine, jsonText, paint } from '../terminal.js';
 import { localTime } from './time-text.js';
 import { createWaitView } from './wait-view.js';
 
-const LOOK_EVERY_MS = 250;
+const POLL_MS = 250;
 
-/** Resolves to the run when it has ended, was pruned, or `stop` aborted: then as it was seen last. */
+/** Resolves when the run has ended, was pruned, or `stop` aborted: to the run as it was last read. */
 export async function followRun(
   shell: Shell,
   tock: Tock,
@@ -19,17 +19,19 @@ export async function followRun(
   stop: AbortSignal,
 ): Promise<RunRecord> {
   const view = createWaitView(shell, process.stdout);
-  let [run, before, told]: [RunRecord, RunRecord | null, string] = [first, null, ''];
+  let run = first;
+  let before: RunRecord | null = null;
+  let lastText = '';
   try {
     for (;;) {
       const text = jsonText({ run: { ...run, lockedUntil: null } });
-      // That the lease is renewed is no news.
-      if (text !== told) shell.document({ run });
-      told = text;
+      // A renewed lease is not a change.
+      if (text !== lastText) shell.document({ run });
+      lastText = text;
       for (const step of stepsSince(before, run)) shell.say(step);
       view.show(run);
       if (isFinished(run.status) || stop.aborted) return run;
-      await sleep(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
+      await sleep(POLL_MS, undefined, { signal: stop }).catch(() => undefined);
       const next = await tock.runs.get(run.id);
       if (next === null) return run;
       before = run;
@@ -40,7 +42,7 @@ export async function followRun(
   }
 }
 
-/** The errors and attempts that are new since it was looked at before. */
+/** The errors and attempts since the run was last read. */
 function stepsSince(before: RunRecord | null, run: RunRecord): string[] {
   if (before === null) return [];
   const known = before.errors.at(-1);
@@ -54,7 +56,7 @@ function stepsSince(before: RunRecord | null, run: RunRecord): string[] {
   if (run.attempts > before.attempts && run.startedAt !== null) {
     const on = run.worker === null ? '' : ` on ${cleanLine(run.worker)}`;
     steps.push(
-      `${localTime(run.startedAt)}  ${paint('cyan', `attempt ${run.attempts} of ${run.maxAttempts} began`)}${on}`,
+      `${localTime(run.startedAt)}  ${paint('cyan', `attempt ${run.attempts} of ${run.maxAttempts} started`)}${on}`,
     );
   }
   if (run.cancelRequestedAt !== null && before.cancelRequestedAt === null)

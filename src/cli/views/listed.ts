@@ -1,5 +1,5 @@
-// Shell: cli. A job in code and its definition in the database, and where the two disagree.
-// In: both, or one of them. Out: what a person should know of it.
+// Room: cli. A job in code and its definition in the database, and how the two differ.
+// In: both, or one of them. Out: remarks.
 
 import type { AnyJob } from '../../model/job/job.js';
 import { describeDefinition, fingerprintOf } from '../../model/planning/definition.js';
@@ -13,35 +13,48 @@ export interface Listed {
   readonly hasHandler: boolean;
 }
 
-/** What is odd about it: paused, broken, vanished, not registered yet, … with reasons. */
+/** Remarks with reasons: paused, broken, vanished, not registered yet, … */
 export function flagsOf({ record, job, hasHandler }: Listed): string[] {
-  if (record === null) return ['not registered yet: the next tick does it'];
+  if (record === null) return ['not registered yet: the next tick registers it'];
   const { pausedAt, pauseReason, brokenReason, vanishedAt } = record;
   return [
     pausedAt ? `paused${pauseReason === null ? '' : `: ${pauseReason}`}` : null,
     brokenReason === null ? null : `broken: ${brokenReason}`,
-    vanishedAt ? (job ? 'not in the version of the code that is in force now' : 'vanished from code') : null,
+    vanishedAt ? (job ? 'not in the version of the code that is in force' : 'vanished from code') : null,
     !hasHandler && !vanishedAt ? `this code has no job ${record.job}` : null,
     job && !vanishedAt && differs(job, record) ? 'changed in code: the next tick registers it' : null,
   ].filter(flag => flag !== null);
 }
 
+/** Compares all columns but two: `remaining` counts down, and records do not show `onDead`. */
 function differs(job: AnyJob, record: DefinitionRecord): boolean {
   if (record.origin !== 'code') return false;
-  const { columns } = describeDefinition(job);
-  return (
-    columns.cron !== record.cron ||
-    columns.every_ms !== record.everyMs ||
-    (columns.at ?? null) !== (record.at?.toISOString() ?? null) ||
-    columns.timezone !== record.timezone ||
-    columns.dst !== record.dst ||
-    columns.overlap !== record.overlap ||
-    columns.catchup !== record.catchup ||
-    fingerprintOf(columns.after) !== fingerprintOf(record.after) ||
-    columns.active_window !== record.window ||
-    columns.outside_window !== record.outsideWindow ||
-    columns.pause_on_failure_count !== record.pauseOnFailure ||
-    columns.queue !== record.queue ||
-    columns.priority !== record.priority
-  );
+  const { remaining_count: _remaining, on_dead: _onDead, ...inCode } = describeDefinition(job).columns;
+  const stored: Readonly<Record<keyof typeof inCode, unknown>> = {
+    name: record.name,
+    job: record.job,
+    payload: record.payload,
+    cron: record.cron,
+    every_ms: record.everyMs,
+    phase_ms: record.phaseMs,
+    at: record.at,
+    after: record.after,
+    timezone: record.timezone,
+    dst: record.dst,
+    start_at: record.startAt,
+    end_at: record.endAt,
+    exclude: record.exclude,
+    active_window: record.window,
+    outside_window: record.outsideWindow,
+    overlap: record.overlap,
+    catchup: record.catchup,
+    catchup_window_ms: record.catchupWindowMs,
+    start_deadline_ms: record.startDeadlineMs,
+    jitter_ms: record.jitterMs,
+    pause_on_failure_count: record.pauseOnFailure,
+    queue: record.queue,
+    priority: record.priority,
+    max_attempts: record.maxAttempts,
+  };
+  return fingerprintOf(inCode) !== fingerprintOf(stored);
 }

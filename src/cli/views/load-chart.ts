@@ -1,4 +1,4 @@
-// Shell: cli. A picture of a load over time: one bar a line.
+// Room: cli. A bar chart of the load over time, one bar per line.
 // In: labels and counts. Out: text that fits the terminal; plain characters in a pipe.
 import { paint, terminalWidth, widthOf } from '../terminal.js';
 
@@ -8,17 +8,17 @@ export interface Bar {
 }
 
 const PLAIN_WIDTH = 80;
-const LEAST_BAR = 5;
+const MIN_BAR_WIDTH = 5;
 
-/** Draws the bars, the longest as wide as there is room. A count that is not 0 has a bar. */
+/** Draws the bars, the longest as wide as possible. Every count above 0 has a bar. */
 export function drawLoad(bars: readonly Bar[]): string {
   const terminal = terminalWidth();
   const labels = Math.max(...bars.map(({ label }) => widthOf(label)), 0);
-  const most = Math.max(...bars.map(({ count }) => count), 1);
-  const room = Math.max((terminal ?? PLAIN_WIDTH) - labels - countText(most).length - 4, LEAST_BAR);
+  const maxCount = Math.max(...bars.map(({ count }) => count), 1);
+  const room = Math.max((terminal ?? PLAIN_WIDTH) - labels - countText(maxCount).length - 4, MIN_BAR_WIDTH);
   return bars
     .map(({ label, count }) => {
-      const length = count === 0 ? 0 : Math.max(Math.round((count / most) * room), 1);
+      const length = count === 0 ? 0 : Math.max(Math.round((count / maxCount) * room), 1);
       const bar = terminal === null ? '#'.repeat(length) : paint('cyan', '█'.repeat(length));
       return `${label}${' '.repeat(labels - widthOf(label))}  ${bar}${length === 0 ? '' : ' '}${countText(count)}`;
     })

@@ -1,5 +1,5 @@
-// Shell: cli. The occurrences in a window, and what the clocks did between two of them.
-// In: a compiled schedule. Out: Dates; words.
+// Room: cli. The occurrences in a time span, and clock changes between them.
+// In: a compiled schedule. Out: Dates; text.
 
 import { formatDuration } from '../../model/duration.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
@@ -9,12 +9,12 @@ import { offsetMinutes, zoneAbbreviation } from './time-text.js';
 export interface Window {
   readonly from: Date;
   readonly to: Date | null;
-  readonly most: number;
-  /** Whether somebody asked for `most`, so that stopping there is no loss. */
-  readonly isBoundChosen: boolean;
+  readonly limit: number;
+  /** Whether the user chose `limit`: then stopping there is expected. */
+  readonly isLimitChosen: boolean;
 }
 
-/** Lists the occurrences; `isCut` says that there are more than were wanted to be left out. */
+/** Lists the occurrences; `isCut` says that the limit hides some that were asked for. */
 export function listOccurrences(
   schedule: CompiledSchedule,
   window: Window,
@@ -22,13 +22,13 @@ export function listOccurrences(
   const end = window.to?.getTime() ?? Number.POSITIVE_INFINITY;
   const found: Date[] = [];
   for (let at = schedule.next(window.from.getTime() - 1); at !== null && at < end; at = schedule.next(at)) {
-    if (found.length === window.most) return { found, isCut: !window.isBoundChosen };
+    if (found.length === window.limit) return { found, isCut: !window.isLimitChosen };
     found.push(new Date(at));
   }
   return { found, isCut: false };
 }
 
-/** What the zone's clocks did between two occurrences; empty when they went on as ever. */
+/** How the zone's clocks changed between two occurrences; empty if they did not. */
 export function clockChange(previous: Date, at: Date, timezone: string): string {
   const minutes = offsetMinutes(at, timezone) - offsetMinutes(previous, timezone);
   if (minutes === 0) return '';

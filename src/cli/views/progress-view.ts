@@ -1,5 +1,5 @@
-// Shell: cli. How far something long is: a bar that moves in a terminal, a line per tenth in a pipe.
-// In: how much of how much is done. Out: lines on standard error, so that the result alone is on standard output.
+// Room: cli. Progress of a long command: a moving bar in a terminal, a line per tenth in a pipe.
+// In: done and total. Out: lines on standard error; standard output is for the result.
 
 import type { Shell } from '../shell.js';
 import { progressBar } from './run-text.js';
@@ -10,13 +10,13 @@ export interface ProgressView {
 }
 
 const CLEAR_LINE = '\u001B[2K';
-/** How many lines a pipe gets at most: one per tenth. */
+/** A pipe gets at most one line per tenth. */
 const STEPS = 10;
 
 export function createProgressView({ json }: Shell): ProgressView {
   if (json) return { show: () => undefined, end: () => undefined };
   const stream = process.stderr;
-  let said = 0;
+  let lastStep = 0;
   const show = (done: number, total: number, stage: string) => {
     const bar = progressBar({ fraction: done / total, stage }, stream.isTTY);
     if (stream.isTTY) {
@@ -24,9 +24,9 @@ export function createProgressView({ json }: Shell): ProgressView {
       return;
     }
     const step = Math.floor((done / total) * STEPS);
-    // What is done in one batch needs no progress.
-    if (step > said && done < total) stream.write(`${bar}\n`);
-    said = step;
+    // A single batch needs no progress line.
+    if (step > lastStep && done < total) stream.write(`${bar}\n`);
+    lastStep = step;
   };
   const end = () => {
     if (stream.isTTY) stream.write(CLEAR_LINE);

@@ -1,12 +1,12 @@
-// Shell: cli. A queue in words: its limits, its pause, what is in it.
-// In: a QueueRecord. Out: text on one line each, cleaned where it comes from the database.
+// Room: cli. A queue as text: its limits, its pause, its runs.
+// In: a QueueRecord. Out: one line each, cleaned where it comes from the database.
 import { formatDuration } from '../../model/duration.js';
 import type { QueueRecord } from '../../store/reads/queues.js';
 import { cleanLine, cut } from '../terminal.js';
 import { type Cell, type Column, drawTable } from './table.js';
 import { localTime } from './time-text.js';
 
-/** The limits in words: `3 at once, 100 per 1m, only 23:00-06:00 Europe/Berlin`; empty where there are none. */
+/** The limits: `3 at once, 100 per 1m, only 23:00-06:00 Europe/Berlin`; empty if there are none. */
 export function limitWords({ concurrency, rate, window, timezone }: QueueRecord): string {
   return [
     concurrency === null ? null : `${concurrency} at once`,
@@ -17,13 +17,13 @@ export function limitWords({ concurrency, rate, window, timezone }: QueueRecord)
     .join(', ');
 }
 
-/** `paused: the printer is on fire (since Mon 2026-03-09 10:00 CET)`; empty where it is not. */
+/** `paused: the printer is on fire (since Mon 2026-03-09 10:00 CET)`; empty if it is not paused. */
 export function pauseWords({ pausedAt, pauseReason }: QueueRecord): string {
   if (pausedAt === null) return '';
   return `paused${pauseReason === null ? '' : `: ${cleanLine(pauseReason)}`} (since ${localTime(pausedAt)})`;
 }
 
-/** What is in it: `2 waiting, 1 running`. */
+/** `2 waiting, 1 running` */
 export function contentWords({ waiting, running }: QueueRecord): string {
   return `${waiting} waiting, ${running} running`;
 }
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'pause', flexible: true },
 ];
 
-/** A name as a column of a table has it: no queue should have a longer one. */
+/** A queue's name for a table column, cut if it is absurdly long. */
 export const nameColumn = (name: string) => cut(cleanLine(name), 200);
 
 /** A table of queues. */

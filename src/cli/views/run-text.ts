@@ -1,12 +1,13 @@
-// Shell: cli. A run in words: its name, how long it took, what went wrong, what comes next.
-// In: a RunRecord. Out: text, on one line each; cleaned where it comes from the database.
-import { placeWords } from '../../model/explain/place.js';
+// Room: cli. A run as text: its name, how long it took, its error, the next step.
+// In: a RunRecord. Out: one line each, cleaned where it comes from the database.
+import { formatSpan } from '../../model/duration.js';
+import { slotText } from '../../model/explain/slot.js';
 import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { cleanLine, cut, paint } from '../terminal.js';
-import { relative, span } from './time-text.js';
+import { relative } from './time-text.js';
 
-/** The job's name, and the definition's where that is another. */
+/** The job's name, after the definition's if that differs. */
 export function nameOf({ job, definition }: Pick<RunRecord, 'job' | 'definition'>): string {
   return cleanLine(definition === null || definition === job ? job : `${definition} (${job})`);
 }
@@ -14,11 +15,11 @@ export function nameOf({ job, definition }: Pick<RunRecord, 'job' | 'definition'
 /** How long the last attempt took, or has taken so far; empty before the first. */
 export function tookText({ startedAt, finishedAt, status }: RunRecord, now = Date.now()): string {
   if (startedAt === null) return '';
-  if (finishedAt !== null) return span(Math.max(finishedAt.getTime() - startedAt.getTime(), 0));
-  return status === 'running' ? `${span(Math.max(now - startedAt.getTime(), 0))} …` : '';
+  if (finishedAt !== null) return formatSpan(Math.max(finishedAt.getTime() - startedAt.getTime(), 0));
+  return status === 'running' ? `${formatSpan(Math.max(now - startedAt.getTime(), 0))} …` : '';
 }
 
-/** Why it was skipped or cancelled, or its last error's first line; empty for a run that is well. */
+/** Why it was skipped or cancelled, or the first line of its last error; otherwise empty. */
 export function errorLine(run: RunRecord): string {
   if (run.status === 'succeeded') return '';
   if (run.skipReason !== null)
@@ -27,14 +28,14 @@ export function errorLine(run: RunRecord): string {
   return last === undefined ? '' : cleanLine(`${last.name}: ${last.message.split('\n')[0] ?? ''}`);
 }
 
-/** Why an occurrence gave no execution, in words. */
+/** Why an occurrence was not executed, as text. */
 export function skipText(reason: string): string {
   const words: Readonly<Record<string, string>> = SKIP_REASONS;
   return words[reason] ?? reason;
 }
 
-/** Due for less than this is nothing to worry about: a tick comes every minute. */
-const JUST_MS = 60_000;
+/** A run due for less than this is normal: a tick comes every minute. */
+const TICK_MS = 60_000;
 
 /** What will happen to the run next. */
 export function nextStep(run: RunRecord, now = Date.now()): string {
@@ -44,17 +45,17 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
     case 'queued':
     case 'failed':
       if (run.blockedOn !== null)
-        return `${attempt(run.attempts + 1)} is due and waits for ${cleanLine(placeWords(run.blockedOn, run))} (tock runs --status running)`;
-      if (due > 0) return `${attempt(run.attempts + 1)} is due in ${span(due)}`;
-      if (-due < JUST_MS) return `${attempt(run.attempts + 1)} is due now`;
-      return `${attempt(run.attempts + 1)} has been due for ${span(-due)} and waits for a worker (tock status)`;
+        return `${attempt(run.attempts + 1)} is due and waits for ${cleanLine(slotText(run.blockedOn, run))} (tock runs --status running)`;
+      if (due > 0) return `${attempt(run.attempts + 1)} is due in ${formatSpan(due)}`;
+      if (-due < TICK_MS) return `${attempt(run.attempts + 1)} is due now`;
+      return `${attempt(run.attempts + 1)} has been due for ${formatSpan(-due)} and waits for a worker (tock status)`;
     case 'running':
       return runningStep(run, now);
     case 'dead':
     case 'cancelled':
       return `nothing, unless you put it back into the queue: tock retry ${run.id}`;
     case 'skipped':
-      return `nothing: it was not executed, since ${cleanLine(skipText(run.skipReason ?? 'of a reason that is not on record'))}`;
+      return `nothing; it was not executed: ${cleanLine(skipText(run.skipReason ?? 'the reason is not on record'))}`;
     case 'succeeded':
       return 'nothing: it is done';
   }
@@ -66,14 +67,14 @@ function runningStep(run: RunRecord, now: number): string {
   if (left <= 0)
     return `its lease has expired: its worker is gone, and the next tick takes the run back (tock tick)`;
   if (run.cancelRequestedAt !== null)
-    return `its handler was asked to stop ${relative(run.cancelRequestedAt, now)}; when it does, the run is cancelled`;
-  return `${attempt} goes on; should its worker vanish, the lease ends in ${span(left)}`;
+    return `its handler was asked to stop ${relative(run.cancelRequestedAt, now)}; when it stops, the run is cancelled`;
+  return `${attempt} is already running; its lease ends in ${formatSpan(left)}`;
 }
 
 export interface Bar {
   readonly fraction: number;
   readonly stage: string | null;
-  /** How often there was news; left out where that says nothing. */
+  /** How many progress reports there were, if that is known. */
   readonly events?: number;
 }
 
@@ -88,11 +89,11 @@ export function progressBar({ fraction, stage, events = 0 }: Bar, isTerminal: bo
   return `${bar} ${Math.floor(fraction * 100)}%${stage === null ? '' : ` ${cut(cleanLine(stage), 40)}`}${counted}`;
 }
 
-/** The places that a run holds, or needs; and the one that it waits for. Empty where it needs none. */
-export function placesText(run: RunRecord): string {
+/** The slots that a run holds or needs, and the one it waits for. Empty if it needs none. */
+export function slotsText(run: RunRecord): string {
   const { concurrencyKeys, blockedOn, status } = run;
   if (concurrencyKeys === null || isFinished(status)) return '';
-  const words = concurrencyKeys.map(key => placeWords(key, run)).join(' and ');
-  const waits = blockedOn === null ? '' : `; waits for ${placeWords(blockedOn, run)}`;
+  const words = concurrencyKeys.map(key => slotText(key, run)).join(' and ');
+  const waits = blockedOn === null ? '' : `; waits for ${slotText(blockedOn, run)}`;
   return cleanLine(`${status === 'running' ? 'holds' : 'needs'} ${words}${waits}`);
 }

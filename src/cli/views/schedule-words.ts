@@ -1,4 +1,4 @@
-// Shell: cli. A schedule in words.
+// Room: cli. A schedule as text.
 // In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `after load and clean`.
 
 import { formatDuration, parseDuration } from '../../model/duration.js';
@@ -9,7 +9,7 @@ import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { utcText } from './time-text.js';
 
-/** A schedule in words; empty where there is none. */
+/** A schedule as text; empty if there is none. */
 export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
   if (!spec) return '';
   const { cron, every, phase, at, timezone = 'UTC', dst = 'once' } = spec;
@@ -21,7 +21,7 @@ export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
   return `${cron ?? ''} ${timezone}${dst === 'once' ? '' : ` (dst ${dst})`}`;
 }
 
-/** What a stored definition says of when its runs start: schedule or chain, and window; empty where it has none. */
+/** Schedule or chain, and window, of a stored definition; empty if it has none. */
 export function definitionWords(record: DefinitionRecord): string {
   const { after, cron, window, outsideWindow, timezone, pauseOnFailure } = record;
   const when = after ? chainWords(after) : scheduleWords(scheduleOfRecord(record));
@@ -29,7 +29,7 @@ export function definitionWords(record: DefinitionRecord): string {
   return withWindow(when, { window, outsideWindow, pauseOnFailure, zone: cron === null ? timezone : null });
 }
 
-/** The same of a job in code. */
+/** The same for a job in code. */
 export function jobWords({ name, schedule }: AnyJob): string {
   if (schedule === undefined) return '';
   const { window = null, outsideWindow = 'defer', pauseOnFailure = null, timezone = 'UTC' } = schedule;
@@ -39,7 +39,7 @@ export function jobWords({ name, schedule }: AnyJob): string {
   return withWindow(when, { window, outsideWindow, pauseOnFailure, zone });
 }
 
-/** What a job in code runs after; null: nothing. */
+/** The chain of a job in code, if it has one. */
 export function chainOfJob({ name, schedule }: Pick<AnyJob, 'name' | 'schedule'>): Chain | null {
   return schedule?.after === undefined ? null : readAfter(schedule.after, name);
 }
@@ -48,7 +48,7 @@ interface Bounds {
   readonly window: string | null;
   readonly outsideWindow: string;
   readonly pauseOnFailure: number | null;
-  /** Whose hours the window has, where the schedule's own words do not say so. */
+  /** The window's time zone, unless the schedule's text already names it. */
   readonly zone: string | null;
 }
 
@@ -61,7 +61,7 @@ function withWindow(when: string, { window, outsideWindow, pauseOnFailure, zone 
   ].join(', ');
 }
 
-/** The schedule of a stored definition; null where it has none, or runs after others. */
+/** The schedule of a stored definition; null if it has none or is a chain. */
 export function scheduleOfRecord(record: DefinitionRecord): ScheduleSpec | null {
   return scheduleOfColumns({
     ...record,

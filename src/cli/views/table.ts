@@ -1,4 +1,4 @@
-// Shell: cli. Tables: boxes in a terminal, aligned plain text in a pipe.
+// Room: cli. Tables: boxes in a terminal, aligned plain text in a pipe.
 // In: columns and cells. Out: text, cleaned, coloured, and no wider than the terminal.
 import { type Colour, cleanLine, cut, paint, terminalWidth, widthOf } from '../terminal.js';
 
@@ -9,10 +9,10 @@ export interface Column {
   readonly flexible?: boolean;
 }
 
-/** A cell: text, perhaps with a colour. */
+/** A cell: text, optionally with a colour. */
 export type Cell = string | { readonly text: string; readonly colour: Colour | null };
 
-const LEAST_WIDTH = 6;
+const MIN_WIDTH = 6;
 
 /** Draws a table. Columns without any text are left out. */
 export async function drawTable(
@@ -86,13 +86,13 @@ async function boxed(
   return table.toString();
 }
 
-/** Takes width from the widest of the flexible columns until the table fits; then, if it must be, from any. */
+/** Narrows the widest flexible column until the table fits; then, if necessary, any column. */
 function fit(columns: readonly Column[], natural: readonly number[], room: number): number[] {
   const widths = [...natural];
   const shrink = (may: (index: number) => boolean) => {
     for (;;) {
       const over = widths.reduce((sum, width) => sum + width, 0) - room;
-      const candidates = widths.flatMap((width, index) => (may(index) && width > LEAST_WIDTH ? [width] : []));
+      const candidates = widths.flatMap((width, index) => (may(index) && width > MIN_WIDTH ? [width] : []));
       if (over <= 0 || candidates.length === 0) return;
       const widest = widths.findIndex((width, index) => may(index) && width === Math.max(...candidates));
       widths[widest] = (widths[widest] ?? 0) - 1;

@@ -1,6 +1,6 @@
-// Shell: cli. Times and spans as people read them.
+// Room: cli. Times as people read them.
 // In: Dates and a time zone (none: the host's own). Out: text.
-import { formatDuration } from '../../model/duration.js';
+import { formatSpan } from '../../model/duration.js';
 
 /** The host's zone, by name. */
 export function hostZone(): string {
@@ -12,7 +12,7 @@ export function utcText(date: Date): string {
   return `${date.toISOString().slice(0, 19)}Z`;
 }
 
-/** `Sun 2026-03-08 03:30 EDT`: local time with the zone's abbreviation, or its offset. Seconds where there are any. */
+/** `Sun 2026-03-08 03:30 EDT`: local time with the zone's abbreviation, or its offset. Seconds unless they are 0. */
 export function localTime(date: Date, timezone = hostZone()): string {
   const { weekday, day, clock } = civil(date, timezone);
   const time = clock.endsWith(':00') ? clock.slice(0, 5) : clock;
@@ -46,7 +46,7 @@ function civil(date: Date, timezone: string): { weekday: string; day: string; cl
   };
 }
 
-/** Making a formatter costs a hundred times what using it does. */
+/** Creating a formatter costs a hundred times as much as using it. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(
@@ -63,7 +63,7 @@ function formatOf(
 /** English-speaking countries know the abbreviations of different parts of the world. */
 const LOCALES = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA'];
 
-/** `CET`, `EDT`, or the offset where no abbreviation is known: `+05:45`. */
+/** `CET`, `EDT`, or the offset if no abbreviation is known: `+05:45`. */
 export function zoneAbbreviation(date: Date, timezone = hostZone()): string {
   for (const locale of LOCALES) {
     const name = zonePart(date, timezone, 'short', locale);
@@ -98,13 +98,5 @@ function zonePart(
 export function relative(date: Date, now = Date.now()): string {
   const ms = date.getTime() - now;
   if (Math.abs(ms) < 1000) return 'now';
-  return ms > 0 ? `in ${span(ms)}` : `${span(-ms)} ago`;
-}
-
-const DAYS_ONLY_MS = 30 * 86_400_000;
-
-/** A span in whole seconds: tenths of a second are of no use to somebody who waits. */
-export function span(ms: number): string {
-  if (ms >= DAYS_ONLY_MS) return `${Math.round(ms / 86_400_000)}d`;
-  return ms < 1000 ? formatDuration(ms) : formatDuration(Math.round(ms / 1000) * 1000);
+  return ms > 0 ? `in ${formatSpan(ms)}` : `${formatSpan(-ms)} ago`;
 }

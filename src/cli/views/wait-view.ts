@@ -1,13 +1,12 @@
-// Shell: cli. What is seen of a run while it is waited for: one line that moves in a terminal, a line per change in a pipe.
-// In: the run, each time it was looked at. Out: lines on standard error, so that the outcome alone is on standard output;
-// or on standard output, where the lines are what was asked for.
-import { placeWords } from '../../model/explain/place.js';
+// Room: cli. Shows a run while waiting for it: a moving line in a terminal, a line per change in a pipe.
+// In: the run, each time it was read. Out: lines on standard error, or on the given stream.
+import { formatSpan } from '../../model/duration.js';
+import { slotText } from '../../model/explain/slot.js';
 import { isFinished } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, cut, terminalWidth, widthOf } from '../terminal.js';
 import { errorLine, nameOf, progressBar } from './run-text.js';
-import { span } from './time-text.js';
 
 export interface WaitView {
   readonly show: (run: RunRecord) => void;
@@ -21,7 +20,7 @@ const CLEAR_LINE = '\u001B[2K';
 export function createWaitView(shell: Shell, stream: NodeJS.WriteStream = process.stderr): WaitView {
   if (shell.json) return { show: () => undefined, end: () => undefined };
   const view = stream.isTTY ? movingLine(stream) : plainLines(stream);
-  // The outcome is told by the command itself.
+  // The command itself shows the outcome.
   const show = (run: RunRecord) => (isFinished(run.status) ? undefined : view.show(run));
   return { ...view, show };
 }
@@ -34,7 +33,7 @@ function movingLine(stream: NodeJS.WriteStream): WaitView {
     if (isDrawn) draw(CLEAR_LINE);
     isDrawn = false;
   };
-  // What else is printed meanwhile, a log line or a handler's own, must not run into the moving one.
+  // Other output, such as a log line, must not run into the moving line.
   const restore = [process.stdout, process.stderr].map(stream => before(stream, erase));
   return {
     show(run) {
@@ -47,12 +46,12 @@ function movingLine(stream: NodeJS.WriteStream): WaitView {
     },
     end() {
       erase();
-      for (const each of restore) each();
+      for (const restoreStream of restore) restoreStream();
     },
   };
 }
 
-/** Calls `first` before each write to a stream; returns the way back. */
+/** Calls `first` before each write to a stream; returns a function that undoes this. */
 function before(stream: NodeJS.WriteStream, first: () => void): () => void {
   const write = stream.write.bind(stream);
   stream.write = ((...args: Parameters<typeof write>) => {
@@ -65,14 +64,14 @@ function before(stream: NodeJS.WriteStream, first: () => void): () => void {
 }
 
 function plainLines(stream: NodeJS.WriteStream): WaitView {
-  let said = '';
+  let lastLine = '';
   return {
     show(run) {
       const isMoving = run.status === 'running' && run.progress !== null;
       const text = isMoving && run.progress ? progressBar(run.progress, false) : stateOf(run, false);
       const line = `run ${run.id} of ${nameOf(run)}: ${text}`;
-      if (line !== said) stream.write(`${line}\n`);
-      said = line;
+      if (line !== lastLine) stream.write(`${line}\n`);
+      lastLine = line;
     },
     end: () => undefined,
   };
@@ -81,13 +80,13 @@ function plainLines(stream: NodeJS.WriteStream): WaitView {
 function stateOf(run: RunRecord, isCounting = true): string {
   const { status, attempts, maxAttempts, runAt, startedAt } = run;
   const left = runAt.getTime() - Date.now();
-  const due = !isCounting || left <= 0 ? `due ${runAt.toISOString()}` : `due in ${span(left)}`;
+  const due = !isCounting || left <= 0 ? `due ${runAt.toISOString()}` : `due in ${formatSpan(left)}`;
   if (status === 'running') {
     const since =
-      isCounting && startedAt ? ` for ${span(Math.max(Date.now() - startedAt.getTime(), 0))}` : '';
+      isCounting && startedAt ? ` for ${formatSpan(Math.max(Date.now() - startedAt.getTime(), 0))}` : '';
     return `running${since}, attempt ${attempts} of ${maxAttempts}`;
   }
-  if (run.blockedOn !== null) return `queued, and waits for ${cleanLine(placeWords(run.blockedOn, run))}`;
+  if (run.blockedOn !== null) return `queued, waits for ${cleanLine(slotText(run.blockedOn, run))}`;
   if (status === 'queued') return left > 0 ? `queued, ${due}` : 'queued';
   if (status === 'failed')
     return `attempt ${attempts + 1} of ${maxAttempts} is ${due}; the last one failed: ${errorLine(run)}`;

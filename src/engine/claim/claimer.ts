@@ -1,7 +1,8 @@
 // Room: engine, fourth of a tick. Claims due runs, in batches, as long as there are more and room for them.
 // In: how much room there is, and who takes in what was claimed. Out: claims, one under way at a time.
 import { performance } from 'node:perf_hooks';
-import { type Claim, claimFreeRuns, claimToldRuns, type LaneName } from '../../store/runs/claim.js';
+import { type Claim, claimFreeRuns, type QueuePriority } from '../../store/runs/claim/claim.js';
+import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
 import type { Engine } from '../engine.js';
 import { claimDespite } from '../set-aside.js';
 import { createScan } from './claim-cursor.js';
@@ -12,7 +13,7 @@ export interface Claimer {
    *
    * @param told a queue and priority in which somebody has just enqueued: only there
    */
-  claim(told?: LaneName): Promise<number>;
+  claim(told?: QueuePriority): Promise<number>;
   /** There was more at the last claim. */
   readonly isFlowing: boolean;
   readonly isClaiming: boolean;
@@ -65,12 +66,14 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   };
 
   /** What somebody has told of, and no more: the next look, or claim, finds what else there is. */
-  const claimTold = async (told: LaneName): Promise<number> => {
+  const claimTold = async (told: QueuePriority): Promise<number> => {
     const limit = Math.min(room(), MOST_PER_CLAIM);
     if (limit <= 0) return 0;
     const sentAt = performance.now();
     const wanted = { limit, workerId, leaseMs, queues };
-    const claimed = await claimDespite(engine, wanted, () => claimToldRuns(engine.database, wanted, told));
+    const claimed = await claimDespite(engine, wanted, () =>
+      claimNotifiedRuns(engine.database, wanted, told),
+    );
     isFlowing ||= claimed.hasMore;
     return await takeIn(claimed, sentAt);
   };

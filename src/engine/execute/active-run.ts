@@ -1,6 +1,6 @@
 // Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
 import { performance } from 'node:perf_hooks';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import { createInterrupt, type Interrupt } from './abort.js';
 
 /** How far a handler is, as it told last; `events`: how often it has told. */

@@ -11,7 +11,7 @@ import { describeOutput } from '../../model/run/sanitize.js';
 import type { Session } from '../../store/connection/database.js';
 import { isConnectionFailure, isTransient, isUnstorable } from '../../store/connection/errors.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';
-import { finalizeRuns, readSettled } from '../../store/runs/finalize.js';
+import { finalizeRuns, readEndedAttempts } from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
 import { settle } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
@@ -131,7 +131,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
             delayMs: 0,
             skipReason: null,
           };
-          const { freed, told } = await atTheEnd(session, () => succeed(session, outcome)).catch(
+          const { freed, outboxWritten } = await atTheEnd(session, () => succeed(session, outcome)).catch(
             async (error: unknown) => {
               if (!isUnstorable(error)) throw error;
               return await atTheEnd(session, () =>
@@ -139,7 +139,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
               );
             },
           );
-          return { value: done, left: { freed, told, dead: [] } };
+          return { value: done, left: { freed, outboxWritten, dead: [] } };
         }, HANDLERS_OWN);
         active.isSettled = true;
         await settle(engine, left);
@@ -155,7 +155,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
 /** The COMMIT may have been carried out though its reply was lost: ask, never guess, never do the work again. */
 async function readBack(engine: Engine, active: ActiveRun, workerId: string, cause: unknown): Promise<void> {
   const settled = await keepTrying(
-    () => readSettled(engine.database, [active.run], workerId),
+    () => readEndedAttempts(engine.database, [active.run], workerId),
     error => isTransient(error) && !active.interrupt.isAborted,
   ).catch(() => null);
   if (settled?.has(active.run.id)) active.isSettled = true;

@@ -5,7 +5,7 @@
 // paused with its next dead run.
 
 import type { Session } from '../../store/connection/database.js';
-import { letBlockedIn } from '../../store/runs/admit.js';
+import { unblockRuns } from '../../store/runs/claim/unblock.js';
 import type { Engine } from '../engine.js';
 import { followUp } from '../materialize/follow-chains.js';
 
@@ -13,17 +13,17 @@ export interface Left {
   /** Concurrency keys under which places are free now. */
   readonly freed: readonly string[] | null;
   /** The outbox has rows. */
-  readonly told: boolean;
+  readonly outboxWritten: boolean;
   /** Runs that have ended dead. */
   readonly dead: readonly string[];
 }
 
 /** Does what is left to be done. Never throws: a failure is logged, and the reaper does it again. */
-export async function settle(engine: Engine, { freed, told, dead }: Left): Promise<void> {
+export async function settle(engine: Engine, { freed, outboxWritten, dead }: Left): Promise<void> {
   try {
-    if (freed && freed.length > 0) await letBlockedIn(engine.database, freed);
+    if (freed && freed.length > 0) await unblockRuns(engine.database, freed);
     if (dead.length > 0) await pauseFailing(engine.database, engine, dead);
-    if (told) await followUp(engine);
+    if (outboxWritten) await followUp(engine);
   } catch (error) {
     engine.logger.warn(
       { event: 'aftermath.failed', error: String(error) },

@@ -5,7 +5,7 @@ import type { HookRun, Hooks } from '../../model/job/hooks.js';
 import type { Outcome } from '../../model/run/decide.js';
 import type { Trigger } from '../../model/run/states.js';
 import { getRun } from '../../store/reads/runs.js';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 
 /** Tells that a handler is about to begin. */

@@ -4,7 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { isConnectionFailure, isUnstorable, sqlState } from '../../store/connection/errors.js';
-import { type FailedPart, type Finalization, finalizeRuns, readSettled } from '../../store/runs/finalize.js';
+import {
+  type FailedPart,
+  type Finalization,
+  finalizeRuns,
+  readEndedAttempts,
+} from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
 import { settle } from './after-commit.js';
 import { refusedOutcome } from './refused-outcome.js';
@@ -100,7 +105,7 @@ export function createFinalizer<Entry extends Finalization>(
   const write = async (piece: Piece<Entry>): Promise<boolean> => {
     const { entries, mayBeWritten, substitute } = piece;
     const batch = substitute === null ? entries : entries.map(each => ({ ...each, outcome: substitute }));
-    const { lost, failed, freed, told } = await finalizeRuns(engine.database, batch, workerId);
+    const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, batch, workerId);
     let gone = lost;
     try {
       if (mayBeWritten && lost.size > 0) gone = await withoutSettled(entries, lost);
@@ -110,8 +115,8 @@ export function createFinalizer<Entry extends Finalization>(
     }
     const taken = failed.length === 0 ? entries : without(entries, failed);
     const dead = taken.filter(each => each.outcome.transition === 'exhaust' && !gone.has(each.id));
-    if (freed.length > 0 || told || dead.length > 0)
-      await settle(engine, { freed, told, dead: dead.map(each => each.id) });
+    if (freed.length > 0 || outboxWritten || dead.length > 0)
+      await settle(engine, { freed, outboxWritten, dead: dead.map(each => each.id) });
     for (const entry of taken) done(entry, !gone.has(entry.id));
     let isTaken = taken.length > 0;
     for (const { part, error } of failed) {
@@ -144,7 +149,7 @@ export function createFinalizer<Entry extends Finalization>(
   };
 
   const withoutSettled = async (batch: readonly Entry[], lost: ReadonlySet<string>) => {
-    const settled = await readSettled(engine.database, batch, workerId);
+    const settled = await readEndedAttempts(engine.database, batch, workerId);
     return new Set([...lost].filter(id => !settled.has(id)));
   };
 

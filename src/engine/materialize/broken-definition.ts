@@ -1,8 +1,10 @@
-// Room: engine. Definitions that cannot be materialized: each is left out by itself, and the others go on.
+// Room: engine/materialize. Definitions that cannot be materialized: each is left out by itself, and the others go on.
 // In: work in a savepoint; a definition and why. Out: a row that says so.
 import type { Session } from '../../store/connection/database.js';
 import { sqlState } from '../../store/connection/errors.js';
-import { isDataError, readOddDefinitions } from '../../store/runs/set-aside.js';
+import { inSavepoint } from '../../store/connection/savepoint.js';
+import { markDefinitionBroken } from '../../store/definitions/due.js';
+import { isDataError, readBadDefinitions } from '../../store/runs/set-aside.js';
 import type { Engine } from '../engine.js';
 
 export interface Broken {
@@ -17,10 +19,7 @@ export async function markBroken(
   engine: Engine,
   { id, name, reason }: Broken,
 ): Promise<void> {
-  await session.run(
-    `update tock.job_definitions set broken_at = tock.now(), broken_reason = left($2, 1000) where id = $1`,
-    [id, reason],
-  );
+  await markDefinitionBroken(session, id, reason);
   engine.logger.error(
     { event: 'definition.broken', definition: name, reason },
     `definition ${name} is broken and left out: ${reason}`,
@@ -44,13 +43,10 @@ export async function inSavepoints<Each>(
 ): Promise<Failed<Each>[]> {
   const failed: Failed<Each>[] = [];
   for (const each of all) {
-    await session.run('savepoint by_itself');
     try {
-      await work(each);
-      await session.run('release savepoint by_itself');
+      await inSavepoint(session, () => work(each), { isReleased: true });
     } catch (error) {
       if (!isDataError(error)) throw error;
-      await session.run('rollback to savepoint by_itself');
       failed.push({ each, error });
     }
   }
@@ -72,7 +68,7 @@ export async function brokenOf(
   const [first] = failed;
   if (first === undefined) return [];
   const ids = failed.map(({ each }) => each.id);
-  const odd = failed.length < count ? new Set(ids) : await readOddDefinitions(session, ids);
+  const odd = failed.length < count ? new Set(ids) : await readBadDefinitions(session, ids);
   if (odd.size === 0) throw first.error;
   return failed
     .filter(({ each }) => odd.has(each.id))

@@ -1,4 +1,4 @@
-// Room: engine. What follows from runs that have ended: chained definitions, and the redirection of dead runs.
+// Room: engine/materialize. What follows from runs that have ended: chained definitions, and the redirection of dead runs.
 // In: the outbox. Out: runs under their keys, and skipped rows with their reason. Repeating it changes nothing.
 import { decideChain } from '../../model/planning/chain.js';
 import { planOverlap } from '../../model/planning/plan-occurrences.js';
@@ -6,9 +6,12 @@ import { windowIn } from '../../model/planning/window.js';
 import type { SkipReason } from '../../model/run/states.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
+import { spendRemainingCount } from '../../store/definitions/due.js';
+import { insertOccurrences, type NewRow } from '../../store/runs/materialize.js';
 import {
   type Follower,
   lockFollowers,
+  notifyQueued,
   type OutboxRow,
   type ParentRun,
   readParentRuns,
@@ -19,7 +22,7 @@ import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import type { Engine } from '../engine.js';
 import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
-import { insertRows, iso, type NewRow, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
+import { iso, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
 
 const BATCH = 200;
 
@@ -60,7 +63,7 @@ async function followBatch(session: Session, engine: Engine, isEachByItself: boo
     rows.filter(row => row.kind === 'chain'),
     isEachByItself,
   );
-  if (redirected + followed > 0) await session.run(`select tock.notify('queued')`);
+  if (redirected + followed > 0) await notifyQueued(session);
   return rows.length;
 }
 
@@ -146,17 +149,12 @@ async function followOne(
   }
   const { runs, skips, displaces, remaining } = planFollower(follower, wanted, unmet, now);
   if (displaces) await displaceRuns(session, [follower.id], displaces === 'terminate');
-  const made = await insertRows(
+  const made = await insertOccurrences(
     session,
     [...skips, ...runs].map(each => rowOf(engine, follower, each, now)),
   );
-  // What has its key already was not made, and is not counted.
-  if (remaining !== null && made.runs > 0) {
-    await session.run(
-      `update tock.job_definitions set remaining_count = greatest(remaining_count - $2, 0) where id = $1`,
-      [follower.id, made.runs],
-    );
-  }
+  // What had its run already was not made, and is not counted.
+  if (remaining !== null && made.runs > 0) await spendRemainingCount(session, follower.id, made.runs);
   return made.runs;
 }
 

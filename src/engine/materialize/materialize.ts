@@ -1,4 +1,4 @@
-// Room: engine, third of a tick. Turns due definitions into runs.
+// Room: engine/materialize. Turns due definitions into runs.
 // In: definitions whose next occurrence is due. Out: runs under their idempotency keys, and a skipped row with its
 // reason for what gives no run. One transaction per batch: the runs and the cursor move together or not at all.
 import { scheduleOfColumns } from '../../model/planning/definition.js';
@@ -8,26 +8,25 @@ import { badSchedule } from '../../model/schedule/bad-schedule.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import { EARLIEST_MS, LATEST_MS } from '../../model/schedule/instant-text.js';
 import type { Session } from '../../store/connection/database.js';
+import {
+  type DueDefinition,
+  lockDueDefinitions,
+  moveCursors,
+  readClockAndLive,
+} from '../../store/definitions/due.js';
 import { readTaken } from '../../store/definitions/occurrences.js';
-import { STORED_COLUMNS } from '../../store/definitions/stated-columns.js';
+import { type InsertedRows, insertOccurrences, type NewRow } from '../../store/runs/materialize.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import type { Engine } from '../engine.js';
 import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
 import { followUp } from './follow-chains.js';
 import { workingSchedule } from './locked-definition.js';
-import {
-  type DueDefinition,
-  type InsertedRows,
-  insertRows,
-  iso,
-  type NewRow,
-  rowsOf,
-} from './occurrence-rows.js';
+import { iso, rowsOf } from './occurrence-rows.js';
 
 const BATCH = 500;
 /** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */
-const MOST_ROWS = 5000;
+const MAX_ROWS = 5000;
 
 export interface MaterializeResult {
   readonly definitions: number;
@@ -36,16 +35,13 @@ export interface MaterializeResult {
   readonly broken: readonly string[];
 }
 
-/**
- * Materializes until no definition is due. Several ticks share the work: each locks definitions that the others
- * have not. The key is the guarantee, the lock is only the peace between them.
- */
+/** Materializes until no definition is due, in batches, each a transaction. Several ticks may do it at once. */
 export async function materialize(engine: Engine): Promise<MaterializeResult> {
   let total: MaterializeResult = { definitions: 0, runs: 0, skips: 0, broken: [] };
-  let told = false;
+  let outboxWritten = false;
   for (;;) {
     const batch = await materializeDue(engine);
-    told ||= batch.told;
+    outboxWritten ||= batch.outboxWritten;
     total = {
       definitions: total.definitions + batch.definitions,
       runs: total.runs + batch.runs,
@@ -53,14 +49,14 @@ export async function materialize(engine: Engine): Promise<MaterializeResult> {
       broken: [...total.broken, ...batch.broken],
     };
     if (batch.definitions > 0) continue;
-    if (told) await followUp(engine);
+    if (outboxWritten) await followUp(engine);
     return total;
   }
 }
 
-type Batch = MaterializeResult & { readonly told: boolean };
+type Batch = MaterializeResult & { readonly outboxWritten: boolean };
 
-/** A batch; where it fails because of what some definition holds, each by itself, and that one is marked broken. */
+/** A batch; where it fails because of what some definition holds, each by itself, and those that fail are marked broken. */
 async function materializeDue(engine: Engine): Promise<Batch> {
   const { database } = engine;
   try {
@@ -72,8 +68,8 @@ async function materializeDue(engine: Engine): Promise<Batch> {
 }
 
 /**
- * Materializes what is due of these definitions, in the caller's transaction, which may hold their locks. Before an
- * edit: what came due under the old schedule is not the new one's to forget.
+ * Materializes what is due of these definitions, in the caller's transaction, which may hold their locks. Called before
+ * an edit, so that nothing is lost that came due under the old schedule.
  */
 export async function materializeBeforeEdit(
   session: Session,
@@ -83,41 +79,24 @@ export async function materializeBeforeEdit(
   while (ids.length > 0 && (await materializeBatch(session, engine, ids, true)).definitions > 0);
 }
 
-const LOCK_DUE = `
-select id, ${STORED_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
-from tock.job_definitions
-where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
-  and ($2::bigint[] is null or id = any($2))
-order by next_at, id
-limit $1
-for update skip locked`;
-
-// The clock is read after the locks are held: a moment that no other tick's cursor is past.
-const READ_CLOCK = `
-select (extract(epoch from tock.now()) * 1000)::float8 as now,
-  (select coalesce(jsonb_object_agg(b.definition_id, b.count), '{}') from (
-    select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any($1::bigint[]) group by 1) b) as live`;
-
 async function materializeBatch(
   session: Session,
   engine: Engine,
   ids: readonly string[] | null,
   isEachByItself: boolean,
 ): Promise<Batch> {
-  const due = await session.run<DueDefinition>(LOCK_DUE, [BATCH, ids]);
-  if (due.length === 0) return { definitions: 0, runs: 0, skips: 0, broken: [], told: false };
-  const [clock] = await session.run<{ now: number; live: Record<string, number> }>(READ_CLOCK, [
-    due.map(each => each.id),
-  ]);
-  const now = clock?.now ?? 0;
+  const due = await lockDueDefinitions(session, BATCH, ids);
+  if (due.length === 0) return { definitions: 0, runs: 0, skips: 0, broken: [], outboxWritten: false };
+  const ofDue = due.map(definition => definition.id);
+  const { now, live } = await readClockAndLive(session, ofDue);
 
   const plans: Planned[] = [];
   const broken: Broken[] = [];
   let planned = 0;
   for (const definition of due) {
-    if (planned >= MOST_ROWS) break;
+    if (planned >= MAX_ROWS) break;
     try {
-      const plan = planDefinition(definition, clock?.live[definition.id] ?? 0, now);
+      const plan = planDefinition(definition, live[definition.id] ?? 0, now);
       plans.push({ definition, plan, rows: rowsOf(engine, definition, plan) });
       planned += plan.runs.length;
     } catch (error) {
@@ -168,11 +147,11 @@ async function withoutTaken(
 
 async function write(session: Session, plans: readonly Planned[]): Promise<InsertedRows> {
   await displace(session, plans);
-  const made = await insertRows(
+  const made = await insertOccurrences(
     session,
     plans.flatMap(each => each.rows),
   );
-  await moveCursors(session, plans);
+  await moveCursors(session, cursorsOf(plans));
   return made;
 }
 
@@ -181,12 +160,12 @@ async function writeSingly(
   plans: readonly Planned[],
   broken: Broken[],
 ): Promise<InsertedRows> {
-  const total = { runs: 0, skips: 0, told: false };
+  const total = { runs: 0, skips: 0, outboxWritten: false };
   const failed = await inSavepoints(session, plans, async each => {
     const made = await write(session, [each]);
     total.runs += made.runs;
     total.skips += made.skips;
-    total.told ||= made.told;
+    total.outboxWritten ||= made.outboxWritten;
   });
   const definitions = failed.map(({ each, error }) => ({ each: each.definition, error }));
   broken.push(...(await brokenOf(session, definitions, plans.length)));
@@ -233,19 +212,10 @@ function planDefinition(row: DueDefinition, liveRuns: number, now: number): Plan
   );
 }
 
-const MOVE_CURSORS = `
-update tock.job_definitions d
-set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count = u.remaining_count
-from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
-where d.id = u.id`;
-
-async function moveCursors(session: Session, plans: readonly Planned[]): Promise<void> {
-  if (plans.length === 0) return;
-  const rows = plans.map(({ definition, plan }) => ({
+const cursorsOf = (plans: readonly Planned[]) =>
+  plans.map(({ definition, plan }) => ({
     id: definition.id,
     cursor: iso(plan.cursor),
     next_at: plan.nextAt === null ? null : iso(plan.nextAt),
     remaining_count: plan.remaining,
   }));
-  await session.run(MOVE_CURSORS, [JSON.stringify(rows)]);
-}

@@ -7,7 +7,6 @@ import { checkWindow } from '../../model/planning/window.js';
 import { findZone } from '../../model/schedule/zone.js';
 import {
   listQueues,
-  notifyQueued,
   pauseQueue,
   type QueueColumns,
   type QueueRecord,
@@ -15,6 +14,7 @@ import {
   resumeQueue,
   setQueue,
 } from '../../store/reads/queues.js';
+import { notifyQueued } from '../../store/runs/outbox.js';
 import type { Engine } from '../engine.js';
 
 /** Limits of a queue, over all hosts. What is left out stays as it is; null takes a limit back. */

@@ -73,8 +73,8 @@ export async function cancel(
 ): Promise<RunRecord> {
   const before = await findRun(engine, id);
   const reason = options.reason?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
-  const { result, freed, told } = await cancelRun(engine.database, before.id, reason);
-  await settle(engine, { freed, told, dead: [] });
+  const { result, freed, outboxWritten } = await cancelRun(engine.database, before.id, reason);
+  await settle(engine, { freed, outboxWritten, dead: [] });
   if (result) return await findRun(engine, id);
   const now = await findRun(engine, id);
   throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);

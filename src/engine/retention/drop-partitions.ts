@@ -2,7 +2,7 @@
 // In: partitions whose time is over. Out: which are gone, how many runs stay, which could not be locked.
 import { randomBytes } from 'node:crypto';
 import { neighbourOf, type Partition } from '../../model/planning/retention.js';
-import { inShortTries } from '../../store/connection/lock-retries.js';
+import { withLockRetries } from '../../store/connection/lock-retries.js';
 import {
   beginCopy,
   copySlice,
@@ -29,7 +29,7 @@ export interface PrunedPartitions {
  */
 export async function dropLeftovers(engine: Engine, pruned: PrunedPartitions, stop: Stop): Promise<void> {
   for (const leftover of await readLeftovers(engine.database)) {
-    const done = await inShortTries(engine.database, session => dropLeftover(session, leftover), stop);
+    const done = await withLockRetries(engine.database, session => dropLeftover(session, leftover), stop);
     if (done === null) pruned.left.push(leftover.name);
     else if (leftover.was !== null) pruned.dropped.push(leftover.was);
   }
@@ -42,7 +42,7 @@ export async function dropPartition(
   pruned: PrunedPartitions,
   stop: Stop,
 ): Promise<boolean> {
-  const done = await inShortTries(engine.database, session => detach(session, [name], null), stop);
+  const done = await withLockRetries(engine.database, session => detach(session, [name], null), stop);
   if (done === null) return false;
   await dropLeftovers(engine, pruned, stop);
   return true;
@@ -69,7 +69,7 @@ export async function compactPartition(
     cutoffs,
   };
   const { table } = replacement;
-  const begun = await inShortTries(
+  const begun = await withLockRetries(
     engine.database,
     session => beginCopy(session, table, sources, replacement),
     stop,
@@ -83,7 +83,7 @@ export async function compactPartition(
     };
     await walkBlocks(engine.database, source, `what stays of ${source}`, copy, stop);
   }
-  const done = await inShortTries(engine.database, session => detach(session, sources, replacement), stop);
+  const done = await withLockRetries(engine.database, session => detach(session, sources, replacement), stop);
   if (done !== null) pruned.keptRuns += kept;
   // The sources; or the copy, which was not put in place.
   await dropLeftovers(engine, pruned, stop);

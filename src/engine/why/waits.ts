@@ -2,7 +2,7 @@
 // In: a run that is queued, or failed and to be tried again. Out: sentences. Reads only.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
-import { placeWords } from '../../model/explain/place.js';
+import { slotText } from '../../model/explain/slot.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { Zone } from '../../model/schedule/zone.js';
 import { listQueues, type QueueRecord } from '../../store/reads/queues.js';
@@ -26,7 +26,7 @@ export async function tellWaits(
 
 async function tellBlocked(engine: Engine, run: RunRecord, key: string): Promise<string> {
   const { ids, count } = await readHolders(engine.database, key);
-  const what = `it waits for ${placeWords(key, run)}`;
+  const what = `it waits for ${slotText(key, run)}`;
   if (count === 0) return `${what}, which is free: the next tick lets it in`;
   const more = count > ids.length ? ` and ${count - ids.length} more` : '';
   return `${what}, which ${count === 1 ? `run ${ids.join()} has` : `runs ${ids.join(', ')}${more} have`} (tock show ${ids[0] ?? ''})`;

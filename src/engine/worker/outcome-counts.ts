@@ -2,10 +2,10 @@
 // In: an attempt and its outcome. Out: a tally, and one log line for each.
 
 import { formatDuration } from '../../model/duration.js';
-import { hears } from '../../model/logger.js';
+import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 
@@ -63,7 +63,7 @@ export function reportEnd(
 ): void {
   const word = isWritten ? wordFor(each.isSettled ? 'succeed' : (outcome?.transition ?? 'succeed')) : 'lost';
   tally[word]++;
-  if (!hears(engine.logger, LEVELS[word])) return;
+  if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${error.message.split('\n')[0]}` : '';
   const next = outcome?.transition === 'fail' ? `; next attempt in ${formatDuration(outcome.delayMs)}` : '';

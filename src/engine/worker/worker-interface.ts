@@ -1,6 +1,6 @@
 // Room: engine. What a worker is to those who use it: ticks, the daemon, the command line. worker.ts makes one.
 // In: nothing. Out: types.
-import type { LaneName } from '../../store/runs/claim.js';
+import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { RunAtWork } from '../execute/crash.js';
 import type { Tally } from './outcome-counts.js';
 
@@ -29,7 +29,7 @@ export interface Worker {
    *
    * @param told a queue and priority in which somebody has just enqueued: it looks only there
    */
-  claim(told?: LaneName): Promise<number>;
+  claim(told?: QueuePriority): Promise<number>;
   /** Whether there was more at the last claim: it goes on claiming by itself. */
   readonly isFlowing: boolean;
   /** Claims nothing more; what is claimed already is executed. */

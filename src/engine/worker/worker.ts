@@ -3,11 +3,11 @@
 // In: how many runs at once, which queues. Out: runs that have ended; a tally of them.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { hears } from '../../model/logger.js';
+import { isEnabled } from '../../model/logger.js';
 import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
-import { claimLimitedRuns } from '../../store/runs/admit.js';
-import { type Claim, claimFreeRun } from '../../store/runs/claim.js';
-import type { ClaimedRun } from '../../store/runs/claimed-run.js';
+import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
+import { type Claim, claimFreeRun } from '../../store/runs/claim/claim.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
 import { createClaimer } from '../claim/claimer.js';
 import { createLine } from '../claim/prefetch-buffer.js';
@@ -89,7 +89,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     const each = activeRun(run, claimedAt);
     active.add(each);
     tally.claimed++;
-    if (hears(engine.logger, 'debug'))
+    if (isEnabled(engine.logger, 'debug'))
       engine.logger.debug({ event: 'run.claimed', ...fieldsOf(run) }, `claimed run ${run.id} of ${run.job}`);
     ahead.push(each);
   };

@@ -54,7 +54,7 @@ export function connectionOf(options: {
 const SCHEMES = ['postgres:', 'postgresql:', 'pg:', 'socket:'];
 
 /** Refuses options that name no database of PostgreSQL. @throws TockError TOCK_BAD_OPTION */
-export function demandReachable(options: {
+export function requireReachable(options: {
   readonly connectionString?: string;
   readonly pool?: pg.Pool;
 }): void {

@@ -6,7 +6,7 @@ import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely
 import type pg from 'pg';
 import type { AnyDatabase } from '../../model/job/job.js';
 import { checkSchemaName } from '../../model/names.js';
-import { demandReachable, openPoolTo } from './connection.js';
+import { openPoolTo, requireReachable } from './connection.js';
 import { poolWithDeadlines, queryWithin } from './deadline.js';
 import { isSerializationFailure, isUnknownStatement, isUnsupported } from './errors.js';
 import type { PREPARED } from './prepared.js';
@@ -62,7 +62,7 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 export function openDatabase(options: DatabaseOptions): Database {
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   const deadlineMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
-  demandReachable(options);
+  requireReachable(options);
   const pool =
     options.pool ??
     openPoolTo({ connectionString: options.connectionString }, options.connections ?? 10, deadlineMs);

@@ -8,17 +8,17 @@ import { isLockTimeout } from './errors.js';
 export const LOCK_TIMEOUT = '500ms';
 const PAUSES_MS = [250, 500, 1000, 2000];
 
-export interface ShortTries {
+export interface LockRetries {
   readonly signal?: AbortSignal | undefined;
   /** The statements may take as long as they take. */
   readonly isPatient?: boolean | undefined;
 }
 
 /** Five tries, each with 500 ms for a lock unless `work` says otherwise, with growing pauses between them in which others go ahead. */
-export async function inShortTries<T>(
+export async function withLockRetries<T>(
   database: Database,
   work: (session: Session) => Promise<T>,
-  { signal, isPatient = false }: ShortTries = {},
+  { signal, isPatient = false }: LockRetries = {},
 ): Promise<{ readonly value: T } | null> {
   for (let attempt = 0; ; attempt++) {
     signal?.throwIfAborted();

@@ -1,16 +1,32 @@
-// Room: store. A part of a transaction that may fail without the rest.
+// Room: store/connection. A part of a transaction that may fail without the rest.
 // In: an open transaction, and the part. Out: what the part gave; or its error, with the transaction as it was before.
 import type { Session } from './database.js';
 import { isConnectionFailure } from './errors.js';
+import { statement } from './statement.js';
+
+const SAVE = statement<object, unknown>('savepoint', 'savepoint tock_part');
+const RELEASE = statement<object, unknown>('release-savepoint', 'release savepoint tock_part');
+const ROLL_BACK = statement<object, unknown>('rollback-to-savepoint', 'rollback to savepoint tock_part');
+
+export interface SavepointOptions {
+  /** Release the savepoint after the part: for many parts in one transaction. A round trip more. Default false. */
+  readonly isReleased?: boolean;
+}
 
 /** Runs a part of a transaction. When it throws, what it wrote and locked is undone, and the transaction may go on. */
-export async function inSavepoint<T>(session: Session, part: () => Promise<T>): Promise<T> {
+export async function inSavepoint<T>(
+  session: Session,
+  part: () => Promise<T>,
+  { isReleased = false }: SavepointOptions = {},
+): Promise<T> {
   // In a transaction that an error has aborted already, this is refused.
-  await session.run('savepoint tock_part');
+  await SAVE.run(session, {});
   try {
-    return await part();
+    const value = await part();
+    if (isReleased) await RELEASE.run(session, {});
+    return value;
   } catch (error) {
-    if (!isConnectionFailure(error)) await session.run('rollback to savepoint tock_part');
+    if (!isConnectionFailure(error)) await ROLL_BACK.run(session, {});
     throw error;
   }
 }

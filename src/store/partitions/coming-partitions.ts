@@ -1,7 +1,7 @@
 // Room: store/partitions. Makes the coming partitions of the finished runs, beside live traffic.
 // In: months or days. Out: how many were made; whether the rest is left to the next try.
 import type { Database, Session } from '../connection/database.js';
-import { inShortTries, type ShortTries } from '../connection/lock-retries.js';
+import { type LockRetries, withLockRetries } from '../connection/lock-retries.js';
 import { statement } from '../connection/statement.js';
 
 export interface ComingPartitions {
@@ -27,17 +27,17 @@ const VALIDATE = statement<object, object>('validate-bounds', `select tock.valid
  */
 export async function makeComingPartitions(
   database: Database,
-  { unit, ...tries }: ShortTries & { readonly unit: 'month' | 'day' | null },
+  { unit, ...tries }: LockRetries & { readonly unit: 'month' | 'day' | null },
 ): Promise<ComingPartitions> {
   let made = 0;
   for (let count = 0; count < MAX_STEPS; count++) {
-    const step = await inShortTries(database, session => CREATE.first(session, { unit }), tries);
+    const step = await withLockRetries(database, session => CREATE.first(session, { unit }), tries);
     const done = step?.value;
     if (done === undefined) return { made, isLeft: true };
     made += done.made;
     if (done.next === null) return { made, isLeft: false };
     if (done.next === 'validate') {
-      const validated = await inShortTries(database, session => VALIDATE.run(session, {}), tries);
+      const validated = await withLockRetries(database, session => VALIDATE.run(session, {}), tries);
       if (validated === null) return { made, isLeft: true };
     }
   }

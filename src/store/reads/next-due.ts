@@ -1,29 +1,38 @@
-// Room: store. What there is to do, and when something will be due next: what a daemon sleeps by, and what tells a tick
-// that it can leave.
-// In: which queues; which definitions. Out: milliseconds, by the database's clock; whether all is done.
-
+// Room: store/reads. What there is to do, and when something will be due next: how long a daemon sleeps, and whether a
+// tick can leave.
+// In: which queues; which definitions. Out: milliseconds, by the database's clock; whether there is nothing to do.
 import type { Session } from '../connection/database.js';
-import { PREPARED } from '../connection/prepared.js';
 import { msBetween } from '../connection/readable-instant.js';
-import { LANES, OPEN_LANES } from '../runs/claim.js';
-import { HAS_REMAINS } from '../runs/reap.js';
+import { statement } from '../connection/statement.js';
+import { liesIn, openQueuePriorities, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
+import { NEEDS_REAPING } from '../runs/reapable.js';
 import { statuses } from '../runs/transition.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
-const MS_FROM_NOW = (instant: string) => msBetween('tock.now()', instant);
-const NEXT_DUE = `
-with ${LANES}, ${OPEN_LANES('1', '$1')}
-select
-  ${MS_FROM_NOW(`(select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null
-    and broken_at is null and vanished_at is null)`)} as "occurrenceMs",
-  ${MS_FROM_NOW(`least((select min(f.run_at) from lanes l cross join lateral (
-    select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = l.queue and r.priority = l.priority
-      and r.run_at > tock.now() and r.status in (${statuses('claim')})
-    order by r.run_at, r.id limit 1) f where $1::text[] is null or l.queue = any($1)),
-    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", case when $2::boolean then ${HAS_REMAINS} else false end as "hasRemains"`;
+const IS_PLANNED = `next_at is not null and paused_at is null and broken_at is null and vanished_at is null`;
+const msFromNow = (instant: string) => msBetween('tock.now()', instant);
 
-/** Milliseconds until the next occurrence and until the next run that waits will be due. */
+interface Looked {
+  readonly queues: readonly string[] | null;
+  readonly asksForRemains: boolean;
+}
+
+const NEXT_DUE = statement<Looked, NextDue>(
+  'next-due',
+  `
+with ${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}
+select
+  ${msFromNow(`(select min(next_at) from tock.job_definitions where ${IS_PLANNED})`)} as "occurrenceMs",
+  ${msFromNow(`least((select min(f.run_at) from queue_priorities p cross join lateral (
+    select r.run_at from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')}
+      and r.run_at > tock.now() and r.status in (${statuses('claim')})
+    order by r.run_at, r.id limit 1) f where :queues::text[] is null or p.queue = any(:queues)),
+    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
+  exists (select from open) as "isOverdue", case when :asksForRemains::boolean then ${NEEDS_REAPING} else false end as "hasRemains"`,
+  { prepared: true },
+);
+
+/** Milliseconds until the next occurrence, and until the next waiting run is due. */
 export interface NextDue {
   /** Negative where it is overdue. Null: no occurrence is to come. */
   readonly occurrenceMs: number | null;
@@ -36,31 +45,35 @@ export interface NextDue {
 }
 
 /**
- * Looks ahead. One index look-up for the occurrences, and a few for each queue and priority.
+ * Reads what is due next: one index look-up for the occurrences, and a few for each queue and priority. Locks nothing.
  *
- * @param asksForRemains whether there is anything to be reaped: a few look-ups more, and over all that is due
+ * @param asksForRemains whether to look for something to reap too: a few look-ups more, over all that is due
  */
 export async function readNextDue(
   session: Session,
   queues: readonly string[] | null,
   asksForRemains: boolean,
 ): Promise<NextDue> {
-  const [due] = await session.run<NextDue>(NEXT_DUE, [queues, asksForRemains], PREPARED);
+  const due = await NEXT_DUE.first(session, { queues, asksForRemains });
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, hasRemains: false };
 }
 
-// Another version's definitions, a migration that is missing, or a clock that was set back are something to do. The row is written when others
-// would begin to take it for old: not with each of the ticks of several hosts.
-const IS_IDLE = `
-with ${LANES}, ${OPEN_LANES('1', '$1')}, seen as (
+// Something to do: also definitions of another version, a missing migration, a clock that was set back. The registration
+// is written only when others would begin to take it for old, not with each of the ticks of several hosts.
+const IS_IDLE = statement<IdleQuestion, { readonly isIdle: boolean }>(
+  'is-idle',
+  `
+with ${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}, seen as (
   update tock.registrations set seen_at = tock.now()
-  where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
+  where fingerprint = :fingerprint and is_current and seen_at < tock.now() - interval '30 seconds'
 )
-select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
-  and exists (select from tock.registrations where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute') and not ${IS_COPY}
-  and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null
-    and broken_at is null and vanished_at is null)
-  and not exists (select from open) and not ${HAS_REMAINS} as "isIdle"`;
+select not exists (select from unnest(:migrations::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+  and exists (select from tock.registrations
+    where fingerprint = :fingerprint and is_current and seen_at <= tock.now() + interval '1 minute')
+  and not ${IS_COPY}
+  and not exists (select from tock.job_definitions where next_at <= tock.now() and ${IS_PLANNED})
+  and not exists (select from open) and not ${NEEDS_REAPING} as "isIdle"`,
+);
 
 /** What a tick would look for. */
 export interface IdleQuestion {
@@ -76,7 +89,5 @@ export interface IdleQuestion {
  * which locks nothing and may run under any isolation; it notes that the definitions were seen, as registering does.
  */
 export async function askWhetherIdle(session: Session, question: IdleQuestion): Promise<boolean> {
-  const { queues, fingerprint, migrations } = question;
-  const [row] = await session.run<{ isIdle: boolean }>(IS_IDLE, [queues, fingerprint, migrations]);
-  return row?.isIdle === true;
+  return (await IS_IDLE.first(session, question))?.isIdle === true;
 }

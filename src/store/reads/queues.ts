@@ -123,8 +123,3 @@ export async function removeQueue(session: Session, name: string): Promise<boole
   const query = db.deleteFrom('tock.job_queues').where('name', '=', name).returning('name');
   return (await firstRow(session, query)) !== undefined;
 }
-
-/** Wakes the daemons that listen: more may be claimed now. */
-export async function notifyQueued(session: Session): Promise<void> {
-  await runQuery(session, db.selectNoFrom(sql`tock.notify('queued')`.as('notified')));
-}

@@ -1,25 +1,37 @@
-// Room: store. What the holder of a lease writes while its runs are executed: renewals and progress. Each is one
-// statement, fenced, and sorted by id.
-// In: runs by id and fence. Out: the ids that are still held; the others' lease is lost.
+// Room: store/runs. What the holder of leases writes while its runs are executed: renewals and progress.
+// In: runs by id and fence. Out: which leases it still has; the others are lost.
+//
+//   worker A, heartbeat for runs 1, 2 and 3           others
+//                                                     run 2: a finalize holds its row; run 3: was reaped
+//   reads, without locks, which it holds: 1 and 2
+//   locks them, skipping those locked: 1
+//   renews: 1
+//   answer: held 1 and 2, renewed 1; so 3 is lost, and 2 waits for the next heartbeat
 import type { Session } from '../connection/database.js';
-import { PREPARED } from '../connection/prepared.js';
-import { fenced, HELD, type Held, IS_HELD, inOrder } from './transition.js';
+import { statement } from '../connection/statement.js';
+import { type FencedBatch, fencedBatch, type Held, isHeld, lockHeld, sortedById } from './transition.js';
 
-// A row that somebody else holds is passed over: waiting for it would cost the leases of all the others.
-const RENEW = `
+type Renewed = Record<'mine' | 'asked' | 'renewed', readonly string[]>;
+
+// A row that somebody has locked is skipped: waiting for it would cost the leases of all the others.
+const RENEW = statement<FencedBatch & { readonly leaseMs: number }, Renewed>(
+  'renew-leases',
+  `
 with mine as materialized (
-  select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where ${IS_HELD('succeed')}
+  select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where ${isHeld('r', 'succeed')}
 ), held as materialized (
-  select r.id from tock.job_runs_live r where ${IS_HELD('succeed')}
+  select r.id from tock.job_runs_live r where ${isHeld('r', 'succeed')}
   order by r.id
   for update skip locked
 ), renewed as (
-  update tock.job_runs_live r set locked_until = tock.now() + $4 * interval '1 millisecond'
+  update tock.job_runs_live r set locked_until = tock.now() + :leaseMs * interval '1 millisecond'
   from held where r.id = held.id
   returning r.id
 )
 select array(select id::text from mine) as mine, array(select id::text from mine where is_asked) as asked,
-  array(select id::text from renewed) as renewed`;
+  array(select id::text from renewed) as renewed`,
+  { prepared: true },
+);
 
 /** A lease that its worker still has. */
 export interface Renewal {
@@ -29,15 +41,14 @@ export interface Renewal {
   readonly cancel_requested: boolean;
 }
 
-/** Renews the leases of a worker's runs: one statement per beat. What is missing from the answer is lost. */
+/** Renews the leases of a worker's runs, all in one statement. What is missing from the answer is lost. Waits for no lock. */
 export async function renewLeases(
   session: Session,
   held: readonly Held[],
   workerId: string,
   leaseMs: number,
 ): Promise<Renewal[]> {
-  type Answer = Record<'mine' | 'asked' | 'renewed', readonly string[]>;
-  const [answer] = await session.run<Answer>(RENEW, [...fenced(held), workerId, leaseMs], PREPARED);
+  const answer = await RENEW.first(session, { ...fencedBatch(held, workerId), leaseMs });
   const [asked, renewed] = [new Set(answer?.asked), new Set(answer?.renewed)];
   return (answer?.mine ?? []).map(id => ({
     id,
@@ -46,21 +57,27 @@ export async function renewLeases(
   }));
 }
 
-const STILL_HELD = `
-select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where ${IS_HELD('succeed')}`;
+const STILL_HELD = statement<FencedBatch, { id: string; cancel_requested: boolean }>(
+  'read-held',
+  `
+select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where ${isHeld('r', 'succeed')}`,
+);
 
-/** As {@link renewLeases}, without renewing: it only reads, and waits for nobody. */
+/** As {@link renewLeases}, without renewing: it only reads. */
 export async function readHeld(
   session: Session,
   held: readonly Held[],
   workerId: string,
 ): Promise<{ id: string; cancel_requested: boolean }[]> {
-  return await session.run(STILL_HELD, [...fenced(held), workerId]);
+  return await STILL_HELD.run(session, fencedBatch(held, workerId));
 }
 
-const PROGRESS = `
-with p as materialized (select * from unnest($1::bigint[], $4::jsonb[]) as p(id, progress)), ${HELD('succeed')}
-update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id`;
+const PROGRESS = statement<FencedBatch & { readonly progress: readonly string[] }, unknown>(
+  'write-progress',
+  `
+with p as materialized (select * from unnest(:ids::bigint[], :progress::jsonb[]) as p(id, progress)), ${lockHeld('succeed')}
+update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id`,
+);
 
 /** Writes the progress of running runs. */
 export async function writeProgress(
@@ -68,10 +85,9 @@ export async function writeProgress(
   entries: readonly (Held & { readonly progress: unknown })[],
   workerId: string,
 ): Promise<void> {
-  const sorted = inOrder(entries);
-  await session.run(PROGRESS, [
-    ...fenced(sorted),
-    workerId,
-    sorted.map(each => JSON.stringify(each.progress)),
-  ]);
+  const sorted = sortedById(entries);
+  await PROGRESS.run(session, {
+    ...fencedBatch(sorted, workerId),
+    progress: sorted.map(entry => JSON.stringify(entry.progress)),
+  });
 }

@@ -2,11 +2,11 @@
 // In: a queue and priority. Out: a payload; and back. `queued` alone: somewhere. Only a hint: every role that may connect
 // can send one, so that looks at the tables are the truth.
 import { isName } from '../../model/names.js';
-import type { LaneName } from './claim.js';
+import type { QueuePriority } from './claim/claim.js';
 
 /** `lane`: the one queue and priority in which there is something new; null: it may be in any. */
 export type Notice =
-  | { readonly kind: 'queued'; readonly lane: LaneName | null }
+  | { readonly kind: 'queued'; readonly lane: QueuePriority | null }
   | { readonly kind: 'cancel'; readonly runId: string };
 
 /** Reads a payload; null for one that Tock does not send. */

@@ -3,7 +3,14 @@
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
-import { AFTERMATH, type Aftermath, FREED, KEPT, statuses, TOLD } from './transition.js';
+import {
+  AFTER_MOVE,
+  type AfterMove,
+  freeSlots,
+  insertFinished,
+  statuses,
+  writeOutbox,
+} from './transition.js';
 
 const CANCEL = statement<{ id: string; reason: string | null }, Cancelled>(
   'cancel-run',
@@ -16,22 +23,21 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target t where r.id = t.id and t.status in (${statuses('cancel')}) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
-  select id, ${KEPT}, '${TRANSITIONS.cancel.to}', tock.now(), errors, :reason from gone returning id
-), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.cancel.to}'`)}
-select ${AFTERMATH}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
+  ${insertFinished('gone', { status: `'${TRANSITIONS.cancel.to}'`, skip_reason: ':reason' })} returning id
+), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
+select ${AFTER_MOVE}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
   -- A daemon that listens hears it at once; all others at their next heartbeat.
   (select tock.notify('cancel:' || id)::text from asked) as notified`,
 );
 
 /** What became of a cancel: null where the run is not live. */
-export interface Cancelled extends Aftermath {
+export interface Cancelled extends AfterMove {
   readonly result: 'cancelled' | 'asked' | null;
 }
 
 /** Cancels a run that is not running at once; asks the holder of a running one to stop. */
 export async function cancelRun(session: Session, id: string, reason: string | null): Promise<Cancelled> {
-  return (await CANCEL.first(session, { id, reason })) ?? { result: null, freed: null, told: false };
+  return (await CANCEL.first(session, { id, reason })) ?? { result: null, freed: null, outboxWritten: false };
 }
 
 const SUPERSEDE = statement<{ definitionIds: readonly string[] }, { id: string }>(
@@ -45,10 +51,9 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
-  select id, ${KEPT}, '${TRANSITIONS.supersede.to}', tock.now(), errors, 'edited' from gone
+  ${insertFinished('gone', { status: `'${TRANSITIONS.supersede.to}'`, skip_reason: `'edited'` })}
   returning id
-), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.supersede.to}'`)}
+), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.supersede.to}'`)}
 select id from ended`,
 );
 

@@ -1,12 +1,23 @@
-// Room: store. The outbox: runs that have ended and that others wait for.
-// In: an open transaction. Out: what was taken out of it, the definitions that follow, the outcomes they wait for; and
+// Room: store/runs. The outbox: runs that have ended and that others wait for.
+// In: an open transaction. Out: what was taken out of it, the definitions that follow and the outcomes they wait for; and
 // the runs that dead ones are redirected to.
+//
+//   worker A                                   tick B
+//   deletes outbox rows 1 to 200, locked       deletes the next 200, skipping A's
+//   locks the followers, sorted by id          waits for A where they share a follower
+//   inserts their runs, commits                sees A's runs, inserts what is missing, commits
+//
+// Should A die, its transaction is rolled back and the rows are in the outbox again.
 import type { Chain } from '../../model/planning/chain.js';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { readable } from '../connection/readable-instant.js';
+import { statement } from '../connection/statement.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
+import { insertRuns } from './transition.js';
+
+const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 /** A run that has ended. `scheduled_for` in epoch milliseconds. */
 export interface OutboxRow {
@@ -18,14 +29,17 @@ export interface OutboxRow {
   readonly scheduled_for: number | null;
 }
 
-const TAKE = `
+const TAKE = statement<{ readonly limit: number }, OutboxRow>(
+  'take-outbox',
+  `
 delete from tock.job_outbox o where o.id in (
-  select f.id from tock.job_outbox f order by f.id limit $1 for update skip locked)
-returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(epoch from ${readable('o.scheduled_for')}) * 1000)::float8 as scheduled_for`;
+  select f.id from tock.job_outbox f order by f.id limit :limit for update skip locked)
+returning o.kind, o.run_id::text, o.generation, o.definition_id::text, ${epochMs(readable('o.scheduled_for'))} as scheduled_for`,
+);
 
 /** Takes rows out of the outbox; they come back if the transaction does not commit. */
 export async function takeOutbox(session: Session, limit: number): Promise<OutboxRow[]> {
-  return await session.run<OutboxRow>(TAKE, [limit]);
+  return await TAKE.run(session, { limit });
 }
 
 /** A definition that runs after others. */
@@ -37,18 +51,21 @@ export interface Follower extends StoredColumns {
   readonly live: number;
 }
 
-const FOLLOWERS = `
-select d.id::text, ${STORED_COLUMNS}, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
+const LOCK_FOLLOWERS = statement<{ readonly parentIds: readonly string[] }, Follower>(
+  'lock-followers',
+  `
+select d.id::text, ${STORED_COLUMNS}, ${epochMs('d.cursor')} as cursor_ms, d.paused_at is not null as is_paused,
   (select count(*)::integer from tock.job_runs_live r where r.definition_id = d.id) as live
 from tock.job_definitions d
 where d.after is not null and d.vanished_at is null and d.broken_at is null
-  and d.after -> 'definitions' ?| array(select p.name from tock.job_definitions p where p.id = any($1::bigint[]))
+  and d.after -> 'definitions' ?| array(select p.name from tock.job_definitions p where p.id = any(:parentIds::bigint[]))
 order by d.id
-for update of d`;
+for update of d`,
+);
 
-/** The definitions that run after any of these, locked. */
+/** The definitions that run after any of these, locked in the order of their ids until the transaction ends. */
 export async function lockFollowers(session: Session, parentIds: readonly string[]): Promise<Follower[]> {
-  return await session.run<Follower>(FOLLOWERS, [parentIds]);
+  return await LOCK_FOLLOWERS.run(session, { parentIds });
 }
 
 /** How a parent's run of an occurrence stands. Instants in epoch milliseconds. */
@@ -61,42 +78,65 @@ export interface ParentRun {
   readonly occurrence_count: number;
 }
 
-// A skipped row, and a run that a backfill made of it since, may both be there: the run counts.
-const PARENTS = `
+// A skipped row and a run that a backfill made of it since may both be there: the run counts.
+const PARENT_RUNS = statement<
+  { readonly names: readonly string[]; readonly occurrences: readonly string[] },
+  ParentRun
+>(
+  'parent-runs',
+  `
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
-  (extract(epoch from r.scheduled_for) * 1000)::float8 as scheduled_for,
-  (extract(epoch from ${readable('r.interval_start')}) * 1000)::float8 as interval_start
+  ${epochMs('r.scheduled_for')} as scheduled_for,
+  ${epochMs(readable('r.interval_start'))} as interval_start
 from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
-where d.name = any($1::text[]) and r.scheduled_for = any($2::timestamptz[])
-order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc`;
+where d.name = any(:names::text[]) and r.scheduled_for = any(:occurrences::timestamptz[])
+order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc`,
+);
 
-/** The parents' runs of these occurrences, as far as there are any. */
+/** The parents' runs of these occurrences, in epoch milliseconds, as far as there are any. */
 export async function readParentRuns(
   session: Session,
   names: readonly string[],
   occurrences: readonly number[],
 ): Promise<ParentRun[]> {
-  return await session.run<ParentRun>(PARENTS, [names, occurrences.map(at => new Date(at).toISOString())]);
+  return await PARENT_RUNS.run(session, {
+    names,
+    occurrences: occurrences.map(at => new Date(at).toISOString()),
+  });
 }
 
-// Each end is in the outbox once, and taken out of it in the transaction of this statement: that makes it once. The key is
-// for people and handlers.
-const REDIRECT = `
+// Each end of a run is in the outbox once, and is taken out in the transaction of this statement: so it is redirected
+// once. The key is for people and handlers.
+const REDIRECT = statement<
+  { readonly ids: readonly string[]; readonly generations: readonly number[] },
+  { readonly count: number }
+>(
+  'redirect-dead',
+  `
 with dead as materialized (
   select nextval('tock.job_runs_id_seq') as id, 'dead:' || r.id || ':' || e.generation as key, j.on_dead as job, jsonb_build_object(
     'run', r.id::text, 'job', r.job, 'definition', d.name, 'scheduledFor', to_char(r.scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload
-  from unnest($1::bigint[], $2::integer[]) as e(run_id, generation)
+  from unnest(:ids::bigint[], :generations::integer[]) as e(run_id, generation)
   join tock.job_runs_finished r on r.id = e.run_id and r.status = 'dead'
   join tock.job_definitions j on j.name = r.job and j.on_dead is not null
   left join tock.job_definitions d on d.id = r.definition_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, status)
-  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', 'queued'
-  from dead x left join tock.job_definitions t on t.name = x.job
+  ${insertRuns('job_runs_live', 'dead x left join tock.job_definitions t on t.name = x.job', {
+    id: 'x.id',
+    job: 'x.job',
+    payload: 'x.payload',
+    idempotency_key: 'x.key',
+    queue: `coalesce(t.queue, 'default')`,
+    priority: 'coalesce(t.priority, 0)',
+    max_attempts: 'coalesce(t.max_attempts, 10)',
+    trigger: `'chain'`,
+    status: `'queued'`,
+  })}
   returning id
 )
-select count(*)::integer as count from made`;
+select count(*)::integer as count from made`,
+);
 
 /** Enqueues what dead runs are redirected to, once for each end of a run. Returns how many. */
 export async function redirectDead(
@@ -104,9 +144,14 @@ export async function redirectDead(
   ends: readonly Pick<OutboxRow, 'run_id' | 'generation'>[],
 ): Promise<number> {
   if (ends.length === 0) return 0;
-  const [row] = await session.run<{ count: number }>(REDIRECT, [
-    ends.map(end => end.run_id),
-    ends.map(end => end.generation),
-  ]);
-  return row?.count ?? 0;
+  const ids = ends.map(end => end.run_id);
+  const generations = ends.map(end => end.generation);
+  return (await REDIRECT.first(session, { ids, generations }))?.count ?? 0;
+}
+
+const NOTIFY_QUEUED = statement<object, unknown>('notify-queued', `select tock.notify('queued')`);
+
+/** Wakes daemons that listen, when the transaction commits: there are new runs in some queue. */
+export async function notifyQueued(session: Session): Promise<void> {
+  await NOTIFY_QUEUED.run(session, {});
 }

@@ -3,7 +3,7 @@
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
-import { FREED, KEPT, statuses, TOLD } from './transition.js';
+import { freeSlots, insertFinished, statuses, writeOutbox } from './transition.js';
 
 /** On record with a run that made way. */
 export const DISPLACED = 'a later occurrence took its place';
@@ -26,10 +26,13 @@ with target as materialized (
   where r.id = t.id and (t.status in (${statuses('displace')}) or (:isTerminated and t.status in (${statuses('terminate')})))
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
-  select id, ${KEPT.replace(/\bfence\b/, `fence + (status = 'running')::integer`)}, '${TRANSITIONS.terminate.to}', tock.now(), errors, '${DISPLACED}' from gone
+  ${insertFinished('gone', {
+    fence: `fence + (status = 'running')::integer`,
+    status: `'${TRANSITIONS.terminate.to}'`,
+    skip_reason: `'${DISPLACED}'`,
+  })}
   returning id
-), ${FREED('gone', 'true')}, ${TOLD('gone', `'${TRANSITIONS.terminate.to}'`)}, notified as (
+), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.terminate.to}'`)}, notified as (
   select tock.notify('cancel:' || id) from (select id from asked union all select id from gone where status = 'running') r
 )
 select id::text, (select count(*) from notified) as notified from (select id from asked union all select id from ended) r`,

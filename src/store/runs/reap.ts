@@ -1,114 +1,125 @@
-// Room: store. Takes back runs whose lease has expired.
-// In: how many at most, and the backoff. Out: how many are to be tried again and how many are dead.
+// Room: store/runs. Takes back runs whose lease has expired: to be tried again while attempts are left, else dead.
+// In: how many at most, and the backoff. Out: how many became what, and what is left to do.
+//
+//   reaper A                                 reaper B                        worker W, frozen, holds runs 1 and 2
+//   locks 1, the first that is expired
+//                                            skips 1, locks 2
+//   1: failed, run_at + backoff              2: no attempt left: dead
+//   commit                                   commit
+//                                                                            wakes up, and writes under its fence:
+//                                                                            1 is nobody's, 2 is gone: no row
+//
+// In batches, so that no statement locks many rows. The order of the locks does not matter, since none is waited for.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { LANES } from './claim.js';
+import { statement } from '../connection/statement.js';
+import { QUEUE_PRIORITIES } from './claim/queue-priorities.js';
+import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
 import {
-  AFTERMATH,
-  type Aftermath,
-  APPENDED_ERRORS,
-  FREED,
-  KEPT,
-  SUSPECTED,
+  AFTER_MOVE,
+  type AfterMove,
+  appendError,
+  ERROR_TIME,
+  freeSlots,
+  insertFinished,
+  setSuspect,
   statuses,
-  TOLD,
-  WITHDRAW_ASKED,
+  withdrawAsked,
+  writeOutbox,
 } from './transition.js';
 
-// Expired leases: back to the queue with a backoff while attempts are left, else dead. In batches, so that no
-// statement holds many rows; SKIP LOCKED, so that several reapers share the work, and none waits in whatever order.
-//
-// There is no index on leases, for the claim's sake (it stays a HOT update). But what is leased was due: so this goes
-// down each queue and priority to what is due, and a million future runs are not looked at.
-const IS_EXPIRED = `r.blocked_on is null and r.queue = l.queue and r.priority = l.priority and r.run_at <= tock.now()
-      and r.status in (${statuses('reapToFailed')}) and (r.locked_until < tock.now() or r.locked_until is null)`;
-const EXPIRED = `expired as materialized (
-  select e.* from lanes l cross join lateral (
+const EXPIRED = `
+  select e.* from queue_priorities p cross join lateral (
     select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
-    where ${IS_EXPIRED}
+    where ${isExpired('r', 'p')}
     order by r.run_at, r.id
-    limit $1
+    limit :limit
     for update skip locked
   ) e
-  limit $1
-)`;
-/** The same of the runs with these ids, $6. */
-const EXPIRED_THESE = `expired as materialized (
+  limit :limit`;
+
+const EXPIRED_OF_THESE = `
   select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
-  where r.id = any($6::bigint[]) and r.blocked_on is null and r.status in (${statuses('reapToFailed')})
-    and (r.locked_until < tock.now() or r.locked_until is null)
-  order by r.id limit $1
-  for update skip locked
-)`;
+  where r.id = any(:ids::bigint[]) and r.blocked_on is null and r.status in (${statuses('reapToFailed')})
+    and ${isLeaseExpired('r')}
+  order by r.id limit :limit
+  for update skip locked`;
+
 const LEASE_ERROR = `jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
+  'at', ${ERROR_TIME}, 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')`;
-// The job's own growth of the wait, without its jitter; for a job that is not known here, the default.
-const BACKOFF = `least(coalesce((p.base)::float8, $2) * case p.backoff
-    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce((p.max)::float8, $3))`;
-// Workers that were not seen for so long, and hold nothing. Counted, not "not exists": that the planner answers for all
-// workers at once. Few at a time, and by what is due: `workers` is small and never analyzed, so that the planner expects
-// hundreds of rows; with a scan of the live runs for each, a server with JIT compiled the whole statement, each time.
-const GONE = `select w.id from (
-    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
-  where 0 = (select count(*) from (select from lanes l cross join lateral (
-    select from tock.job_runs_live r
-    where r.blocked_on is null and r.queue = l.queue and r.priority = l.priority and r.run_at <= tock.now()
-      and r.locked_by = w.id and r.status = 'running'
-    order by r.run_at, r.id limit 1) h limit 1) held)`;
-const HAS_LIMITS = `(exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null)`;
-const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
-/** Whether a reaping would find anything to do, as an SQL condition; over {@link LANES}. */
-export const HAS_REMAINS = `(exists (select from lanes l cross join lateral (select from tock.job_runs_live r where ${IS_EXPIRED}
-    order by r.run_at, r.id limit 1) e)
-  or exists (${GONE}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;
-const reaping = (expired: string) => `
-with ${LANES}, ${expired}, policies as materialized (
-  select * from jsonb_to_recordset($4::jsonb) as p(job text, backoff text, base float8, max float8)
-), ${WITHDRAW_ASKED('expired')}, again as (
+
+// As the job's own wait grows, without its jitter; the default for a job that is not known here.
+const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case p.backoff
+    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, :maxBackoffMs::float8))`;
+
+// The second time in a row: the first time, it may have been among thousands that were only claimed.
+const IS_SUSPECT = `:canIsolate::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`;
+
+const reap = (expired: string) => `
+with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
+), policies as materialized (
+  select * from jsonb_to_recordset(:policies::jsonb) as p(job text, backoff text, base float8, max float8)
+), ${withdrawAsked('expired')}, again as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
-      run_at = tock.now() + ${BACKOFF} * interval '1 millisecond',
-      errors = ${APPENDED_ERRORS('r.errors', LEASE_ERROR)},
-      -- Twice in a row: not the first time, when thousands that had only been claimed may have gone with a process.
-      ${SUSPECTED(`$5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`)}
+      run_at = tock.now() + ${BACKOFF_MS} * interval '1 millisecond',
+      errors = ${appendError('r.errors', LEASE_ERROR)},
+      ${setSuspect(IS_SUSPECT)}
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
   returning r.id
 ), gone as (
-  delete from tock.job_runs_live r where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null returning r.*
+  delete from tock.job_runs_live r
+  where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
+  returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors)
-  select id, ${KEPT}, '${TRANSITIONS.reapToDead.to}', tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r
+  ${insertFinished('gone r', { status: `'${TRANSITIONS.reapToDead.to}'`, errors: appendError('r.errors', LEASE_ERROR) })}
   returning id
 ), ended as (
   select a.*, '${TRANSITIONS.reapToCancelled.to}' as ended_as from asked a
   union all select g.*, '${TRANSITIONS.reapToDead.to}' from gone g
-), ${FREED('expired', 'm.is_last or m.id in (select id from asked)')}, ${TOLD('ended', 'e.ended_as')}, forgotten as (
-  -- A process that is gone has no other way to leave. One that was only cut off makes itself known again.
-  delete from tock.workers w where w.id = any(array(${GONE}))
+), ${freeSlots('expired', 'm.is_last or m.id in (select id from asked)')}, ${writeOutbox('ended', 'e.ended_as')}, removed as (
+  -- A process that is gone has no other way to leave. One that was only cut off announces itself again.
+  delete from tock.workers w where w.id = any(array(${GONE_WORKERS}))
 )
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
-  (select count(*) from withdrawn)::int as cancelled, ${AFTERMATH},
+  (select count(*) from withdrawn)::int as cancelled, ${AFTER_MOVE},
   array(select id::text from dead) as dead_ids,
   -- As of the beginning of the statement: what was left undone before.
   ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox`;
-const REAP = reaping(EXPIRED);
-const REAP_THESE = reaping(EXPIRED_THESE);
 
-const EXPIRED_IDS = `
-with ${LANES}
-select e.id::text as id from lanes l cross join lateral (
-  select r.id from tock.job_runs_live r where ${IS_EXPIRED} order by r.run_at, r.id limit $1) e
-limit $1`;
+interface ReapParams {
+  readonly limit: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  /** JSON. */
+  readonly policies: string;
+  readonly canIsolate: boolean;
+}
+
+const REAP = statement<ReapParams, ReapedBatch>('reap', reap(EXPIRED));
+const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, ReapedBatch>(
+  'reap-these',
+  reap(EXPIRED_OF_THESE),
+);
+// The planner takes the few queues and priorities for a hundred, and this plan for one that is worth compiling.
+const NO_JIT = statement<object, unknown>('reap-without-jit', 'set local jit = off');
+
+const EXPIRED_IDS = statement<{ readonly limit: number }, { readonly id: string }>(
+  'expired-ids',
+  `
+with ${QUEUE_PRIORITIES}
+select e.id::text as id from queue_priorities p cross join lateral (
+  select r.id from tock.job_runs_live r where ${isExpired('r', 'p')} order by r.run_at, r.id limit :limit) e
+limit :limit`,
+);
 
 /** Ids of runs whose lease has expired. Locks nothing. */
 export async function readExpired(session: Session, limit: number): Promise<string[]> {
-  const rows = await session.run<{ id: string }>(EXPIRED_IDS, [limit]);
-  return rows.map(row => row.id);
+  return (await EXPIRED_IDS.run(session, { limit })).map(row => row.id);
 }
 
 /** How many are to be tried again, are dead, or ended as an operator had asked. */
@@ -118,10 +129,11 @@ export interface ReapedRuns {
   readonly cancelled: number;
 }
 
-export interface ReapedBatch extends ReapedRuns, Aftermath {
+export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly dead_ids: readonly string[];
-  /** Some run holds a place under a limit, or waits for one. */
+  /** Some run held a slot under a limit, or waited for one, before. */
   readonly has_limits: boolean;
+  /** The outbox had rows before. */
   readonly has_outbox: boolean;
 }
 
@@ -145,19 +157,19 @@ export interface ReapOptions {
 }
 
 /**
- * Takes back runs whose lease has expired, at most `limit`; with how many are to be tried again and how many are dead.
+ * Takes back runs whose lease has expired, at most `limit`. Rows that are locked are skipped. Also removes workers that
+ * have been silent for ten minutes and hold nothing.
  *
- * @param session of a transaction: the statement is not to be compiled. The planner takes the few queues and priorities
- *   for a hundred, and a plan over a large backlog for one that is worth it, each time
+ * @param session of a transaction: JIT is turned off until it ends
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
   const { limit, backoffMs, maxBackoffMs, policies, canIsolate = false, ids } = options;
-  await session.run('set local jit = off');
-  const values = [limit, backoffMs, maxBackoffMs, JSON.stringify(policies), canIsolate];
-  const [row] =
+  await NO_JIT.run(session, {});
+  const params = { limit, backoffMs, maxBackoffMs, policies: JSON.stringify(policies), canIsolate };
+  const row =
     ids === undefined
-      ? await session.run<ReapedBatch>(REAP, values)
-      : await session.run<ReapedBatch>(REAP_THESE, [...values, ids]);
+      ? await REAP.first(session, params)
+      : await REAP_THESE.first(session, { ...params, ids });
   if (!row) throw new Error('the reaping statement gave no row');
   return row;
 }

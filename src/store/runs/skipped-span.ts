@@ -3,7 +3,7 @@
 import type { SkipReason } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
-import { TOLD } from './transition.js';
+import { writeOutbox } from './transition.js';
 
 /** Occurrences that gave no run: how many, the first and the last. Counted up to 100,000. */
 export interface SkippedSpan {
@@ -27,7 +27,7 @@ with skipped as (
     :last::timestamptz, :last, :first::timestamptz, :count::integer, 'cron', 'skipped', tock.now(), :reason::text
   from tock.job_definitions d where d.id = :definitionId
   returning id, generation, definition_id, scheduled_for, job
-), ${TOLD('skipped', `'skipped'`)}
+), ${writeOutbox('skipped', `'skipped'`)}
 select id from skipped`,
 );
 

@@ -1,12 +1,18 @@
-// Room: store. What the moves of a run have in common: where they may begin, the fence, what a finished row keeps.
-// In: a move of states.ts. Out: pieces of the statements in claim-, finalize-, reap-runs.ts and operator-moves.ts.
+// Room: store/runs. The SQL that all moves of a run share: the fence, what a finished run keeps, what follows.
+// In: a move of states.ts; names of rows and sets. Out: conditions, assignments and CTEs. Those that are fenced
+// use the parameters :ids, :fences and :workerId, see `fencedBatch`.
 //
-// How the fence works: a claim raises it, and every write of the holder names the fence it was given and the
-// worker's own id. A worker that slept past its lease names an old fence and changes nothing.
-// The fences come as an array beside that of the ids, both in the order of the ids, and width_bucket finds a row's
-// place in it by halving. Compared as text, `(id || ':' || fence) = any(…)`, each row was compared with each of the
-// batch: a third of what a finalize cost, and more with larger batches. A join with unnest left the planner to guess
-// how many rows are the holder's own: it guesses one, and goes through the batch once per row.
+// A claim raises the fence of its run, and each write of the holder names the fence it was given:
+//
+//   worker A           worker B                            job_runs_live
+//   claim                                                  running, fence 1, locked by A
+//   (frozen)                                               its lease expires
+//                      reap                                failed,  fence 1
+//                      claim                               running, fence 2, locked by B
+//   succeed, fence 1                                       no row: nothing is written, the run is B's
+//
+// Fences come in an array beside the ids, and width_bucket finds the place of an id by bisection. Comparing
+// id and fence as text cost a third of a finalize; a join with unnest made the planner loop over the batch.
 import { SUSPECTS } from '../../model/run/limits.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
 
@@ -21,40 +27,96 @@ export function statuses(name: TransitionName): string {
   return TRANSITIONS[name].from.map(status => `'${status}'`).join(', ');
 }
 
-/** Whether a row `r` is in a batch of {@link fenced} runs, under the fence that stands beside its id. */
-export const UNDER_ITS_FENCE = `r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence`;
+/** Whether a run is in the batch, under the fence that the batch has for it. */
+export const isUnderItsFence = (run: string) =>
+  `${run}.id = any(:ids::bigint[]) and (:fences::integer[])[width_bucket(${run}.id, :ids::bigint[])] = ${run}.fence`;
 
-/** Whether a row `r` is one of the batch that its holder still holds. */
-export const IS_HELD = (name: TransitionName) =>
-  `${UNDER_ITS_FENCE} and r.locked_by = $3 and r.status in (${statuses(name)})`;
+/** Whether a run is in the batch and its holder still holds it. */
+export const isHeld = (run: string, move: TransitionName) =>
+  `${isUnderItsFence(run)} and ${run}.locked_by = :workerId and ${run}.status in (${statuses(move)})`;
 
-/** The rows of a batch that its holder still holds, locked in the order of their ids. */
-export const HELD = (name: TransitionName) => `held as materialized (
+/** CTE `held`: the runs of the batch that their holder still holds, locked in the order of their ids. */
+export const lockHeld = (move: TransitionName) => `held as materialized (
   select r.id from tock.job_runs_live r
-  where ${IS_HELD(name)}
+  where ${isHeld('r', move)}
   order by r.id
   for update
 )`;
 
-/** Columns that a finished run keeps as they were. */
-export const KEPT = `definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
-  scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key,
-  payload, progress, slot_keys, slot_limits, live_key`;
+/** The parameters of a fenced statement. */
+export interface FencedBatch {
+  readonly ids: string;
+  readonly fences: string;
+  readonly workerId: string;
+}
 
 /**
- * Gives back the places of the runs in a set, in the statement that moves them: the set `freed`. The serial place of a
- * definition is kept over all attempts of its run; it goes only where `ends`, an SQL condition over the set `m`, holds.
+ * A batch as parameters, in the order of the ids; values beside it must be in that order too, see {@link sortedById}.
+ * The arrays are written as PostgreSQL has them: the driver would look for quotes in each number.
  */
-export const FREED = (moved: string, ends: string) => `freed as (
+export function fencedBatch(held: readonly Held[], workerId: string): FencedBatch {
+  const sorted = sortedById(held);
+  return {
+    ids: `{${sorted.map(run => run.id).join()}}`,
+    fences: `{${sorted.map(run => run.fence).join()}}`,
+    workerId,
+  };
+}
+
+/** In the order of their ids, which are numbers written as text; the same array where it is sorted already. */
+export function sortedById<Run extends Held>(batch: readonly Run[]): readonly Run[] {
+  const isAfter = (run: Run, next: Run) =>
+    run.id.length === next.id.length ? run.id > next.id : run.id.length > next.id.length;
+  if (!batch.some((run, index) => index > 0 && isAfter(batch[index - 1] as Run, run))) return batch;
+  return batch.toSorted((a, b) => (isAfter(a, b) ? 1 : -1));
+}
+
+/** Columns that a finished run keeps as they were, besides its id. */
+const KEPT_COLUMNS =
+  `definition_id run_at priority attempts max_attempts fence releases generation occurrence_count scheduled_for interval_start
+  start_by locked_by created_at started_at job queue trigger idempotency_key payload progress slot_keys slot_limits live_key`.split(
+    /\s+/,
+  );
+
+/** The columns of a live run that {@link insertFinished} reads, besides those that its caller gives. */
+export const FINISHED_COLUMNS = ['id', 'errors', ...KEPT_COLUMNS] as const;
+
+/** Inserts what live runs become when they end. @param changed SQL for each column that is not kept as it was */
+export const insertFinished = (
+  from: string,
+  changed: Readonly<Record<string, string>> & { readonly status: string },
+) =>
+  insertRuns('job_runs_finished', from, {
+    ...Object.fromEntries(FINISHED_COLUMNS.map(column => [column, column])),
+    finished_at: 'tock.now()',
+    ...changed,
+  });
+
+/** Inserts runs, with SQL for each column. */
+export const insertRuns = (
+  table: 'job_runs_live' | 'job_runs_finished',
+  from: string,
+  columns: Readonly<Record<string, string>>,
+) => `insert into tock.${table} (${Object.keys(columns).join(', ')})
+  select ${Object.values(columns).join(', ')}
+  from ${from}`;
+
+/**
+ * CTE `freed`: gives back the slots of the runs in a set, in the statement that moves them. The serial slot of a
+ * definition is kept over all attempts of its run, and goes only where `isEnded`, a condition over the set as `m`.
+ */
+export const freeSlots = (moved: string, isEnded: string) => `freed as (
   delete from tock.job_slots s using ${moved} m
-  where s.run_id = m.id and (${ends} or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  where s.run_id = m.id and (${isEnded} or s.concurrency_key not like 'definition:%') returning s.concurrency_key
 )`;
 
 /**
- * Notes in the outbox what follows from runs that end, in the statement that ends them: the set `told`. `ended` is a
- * set with id, generation, definition_id, scheduled_for and job, `status` an SQL expression over it as `e`.
+ * CTE `noted`: writes to the outbox what follows from runs that end, in the statement that ends them.
+ *
+ * @param ended a set with id, generation, definition_id, scheduled_for and job
+ * @param status SQL over that set as `e`
  */
-export const TOLD = (ended: string, status: string) => `told as (
+export const writeOutbox = (ended: string, status: string) => `noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ${ended} e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
@@ -66,59 +128,47 @@ export const TOLD = (ended: string, status: string) => `told as (
   returning id
 )`;
 
-/** The columns that tell what such a statement left to be done: an {@link Aftermath}. */
-export const AFTERMATH = `(select array_agg(distinct concurrency_key) from freed) as freed, exists (select from told) as told`;
-
-/** What is still to be done once runs have moved: there are free places under these keys; the outbox has rows. */
-export interface Aftermath {
+/** What is left to do once a statement that moves runs has committed. */
+export interface AfterMove {
+  /** Concurrency keys under which slots are free now. */
   readonly freed: readonly string[] | null;
-  readonly told: boolean;
+  /** The outbox has rows. */
+  readonly outboxWritten: boolean;
 }
-/** The last errors are kept; a run with thousands of attempts must not grow without bound. */
-export const APPENDED_ERRORS = (errors: string, entry: string) => `case when ${entry} is null then ${errors}
-  else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${entry} end`;
-/** The time of the failure is the database's. */
-export const DATED = (entry: string) =>
-  `(jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || ${entry})`;
+
+/** The columns of an {@link AfterMove}, over {@link freeSlots} and {@link writeOutbox}. */
+export const AFTER_MOVE = `(select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten"`;
+
+/** An array of errors with one more, or as it is where that is null. The last 50 are kept: attempts have no bound. */
+export const appendError = (errors: string, error: string) => `case when ${error} is null then ${errors}
+  else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${error} end`;
+
+/** The database's time, as errors have it. */
+export const ERROR_TIME = `to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** An error with the time at which it was written. */
+export const withTime = (error: string) => `(jsonb_build_object('at', ${ERROR_TIME}) || ${error})`;
 
 /**
- * Makes a run a suspect where an SQL condition over it, `r`, holds: it may have ended a process, so that from then on it
- * needs a place under {@link SUSPECTS}.
+ * Assignments that make a run `r` a suspect where a condition holds: it may have ended a process, and from then on needs
+ * a slot under {@link SUSPECTS}.
  */
-export const SUSPECTED = (when: string) => {
+export const setSuspect = (when: string) => {
   const isNew = `${when} and '${SUSPECTS.key}' <> all(coalesce(r.slot_keys, '{}'))`;
   return `slot_keys = case when ${isNew} then array_append(r.slot_keys, '${SUSPECTS.key}') else r.slot_keys end,
       slot_limits = case when ${isNew} then array_append(r.slot_limits, ${SUSPECTS.limit}) else r.slot_limits end`;
 };
 
 /**
- * Ends the runs of a locked set that an operator asked to cancel; what else is done with the set leaves them out. The
- * ids as an array, here and elsewhere: a join gives the planner a reason to read the whole table.
+ * CTEs `asked` and `withdrawn`: ends the runs of a locked set that an operator asked to cancel; whatever else is done
+ * with the set must leave them out. The ids as an array: the planner answers a join by reading the whole table.
  */
-export const WITHDRAW_ASKED = (lockedSet: string) => `asked as (
+export const withdrawAsked = (lockedSet: string) => `asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from ${lockedSet})) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, ${KEPT}, status, finished_at, errors, skip_reason)
-  select id, ${KEPT}, '${TRANSITIONS.withdraw.to}', tock.now(), errors, skip_reason from asked
+  ${insertFinished('asked', { status: `'${TRANSITIONS.withdraw.to}'`, skip_reason: 'skip_reason' })}
   returning id
 )`;
-
-/**
- * The two arrays that HELD takes, in the order of the ids: the ids, and their fences. As PostgreSQL writes arrays of
- * numbers: a driver would look at each of them for what to escape.
- */
-export function fenced(held: readonly Held[]): [string, string] {
-  const sorted = inOrder(held);
-  return [`{${sorted.map(each => each.id).join()}}`, `{${sorted.map(each => each.fence).join()}}`];
-}
-
-/** In the order of their ids, which are numbers; one with fewer digits is the smaller. */
-export function inOrder<Each extends Held>(batch: readonly Each[]): readonly Each[] {
-  const isAfter = (each: Each, next: Each) =>
-    each.id.length === next.id.length ? each.id > next.id : each.id.length > next.id.length;
-  if (!batch.some((each, index) => index > 0 && isAfter(batch[index - 1] as Each, each))) return batch;
-  return batch.toSorted((a, b) => (isAfter(a, b) ? 1 : -1));
-}
 
 /** A value for a jsonb parameter. */
 export function json(value: unknown): string | null {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Claimer, createClaimer } from '../../../src/engine/claim/claimer.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import type { Claim } from '../../../src/store/runs/claim.js';
+import type { Claim } from '../../../src/store/runs/claim/claim.js';
 import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createHearsay } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { claimToldRuns } from '../../../src/store/runs/claim.js';
+import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
@@ -59,7 +59,7 @@ describe('what was heard since the last claim', () => {
 
 describe('a claim where somebody has told of a run', () => {
   const claim = (limit = 10) =>
-    claimToldRuns(
+    claimNotifiedRuns(
       database,
       { limit, workerId: WORKER, leaseMs: 60_000, queues: null },
       { queue: 'mail', priority: 3 },

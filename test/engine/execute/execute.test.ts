@@ -8,7 +8,7 @@ import { type AnyJob, Cancel, defineJob, type JobContext } from '../../../src/in
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import type { Ending } from '../../../src/model/run/decide.js';
-import type { ClaimedRun } from '../../../src/store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 
 const NOON = Date.parse('2026-03-02T12:00:00Z');
 const run = (more: Partial<ClaimedRun> = {}): ClaimedRun =>

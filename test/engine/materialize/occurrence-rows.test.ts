@@ -2,9 +2,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import {
-  type DueDefinition,
-  insertRows,
-  type NewRow,
   occurrenceKey,
   payloadFor,
   rowsOf,
@@ -15,6 +12,8 @@ import type { Occurrence } from '../../../src/model/job/job.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import type { Plan, PlannedRun } from '../../../src/model/planning/plan-occurrences.js';
 import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
+import type { DueDefinition } from '../../../src/store/definitions/due.js';
+import { insertOccurrences, type NewRow } from '../../../src/store/runs/materialize.js';
 import { emptyTables } from '../../support/runs.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
@@ -182,7 +181,7 @@ describe('rowsOf', () => {
   });
 });
 
-describe('insertRows', () => {
+describe('insertOccurrences', () => {
   let test: TestTock;
   let database: Database;
   beforeAll(async () => {
@@ -225,7 +224,7 @@ describe('insertRows', () => {
     };
   };
   const skip = (hours: number, more: Partial<NewRow> = {}) => row(hours, { skip_reason: 'catchup', ...more });
-  const insert = (...rows: NewRow[]) => insertRows(database, rows);
+  const insert = (...rows: NewRow[]) => insertOccurrences(database, rows);
   const statuses = async () =>
     (
       await test.sql<{ text: string }>(
@@ -234,7 +233,7 @@ describe('insertRows', () => {
     ).map(each => each.text);
 
   it('inserts runs that wait, and skips with their reason, and says how many', async () => {
-    expect(await insert(row(1), skip(0), row(2))).toEqual({ runs: 2, skips: 1, told: true });
+    expect(await insert(row(1), skip(0), row(2))).toEqual({ runs: 2, skips: 1, outboxWritten: true });
     expect(await statuses()).toEqual(['0 skipped', '1 queued', '2 queued']);
     const [skipped, run] = await test.sql('select * from tock.job_runs order by scheduled_for');
     const shared = {
@@ -260,7 +259,7 @@ describe('insertRows', () => {
       finished_at: null,
     });
     expect(skipped).toMatchObject({ ...shared, skip_reason: 'catchup', finished_at: expect.any(Date) });
-    expect(await insert()).toEqual({ runs: 0, skips: 0, told: false });
+    expect(await insert()).toEqual({ runs: 0, skips: 0, outboxWritten: false });
   });
 
   it('leaves out what is there already, as whatever it is', async () => {
@@ -270,9 +269,11 @@ describe('insertRows', () => {
   });
 
   it('notes what is skipped for those that run after it, and nothing else', async () => {
-    expect(await insert(row(0))).toMatchObject({ told: false });
-    expect(await insert(skip(1, { definition_id: '2', job: 'other' }))).toMatchObject({ told: false });
-    expect(await insert(skip(2))).toMatchObject({ told: true });
+    expect(await insert(row(0))).toMatchObject({ outboxWritten: false });
+    expect(await insert(skip(1, { definition_id: '2', job: 'other' }))).toMatchObject({
+      outboxWritten: false,
+    });
+    expect(await insert(skip(2))).toMatchObject({ outboxWritten: true });
     expect(await test.sql('select kind, definition_id from tock.job_outbox')).toEqual([
       { kind: 'chain', definition_id: '1' },
     ]);
@@ -294,7 +295,7 @@ describe('insertRows', () => {
     const within = (limit: string, rows: readonly NewRow[], then: () => Promise<unknown>) =>
       database.transaction(async (session: Session) => {
         await session.run(`set local lock_timeout = '${limit}'`);
-        const made = await insertRows(session, rows);
+        const made = await insertOccurrences(session, rows);
         await then();
         return made;
       });

@@ -2,7 +2,7 @@
 // taken up, and who is told.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findProblems } from '../../../src/cli/views/problems.js';
+import { findProblems } from '../../../src/model/problems.js';
 import { type LapseKit, openLapseKit } from '../../chaos/lapse-kit.js';
 import { noop } from '../../chaos/traffic.js';
 import { CLI, startProcess } from '../../support/processes.js';
@@ -253,7 +253,7 @@ describe('tock status', () => {
       const status = await kit.tock.status();
       return {
         ...status.partitions,
-        problem: findProblems(status).find(each => each.includes('partitions')),
+        problem: findProblems(status).find(({ code }) => code === 'partitions-end')?.message,
       };
     };
     expect(await look()).toEqual({

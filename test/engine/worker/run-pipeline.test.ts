@@ -9,7 +9,7 @@ import { defineJob } from '../../../src/index.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import type { Claim, Lane } from '../../../src/store/runs/claim.js';
+import type { Claim, ClaimPosition } from '../../../src/store/runs/claim/claim.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 describe('pace', () => {
@@ -51,7 +51,7 @@ describe('pace', () => {
 });
 
 describe('scan', () => {
-  const lane = (more: Partial<Lane> = {}): Lane => ({
+  const lane = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
     queue: 'default',
     priority: 0,
     at: '2026-03-01 12:00:00+00',
@@ -61,11 +61,11 @@ describe('scan', () => {
     isPlain: true,
     ...more,
   });
-  const claim = (...lanes: Lane[]): Claim => ({
+  const claim = (...positions: ClaimPosition[]): Claim => ({
     runs: [],
     limited: [],
-    lanes,
-    hasMore: lanes.some(each => each.hasMore),
+    positions,
+    hasMore: positions.some(each => each.hasMore),
   });
 
   it('goes on where a claim left off, for half a second; then it begins anew', () => {

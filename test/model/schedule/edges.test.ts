@@ -224,6 +224,8 @@ describe('memory of what was asked before', () => {
 
   it('has no part in the answer, around every change of 2026', () => {
     let changesSeen = 0;
+    // Collected: an assertion for each of 144,000 answers takes seconds.
+    const wrong: string[] = [];
     for (const timezone of ZONES) {
       for (const day of changes(timezone, 2026)) {
         changesSeen++;
@@ -236,16 +238,16 @@ describe('memory of what was asked before', () => {
             // Every seventh minute and second besides, in no order: far, near, backwards.
             for (let step = 0; step < 400; step++) {
               const probe = from + ((step * 7919 * 997 * 1000) % (to - from - DAY));
-              expect(next(probe), `${cron} ${timezone} ${dst} ${probe}`).toBe(
-                walked.find(each => each > probe) ?? next(to - 1),
-              );
+              const after = walked.find(each => each > probe) ?? next(to - 1);
               const before = walked.findLast(each => each < probe) ?? previous(from);
-              expect(previous(probe), `${cron} ${timezone} ${dst} ${probe}`).toBe(before);
+              if (next(probe) !== after || previous(probe) !== before)
+                wrong.push(`${cron} ${timezone} ${dst} ${probe}`);
             }
           }
         }
       }
     }
+    expect(wrong.slice(0, 5)).toEqual([]);
     // 12 by tzdata 2025c, 13 by 2026c: governments decide late.
     expect(changesSeen).toBeGreaterThanOrEqual(10);
   });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { finalizeRuns, readSettled } from '../../../src/store/runs/finalize.js';
+import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
 import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 
@@ -133,7 +133,7 @@ describe('the end of an attempt', () => {
       });
       const [id = ''] = await addRuns(test, row);
       const before = await rowOf(id);
-      expect(await finalize([id], end)).toMatchObject({ lost: new Set(), freed: [], told: false });
+      expect(await finalize([id], end)).toMatchObject({ lost: new Set(), freed: [], outboxWritten: false });
       expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
       const { status: _s, errors: _e, output: _o, skip_reason: _r, ...kept } = before ?? {};
       expect(await rowOf(id)).toEqual({
@@ -155,7 +155,7 @@ describe('the end of an attempt', () => {
     'that is not the end of its run (%s) puts it back, without a holder',
     async (_name, end, expected) => {
       const [id = ''] = await addRuns(test, held());
-      expect(await finalize([id], end)).toMatchObject({ lost: new Set(), freed: [], told: false });
+      expect(await finalize([id], end)).toMatchObject({ lost: new Set(), freed: [], outboxWritten: false });
       expect(await rowOf(id)).toMatchObject({
         ...expected,
         fence: 3,
@@ -188,7 +188,7 @@ describe('the end of an attempt', () => {
     expect(await finalizeRuns(database, [], WORKER)).toMatchObject({
       lost: new Set(),
       freed: [],
-      told: false,
+      outboxWritten: false,
     });
   });
 
@@ -243,8 +243,8 @@ describe('the end of an attempt', () => {
       for (const id of ids) await place(`definition:${id}`, id);
       // Another's, which was asked to cancel too.
       const [others = ''] = await addRuns(test, held({ fence: 4, cancel_requested_at: NOW }));
-      const { lost, freed, told } = await finalize([...ids, others], end);
-      expect([lost, freed, told]).toEqual([new Set([others]), ['definition:1'], true]);
+      const { lost, freed, outboxWritten } = await finalize([...ids, others], end);
+      expect([lost, freed, outboxWritten]).toEqual([new Set([others]), ['definition:1'], true]);
       expect(await rowOf(others)).toMatchObject({ status: 'running', fence: 4 });
       expect(await rowOf('1')).toMatchObject({
         status: 'cancelled',
@@ -364,17 +364,17 @@ describe('the outbox', () => {
     'gets what follows a run (%s): its definition’s followers, and its job’s on_dead',
     async (_name, end, expected) => {
       const ids = await addRuns(test, ...rows);
-      expect(await finalize(ids, end)).toMatchObject({ told: true });
+      expect(await finalize(ids, end)).toMatchObject({ outboxWritten: true });
       expect((await noted()).toSorted()).toEqual(expected.toSorted());
       const others = await addRuns(test, held({ job: 'third' }));
-      expect(await finalize(others, end)).toMatchObject({ told: false });
+      expect(await finalize(others, end)).toMatchObject({ outboxWritten: false });
     },
   );
 });
 
-describe('readSettled', () => {
+describe('readEndedAttempts', () => {
   const settled = (ids: readonly string[]) =>
-    readSettled(
+    readEndedAttempts(
       database,
       ids.map(id => ({ id, fence: 3 })),
       WORKER,

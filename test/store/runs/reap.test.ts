@@ -1,8 +1,9 @@
 // Store: the statement that takes back runs whose lease has expired.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { LANES } from '../../../src/store/runs/claim.js';
-import { HAS_REMAINS, reapRuns, type StoredBackoff } from '../../../src/store/runs/reap.js';
+import { QUEUE_PRIORITIES } from '../../../src/store/runs/claim/queue-priorities.js';
+import { reapRuns, type StoredBackoff } from '../../../src/store/runs/reap.js';
+import { NEEDS_REAPING } from '../../../src/store/runs/reapable.js';
 import { addRuns, emptyTables, type RunRow, whileLocked, withoutIndexes } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 
@@ -45,7 +46,7 @@ const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs
 const statuses = async () =>
   (await test.sql<{ status: string }>('select status from tock.job_runs order by id')).map(row => row.status);
 const isRemaining = async () =>
-  (await database.run<{ is: boolean }>(`with ${LANES} select ${HAS_REMAINS} as is`))[0]?.is;
+  (await database.run<{ is: boolean }>(`with ${QUEUE_PRIORITIES} select ${NEEDS_REAPING} as is`))[0]?.is;
 
 describe('reapRuns', () => {
   it('takes back expired leases, wherever they are, and nothing else', async () => {
@@ -66,7 +67,7 @@ describe('reapRuns', () => {
       cancelled: 0,
       dead_ids: [],
       freed: null,
-      told: false,
+      outboxWritten: false,
     });
     expect(await statuses()).toEqual(['failed', 'failed', 'failed', 'failed', 'running', 'queued', 'failed']);
     expect(await isRemaining()).toBe(false);
@@ -245,14 +246,14 @@ describe('reapRuns', () => {
       expired({ attempts: 3 }),
       expired({ cancel_requested_at: NOW }),
     );
-    expect(await reap()).toMatchObject({ told: true, has_outbox: false });
+    expect(await reap()).toMatchObject({ outboxWritten: true, has_outbox: false });
     expect(await test.sql(`select kind || ' ' || run_id as note from tock.job_outbox order by 1`)).toEqual([
       { note: 'chain 2' },
       { note: 'chain 3' },
       { note: 'dead 4' },
     ]);
     expect(await isRemaining()).toBe(true);
-    expect(await reap()).toMatchObject({ told: false, has_outbox: true });
+    expect(await reap()).toMatchObject({ outboxWritten: false, has_outbox: true });
   });
 
   it.each<[string, string]>([

@@ -1,28 +1,32 @@
 // Store: what batches of held runs are sent as.
 import { describe, expect, it } from 'vitest';
-import { fenced, inOrder, json } from '../../../src/store/runs/transition.js';
+import { fencedBatch, json, sortedById } from '../../../src/store/runs/transition.js';
 
 const held = (...ids: string[]) => ids.map((id, index) => ({ id, fence: index + 1 }));
 
-describe('inOrder', () => {
+describe('sortedById', () => {
   it('sorts by id, as numbers, and leaves alone what is sorted', () => {
     const sorted = held('9', '10', '99', '100');
-    expect(inOrder(sorted)).toBe(sorted);
-    expect(inOrder([])).toEqual([]);
+    expect(sortedById(sorted)).toBe(sorted);
+    expect(sortedById([])).toEqual([]);
     for (const ids of [
       ['100', '9', '10', '99'],
       ['10', '9', '100', '99'],
       ['9', '10', '100', '99'],
       ['99', '100', '10', '9'],
     ])
-      expect(inOrder(held(...ids)).map(each => each.id)).toEqual(['9', '10', '99', '100']);
+      expect(sortedById(held(...ids)).map(each => each.id)).toEqual(['9', '10', '99', '100']);
   });
 });
 
-describe('fenced', () => {
+describe('fencedBatch', () => {
   it('gives ids and fences as PostgreSQL writes arrays, both in the order of the ids', () => {
-    expect(fenced(held('12', '7', '100'))).toEqual(['{7,12,100}', '{2,1,3}']);
-    expect(fenced([])).toEqual(['{}', '{}']);
+    expect(fencedBatch(held('12', '7', '100'), 'w')).toEqual({
+      ids: '{7,12,100}',
+      fences: '{2,1,3}',
+      workerId: 'w',
+    });
+    expect(fencedBatch([], 'w')).toEqual({ ids: '{}', fences: '{}', workerId: 'w' });
   });
 });
 

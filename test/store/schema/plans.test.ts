@@ -6,11 +6,12 @@ import { migrationsFolder } from '../../../src/environment/paths.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
-import { letBlockedIn } from '../../../src/store/runs/admit.js';
-import { claimFreeRun, claimFreeRuns, claimToldRuns, type Lane } from '../../../src/store/runs/claim.js';
-import { enqueueRuns } from '../../../src/store/runs/enqueue.js';
-import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueued-run.js';
-import { finalizeRuns, readSettled } from '../../../src/store/runs/finalize.js';
+import { type ClaimPosition, claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
+import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
+import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
+import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
+import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';
+import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
 import { renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
 import { reapRuns } from '../../../src/store/runs/reap.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
@@ -113,7 +114,7 @@ const finalize = (session: Session, more: Partial<Outcome>) =>
     WORKER,
   );
 const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
-const lane = (more: Partial<Lane> = {}): Lane => ({
+const position = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
   queue: 'default',
   priority: 0,
   at: '2026-03-01 12:00:00+00',
@@ -149,15 +150,19 @@ const CLAIM_INDEX = 'job_runs_live_claim';
 const PRIMARY_KEY = 'job_runs_live_pkey';
 const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly string[]][] = [
   ['a claim from the beginning', s => claimFreeRuns(s, claim), [CLAIM_INDEX, PRIMARY_KEY]],
-  ['one that goes on in one lane', s => claimFreeRuns(s, claim, [lane()]), [CLAIM_INDEX, PRIMARY_KEY]],
   [
-    'one that goes on in two lanes',
-    s => claimFreeRuns(s, claim, [lane(), lane({ priority: 3 })]),
+    'one that goes on in one queue and priority',
+    s => claimFreeRuns(s, claim, [position()]),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
   [
-    'one in a lane that somebody told of',
-    s => claimToldRuns(s, claim, { queue: 'default', priority: 0 }),
+    'one that goes on in two',
+    s => claimFreeRuns(s, claim, [position(), position({ priority: 3 })]),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  [
+    'one after a notification',
+    s => claimNotifiedRuns(s, claim, { queue: 'default', priority: 0 }),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
   ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
@@ -177,7 +182,7 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
   ['deaths', s => finalize(s, { transition: 'exhaust', error }), [PRIMARY_KEY]],
   ['failures', s => finalize(s, { transition: 'fail', error }), [PRIMARY_KEY]],
   ['releases', s => finalize(s, { transition: 'release' }), [PRIMARY_KEY]],
-  ['what became of a lost reply', s => readSettled(s, held, WORKER), [PRIMARY_KEY]],
+  ['what became of a lost reply', s => readEndedAttempts(s, held, WORKER), [PRIMARY_KEY]],
   [
     'the reaper',
     s => reapRuns(s, { limit: 500, backoffMs: 1, maxBackoffMs: 1, policies: [] }).catch(() => undefined),
@@ -190,7 +195,7 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }),
     [CLAIM_INDEX],
   ],
-  ['letting blocked runs in', s => letBlockedIn(s, ['k']), ['job_runs_live_blocked']],
+  ['unblocking', s => unblockRuns(s, ['k']), ['job_runs_live_blocked']],
   ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
   ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],
 ];
@@ -246,8 +251,8 @@ describe('a claim', () => {
       for (const each of clients) await each.connect();
       await clients[0].query(`set datestyle = 'SQL, DMY'`);
       const begun = await claimFreeRuns(first, { ...claim, limit: 2 });
-      const next = await claimFreeRuns(first, { ...claim, limit: 2 }, begun.lanes);
-      const last = await claimFreeRuns(second, { ...claim, limit: 3 }, next.lanes);
+      const next = await claimFreeRuns(first, { ...claim, limit: 2 }, begun.positions);
+      const last = await claimFreeRuns(second, { ...claim, limit: 3 }, next.positions);
       expect([begun, next, last].map(each => each.runs.map(run => run.id))).toEqual([
         ['1', '2'],
         ['3', '4'],

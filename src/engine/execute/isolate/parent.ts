@@ -6,7 +6,7 @@ import { TockError } from '../../../model/errors.js';
 import type { Isolate } from '../../../model/job/isolate.js';
 import { packError, unpackError } from '../../../model/run/error-data.js';
 import { isTransient } from '../../../store/connection/errors.js';
-import { readSettled } from '../../../store/runs/finalize.js';
+import { readEndedAttempts } from '../../../store/runs/finalize.js';
 import type { Engine } from '../../engine.js';
 import { keepTrying } from '../../finalize/retry-until.js';
 import { signalOf } from '../abort.js';
@@ -143,7 +143,7 @@ async function hasSettled(
 ): Promise<boolean> {
   if (active.isSettled || end.error !== null) return active.isSettled;
   const settled = await keepTrying(
-    () => readSettled(engine.database, [active.run], workerId),
+    () => readEndedAttempts(engine.database, [active.run], workerId),
     error => isTransient(error) && isHeld(active, engine.settings.leaseMs),
   ).catch(() => null);
   active.isSettled = settled?.has(active.run.id) === true;

@@ -4,7 +4,7 @@
 import type { Json } from '../../../model/job/job.js';
 import type { ErrorData } from '../../../model/run/error-data.js';
 import type { Connection } from '../../../store/connection/connection.js';
-import type { ClaimedRun } from '../../../store/runs/claimed-run.js';
+import type { ClaimedRun } from '../../../store/runs/claim/claimed-run.js';
 import type { Settings } from '../../engine.js';
 
 /** What executing one attempt needs. Sent over IPC, so that payload and password are in no list of processes. */

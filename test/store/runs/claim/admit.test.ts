@@ -1,8 +1,9 @@
 // Store: runs that need a place under a limit: who is admitted, who is put aside, who is let in again.
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { claimLimitedRuns, letBlockedIn, mendLimits } from '../../../src/store/runs/admit.js';
+import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import { claimLimitedRuns } from '../../../../src/store/runs/claim/admit.js';
+import { fixSlots, unblockRuns } from '../../../../src/store/runs/claim/unblock.js';
 import {
   addRuns,
   emptyTables,
@@ -11,8 +12,8 @@ import {
   whileLocked,
   whileWaitedFor,
   withoutIndexes,
-} from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+} from '../../../support/runs.js';
+import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
@@ -150,11 +151,6 @@ describe('claimLimitedRuns', () => {
       'queue:narrow 2: 1/1',
     ]);
     expect(await blocked()).toEqual({});
-  });
-
-  it('takes one for the limit under a key that was given none', async () => {
-    const ids = await addRuns(test, { slot_keys: ['job:x'] }, { slot_keys: ['job:x'] });
-    expect(await admitted(ids)).toEqual(['1']);
   });
 
   it('locks its keys in one order, whatever order they are named in: two never wait for each other in a circle', async () => {
@@ -327,7 +323,7 @@ describe('a flood under one key', () => {
   });
 });
 
-describe('letBlockedIn', () => {
+describe('unblockRuns', () => {
   const waits = (row: RunRow = {}) => keyed(3, { blocked_on: 'job:x', ...row });
 
   it('lets in as many as there are places left, by priority, time and id', async () => {
@@ -341,19 +337,19 @@ describe('letBlockedIn', () => {
     );
     await place('job:x', 3, '99');
     await place('job:y', 1, '98');
-    expect(await letBlockedIn(database, ['job:x'])).toBe(2);
+    expect(await unblockRuns(database, ['job:x'])).toBe(2);
     expect(Object.keys(await blocked())).toEqual(['2', '4', '5']);
-    expect(await letBlockedIn(database, ['job:z'])).toBe(0);
-    expect(await letBlockedIn(database, [])).toBe(0);
+    expect(await unblockRuns(database, ['job:z'])).toBe(0);
+    expect(await unblockRuns(database, [])).toBe(0);
     await test.sql('delete from tock.job_slots');
-    expect(await letBlockedIn(database, ['job:x', 'job:y'])).toBe(3);
+    expect(await unblockRuns(database, ['job:x', 'job:y'])).toBe(3);
     expect(await blocked()).toEqual({});
   });
 
   it('takes the limit of this key, among several, from who goes first', async () => {
     const row = { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 1] };
     await addRuns(test, waits(row), waits({ ...row, slot_limits: [1, 2], priority: -1 }), waits(row));
-    expect(await withoutIndexes(test, session => letBlockedIn(session, ['job:x']))).toBe(2);
+    expect(await withoutIndexes(test, session => unblockRuns(session, ['job:x']))).toBe(2);
   });
 
   it('needs no index for its order', async () => {
@@ -364,14 +360,14 @@ describe('letBlockedIn', () => {
       waits({ run_at: AGO(2) }),
       waits({ run_at: AGO(9) }),
     );
-    expect(await withoutIndexes(test, session => letBlockedIn(session, ['job:x']))).toBe(3);
+    expect(await withoutIndexes(test, session => unblockRuns(session, ['job:x']))).toBe(3);
     expect(Object.keys(await blocked())).toEqual(['1']);
   });
 
   it('lets nobody in where more hold a place than there are by now', async () => {
     await addRuns(test, waits());
     for (const slot of [1, 2, 3, 4]) await place('job:x', slot, `9${slot}`);
-    expect(await letBlockedIn(database, ['job:x'])).toBe(0);
+    expect(await unblockRuns(database, ['job:x'])).toBe(0);
   });
 
   it('lets runs of a definition in by their occurrence, whatever their priority', async () => {
@@ -382,7 +378,7 @@ describe('letBlockedIn', () => {
       serial(5, { ...row, run_at: NOW }),
       serial(5, row),
     );
-    expect(await letBlockedIn(database, ['definition:7'])).toBe(1);
+    expect(await unblockRuns(database, ['definition:7'])).toBe(1);
     expect(Object.keys(await blocked())).toEqual(['1', '3']);
   });
 
@@ -391,7 +387,7 @@ describe('letBlockedIn', () => {
     ['definition:7', serial(1, { blocked_on: 'definition:7' })],
   ])('passes over what another has locked, under %s', async (key, row) => {
     await addRuns(test, row, row);
-    expect(await whileLocked(test, ['1'], () => letBlockedIn(database, [key]))).toBeGreaterThanOrEqual(1);
+    expect(await whileLocked(test, ['1'], () => unblockRuns(database, [key]))).toBeGreaterThanOrEqual(1);
     expect(Object.keys(await blocked())).toEqual(['1']);
   });
 
@@ -402,16 +398,16 @@ describe('letBlockedIn', () => {
     listener.on('notification', notice => heard.push(notice.payload));
     await listener.query('listen tock');
     await addRuns(test, waits());
-    await letBlockedIn(database, ['job:y']);
-    await letBlockedIn(database, ['job:x']);
-    await letBlockedIn(database, ['job:x']);
+    await unblockRuns(database, ['job:y']);
+    await unblockRuns(database, ['job:x']);
+    await unblockRuns(database, ['job:x']);
     await listener.query('select 1');
     expect(heard).toEqual(['queued']);
     await listener.end();
   });
 });
 
-describe('mendLimits', () => {
+describe('fixSlots', () => {
   it('takes back places whose run does not run; but that of a definition is kept while its run is live', async () => {
     const running = { status: 'running', locked_by: WORKER, locked_until: NOW };
     const ids = await addRuns(
@@ -427,7 +423,7 @@ describe('mendLimits', () => {
     }
     await place('job:gone', 1, '99');
     await place('definition:gone', 1, '99');
-    await mendLimits(database);
+    await fixSlots(database);
     expect(await places()).toEqual([
       'definition:0 1: 1/1',
       'definition:1 1: 2/1',
@@ -441,7 +437,7 @@ describe('mendLimits', () => {
   it('lets in who waits under any key that has a place', async () => {
     const rows = ['job:c', 'job:a', 'job:b', 'job:a'].map(key => ({
       slot_keys: [key],
-      slot_limits: [1],
+      slot_limits: [key === 'job:a' ? 2 : 1],
       blocked_on: key,
     }));
     const [, , , , running = ''] = await addRuns(
@@ -450,14 +446,14 @@ describe('mendLimits', () => {
       keyed(1, { status: 'running', locked_by: WORKER, locked_until: NOW }),
     );
     await place('job:a', 1, running);
-    await withoutIndexes(test, mendLimits);
+    await withoutIndexes(test, fixSlots);
     expect(await blocked()).toEqual({ 4: 'job:a' });
   });
 
   it('looks at ten thousand keys at most', async () => {
     await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, blocked_on)
       select 'noop', '{}', 'queued', array['job:' || n], '{1}', 'job:' || n from generate_series(10001, 20001) n`);
-    await mendLimits(database);
+    await fixSlots(database);
     expect(Object.values(await blocked())).toEqual(['job:20001']);
   });
 });

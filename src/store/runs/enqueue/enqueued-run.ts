@@ -1,4 +1,4 @@
-// Room: store. What enqueueing takes and gives.
+// Room: store/runs/enqueue. What enqueueing takes and gives.
 // In: nothing. Out: types.
 
 /** What a run to be enqueued is besides its payload and its key. Instants as ISO text, durations in milliseconds. */

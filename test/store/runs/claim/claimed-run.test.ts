@@ -1,10 +1,10 @@
 // Store: what a claim says of a run.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { claimFreeRun } from '../../../src/store/runs/claim.js';
-import { type ClaimedRow, claimedRun, inTurn } from '../../../src/store/runs/claimed-run.js';
-import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import { claimFreeRun } from '../../../../src/store/runs/claim/claim.js';
+import { type ClaimedRow, claimedRun, sortedAs } from '../../../../src/store/runs/claim/claimed-run.js';
+import { addRuns, emptyTables, type RunRow } from '../../../support/runs.js';
+import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00.25Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
@@ -111,14 +111,14 @@ describe('a claimed run', () => {
 
 const { job: _job, ...PLAIN_COLUMNS } = PLAIN;
 
-describe('inTurn', () => {
-  const runs = (...ids: string[]) => ids.map(id => ({ id })) as unknown as Parameters<typeof inTurn>[0];
+describe('sortedAs', () => {
+  const runs = (...ids: string[]) => ids.map(id => ({ id })) as unknown as Parameters<typeof sortedAs>[0];
 
   it('puts runs into the order of the ids, and leaves them where they are in it', () => {
     const sorted = runs('3', '1', '2');
-    expect(inTurn(sorted, ['3', '1', '2'])).toBe(sorted);
-    expect(inTurn(runs('1', '2', '3'), ['3', '1', '2']).map(run => run.id)).toEqual(['3', '1', '2']);
-    expect(inTurn(runs('2', '1'), ['1', '2', '3']).map(run => run.id)).toEqual(['1', '2']);
-    expect(inTurn([], [])).toEqual([]);
+    expect(sortedAs(sorted, ['3', '1', '2'])).toBe(sorted);
+    expect(sortedAs(runs('1', '2', '3'), ['3', '1', '2']).map(run => run.id)).toEqual(['3', '1', '2']);
+    expect(sortedAs(runs('2', '1'), ['1', '2', '3']).map(run => run.id)).toEqual(['1', '2']);
+    expect(sortedAs([], [])).toEqual([]);
   });
 });

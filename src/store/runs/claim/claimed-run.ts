@@ -1,6 +1,7 @@
-// Room: store. What a claim says of a run that it took, as a row and as the worker reads it.
-// In: a row `r` of an update that claims. Out: a ClaimedRun.
-import { isWithinYears } from '../../model/instant-bounds.js';
+// Room: store/runs/claim. What a claim writes to a run, and what it returns of it.
+// In: a row that is updated; the row that comes back. Out: assignments and columns; a ClaimedRun.
+import { isWithinYears } from '../../../model/instant-bounds.js';
+import { TRANSITIONS } from '../../../model/run/states.js';
 
 /** A run that the worker has claimed: what executing it needs. Times in epoch milliseconds. */
 export interface ClaimedRun {
@@ -39,27 +40,40 @@ type Planned = Pick<
   'definition' | 'scheduled_for' | 'interval_start' | 'occurrence_count' | 'slot_keys' | 'is_late' | 'window'
 >;
 
-/** A row of {@link CLAIMED}. */
+/** A row of {@link claimedColumns}. */
 export interface ClaimedRow extends Omit<ClaimedRun, keyof Planned | 'payload' | 'payload_length'> {
   readonly payload: string | null;
   readonly planned: Planned | null;
 }
 
-const EPOCH_MS = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
+/** The assignments of a claim to a run. Parameters: :workerId, and :leaseMs in milliseconds. */
+export const startLease = (run: string) =>
+  `status = '${TRANSITIONS.claim.to}', attempts = ${run}.attempts + 1, fence = ${run}.fence + 1, locked_by = :workerId,
+    locked_until = tock.now() + :leaseMs * interval '1 millisecond', started_at = tock.now()`;
+
+const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
 /**
- * The columns of a claimed run, over `r` in the `returning` of the update that claims it. What only a planned or
- * limited run has comes together and is null otherwise: most runs of a large backlog are neither, and each column of
+ * The columns of a claimed run besides its id, for the `returning` of the update that claims it. What only a planned or
+ * limited run has comes as one column, null for others: most runs of a large backlog are neither, and each column of
  * each row costs on both sides.
  */
-export const CLAIMED = `r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
-    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
-      'scheduled_for', ${EPOCH_MS('r.scheduled_for')}, 'interval_start', ${EPOCH_MS('r.interval_start')},
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+export const claimedColumns = (
+  run: string,
+) => `${run}.fence, ${run}.job, ${run}.attempts, ${run}.max_attempts, ${run}.payload::text, ${run}.idempotency_key, ${run}.trigger,
+  case when ${run}.definition_id is not null or ${run}.scheduled_for is not null or ${run}.start_by is not null or ${run}.slot_keys is not null then
+    jsonb_build_object('occurrence_count', ${run}.occurrence_count, 'slot_keys', ${run}.slot_keys,
+      'scheduled_for', ${epochMs(`${run}.scheduled_for`)}, 'interval_start', ${epochMs(`${run}.interval_start`)},
+      'is_late', coalesce(${run}.fence = 1 and ${run}.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
-        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${EPOCH_MS('tock.now()')})) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned`;
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${epochMs('tock.now()')})) end)
+      from tock.job_definitions d where d.id = ${run}.definition_id), '{}') end as planned`;
+
+/** The names of {@link claimedColumns}, from a set that has them. */
+export const namesOfClaimed = (set: string) =>
+  ['fence', 'job', 'attempts', 'max_attempts', 'payload', 'idempotency_key', 'trigger', 'planned']
+    .map(column => `${set}.${column}`)
+    .join(', ');
 
 const UNPLANNED: Planned = {
   definition: null,
@@ -71,7 +85,7 @@ const UNPLANNED: Planned = {
   window: null,
 };
 
-/** Reads a row of {@link CLAIMED}. */
+/** Reads a row of {@link claimedColumns}. */
 export function claimedRun(row: ClaimedRow): ClaimedRun {
   const planned = row.planned ?? UNPLANNED;
   return {
@@ -95,7 +109,7 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
   };
 }
 
-/** JSON has infinite ones as text. */
+/** In JSON, infinite instants are text. */
 const isInstant = (ms: number | null) => ms === null || (typeof ms === 'number' && isWithinYears(ms));
 
 function defectOf({ scheduled_for: scheduledFor, interval_start: intervalStart }: Planned): string | null {
@@ -104,9 +118,9 @@ function defectOf({ scheduled_for: scheduledFor, interval_start: intervalStart }
     : 'its occurrence is not between the years 0001 and 9999';
 }
 
-/** Runs in the order of the ids `turns`, in which they are to begin. */
-export function inTurn(runs: readonly ClaimedRun[], turns: readonly string[]): readonly ClaimedRun[] {
-  if (runs.every((run, index) => run.id === turns[index])) return runs;
-  const places = new Map(turns.map((id, place) => [id, place]));
+/** Runs in the order of `ids`, in which they are to start. */
+export function sortedAs(runs: readonly ClaimedRun[], ids: readonly string[]): readonly ClaimedRun[] {
+  if (runs.every((run, index) => run.id === ids[index])) return runs;
+  const places = new Map(ids.map((id, place) => [id, place]));
   return runs.toSorted((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
 }

@@ -1,15 +1,19 @@
-// Room: store. Puts runs into the queue some of which have a key that is unique only while its run is live.
-// In: rows as the engine has checked them, and any client. Out: which run each row stands for.
-import type { Session } from '../connection/database.js';
-import { PREPARED } from '../connection/prepared.js';
+// Room: store/runs/enqueue. Puts runs into the queue some of which have a key that is unique only while its run is live.
+// In: rows that the engine has checked, and any client. Out: which run each row stands for. See enqueue.ts.
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
 import { type EnqueuedRow, type EnqueuedRun, type RunShape, withoutNulls } from './enqueued-run.js';
 
-// For its parameter and columns see enqueue-runs.ts.
-const ENQUEUE_LIVE = 'select place, made, replaced, id from tock.enqueue_live($1::text) order by place';
+const ENQUEUE_LIVE = statement<
+  { readonly rows: string },
+  Omit<EnqueuedRun, 'id'> & { readonly id: string | null }
+>('enqueue-live', 'select place, made, replaced, id from tock.enqueue_live(:rows::text) order by place', {
+  prepared: true,
+});
 
 /**
  * Enqueues a batch in one statement. The answers are in the order of the rows; an id is empty where somebody else used the
- * key at this very moment: in the snapshot of the statement there is none of it.
+ * key at this very moment: the statement cannot see that run.
  */
 export async function enqueueLiveRuns(
   session: Session,
@@ -27,10 +31,6 @@ export async function enqueueLiveRuns(
     ({ shape, payload, key }, place) =>
       `{"place":${place},"key":${JSON.stringify(key)},"payload":${payload},${fieldsOf(shape)}}`,
   );
-  const enqueued = await session.run<Omit<EnqueuedRun, 'id'> & { readonly id: string | null }>(
-    ENQUEUE_LIVE,
-    [`[${texts.join()}]`],
-    PREPARED,
-  );
+  const enqueued = await ENQUEUE_LIVE.run(session, { rows: `[${texts.join()}]` });
   return enqueued.map(({ id, made, replaced }) => ({ id: id ?? '', made, replaced }));
 }

@@ -1,15 +1,15 @@
 // Store: the statements of a claim, each by itself.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import {
   type Claim,
+  type ClaimPosition,
   claimFreeRun,
   claimFreeRuns,
-  claimToldRuns,
-  type Lane,
-} from '../../../src/store/runs/claim.js';
-import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+} from '../../../../src/store/runs/claim/claim.js';
+import { claimNotifiedRuns } from '../../../../src/store/runs/claim/claim-in-queue.js';
+import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../../support/runs.js';
+import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
@@ -32,7 +32,7 @@ afterAll(async () => {
   await test.close();
 });
 
-const lane = (queue: string, priority: number, more: Partial<Lane> = {}): Lane => ({
+const position = (queue: string, priority: number, more: Partial<ClaimPosition> = {}): ClaimPosition => ({
   queue,
   priority,
   at: null,
@@ -45,7 +45,7 @@ const lane = (queue: string, priority: number, more: Partial<Lane> = {}): Lane =
 const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
   claimFreeRuns(database, { ...options, limit, queues });
 const idsOf = (claim: Claim) => claim.runs.map(run => run.id);
-const namesOf = (claim: Claim) => claim.lanes.map(each => `${each.queue} ${each.priority}`);
+const namesOf = (claim: Claim) => claim.positions.map(each => `${each.queue} ${each.priority}`);
 const rowOf = async (id: string) =>
   (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
 
@@ -54,17 +54,17 @@ const WAYS: readonly [string, (limit: number, session?: Database) => Promise<Cla
   ['from the beginning', (limit, session = database) => claimFreeRuns(session, { ...options, limit })],
   [
     'in one queue, where the last left off',
-    (limit, session = database) => claimFreeRuns(session, { ...options, limit }, [lane('default', 0)]),
+    (limit, session = database) => claimFreeRuns(session, { ...options, limit }, [position('default', 0)]),
   ],
   [
     'in several, where the last left off',
     (limit, session = database) =>
-      claimFreeRuns(session, { ...options, limit }, [lane('default', 0), lane('other', 1)]),
+      claimFreeRuns(session, { ...options, limit }, [position('default', 0), position('other', 1)]),
   ],
   [
-    'where somebody has told of one',
+    'in which a notification says that there is one',
     (limit, session = database) =>
-      claimToldRuns(session, { ...options, limit }, { queue: 'default', priority: 0 }),
+      claimNotifiedRuns(session, { ...options, limit }, { queue: 'default', priority: 0 }),
   ],
 ];
 
@@ -124,11 +124,11 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
 
   it('says where it left off: at the last one in their order, whatever its id', async () => {
     await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
-    const { lanes } = await claim(5);
-    expect(lanes.filter(each => each.id !== null)).toMatchObject([
+    const { positions } = await claim(5);
+    expect(positions.filter(each => each.id !== null)).toMatchObject([
       { queue: 'default', priority: 0, id: '1', hasMore: false, isLimited: false, isPlain: true },
     ]);
-    expect(Date.parse(lanes[0]?.at ?? '')).toBe(Date.parse(AGO(1)));
+    expect(Date.parse(positions[0]?.at ?? '')).toBe(Date.parse(AGO(1)));
     expect(await claim(1)).toMatchObject({ runs: [], hasMore: false });
   });
 
@@ -146,27 +146,28 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
 });
 
 describe('a claim that goes on', () => {
-  const goOn = (lanes: readonly Lane[], limit = 10) => claimFreeRuns(database, { ...options, limit }, lanes);
+  const goOn = (positions: readonly ClaimPosition[], limit = 10) =>
+    claimFreeRuns(database, { ...options, limit }, positions);
 
   it.each([
-    ['one queue', (at: Lane) => [at]],
-    ['several', (at: Lane) => [at, lane('other', 0)]],
-  ])('in %s looks behind the last one only, and not at that', async (_what, lanesFrom) => {
+    ['one queue', (at: ClaimPosition) => [at]],
+    ['several', (at: ClaimPosition) => [at, position('other', 0)]],
+  ])('in %s looks behind the last one only, and not at that', async (_what, positionsFrom) => {
     const [early = '', last = '', late = ''] = await addRuns(
       test,
       { run_at: AGO(3) },
       { run_at: AGO(2) },
       { run_at: AGO(2) },
     );
-    const at = lane('default', 0, { at: AGO(2), id: last });
-    expect(idsOf(await goOn(lanesFrom(at)))).toEqual([late]);
+    const at = position('default', 0, { at: AGO(2), id: last });
+    expect(idsOf(await goOn(positionsFrom(at)))).toEqual([late]);
     expect(idsOf(await fromStart())).toEqual([early, last]);
   });
 
   it('in one queue names what needs a place under a limit, unless nothing there did so far', async () => {
     await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
-    expect((await goOn([lane('default', 0, { isPlain: false })])).limited).toEqual(['1']);
-    expect((await goOn([lane('default', 0)])).limited).toEqual([]);
+    expect((await goOn([position('default', 0, { isPlain: false })])).limited).toEqual(['1']);
+    expect((await goOn([position('default', 0)])).limited).toEqual([]);
   });
 
   it('goes on in each queue and priority by itself, and says so', async () => {
@@ -177,10 +178,10 @@ describe('a claim that goes on', () => {
       { queue: 'a', run_at: AGO(1) },
       { queue: 'a', priority: 1, run_at: AGO(9) },
     );
-    const lanes = [lane('a', 0, { at: AGO(5), id: '0' }), lane('b', 0), lane('a', 1)];
-    const claim = await goOn(lanes);
+    const positions = [position('a', 0, { at: AGO(5), id: '0' }), position('b', 0), position('a', 1)];
+    const claim = await goOn(positions);
     expect(idsOf(claim)).toEqual([ids[2], ids[0], ids[3]]);
-    expect(claim.lanes).toMatchObject([
+    expect(claim.positions).toMatchObject([
       { queue: 'a', priority: 0, id: ids[2], hasMore: false, isLimited: false },
       { queue: 'b', priority: 0, id: ids[0] },
       { queue: 'a', priority: 1, id: ids[3] },
@@ -208,7 +209,7 @@ describe('a claim from the beginning', () => {
     const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10 }));
     expect(namesOf(claim)).toEqual(['a -1', 'm 0', 'z 1', 'a 2']);
     expect(idsOf(claim)).toEqual(['4', '9', '1', '2', '3']);
-    expect(claim.lanes.map(each => each.id)).toEqual(['4', '9', '1', '3']);
+    expect(claim.positions.map(each => each.id)).toEqual(['4', '9', '1', '3']);
   });
 
   it('gives every queue of a priority its share, and goes to the next priority only when the first is exhausted', async () => {
@@ -224,7 +225,7 @@ describe('a claim from the beginning', () => {
     expect(queuesOf(await fromStart(3))).toBe('11,2,5');
     const second = await fromStart(4);
     expect(queuesOf(second)).toBe('13,4,6');
-    expect(second.lanes.map(each => each.hasMore)).toEqual([true, false, false]);
+    expect(second.positions.map(each => each.hasMore)).toEqual([true, false, false]);
     expect(queuesOf(await fromStart(4))).toBe('07');
   });
 
@@ -232,7 +233,7 @@ describe('a claim from the beginning', () => {
     const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
     const claim = await whileLocked(test, [locked], () => fromStart());
     expect(idsOf(claim)).toEqual([free]);
-    expect(claim.lanes).toMatchObject([
+    expect(claim.positions).toMatchObject([
       { queue: 'a', id: null, at: null, hasMore: false },
       { queue: 'b', id: free, hasMore: false },
     ]);
@@ -257,7 +258,7 @@ describe('a claim from the beginning', () => {
     await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
     const claim = await fromStart();
     expect([idsOf(claim), claim.limited.toSorted()]).toEqual([['1'], ['2', '3', '4']]);
-    expect(claim.lanes.map(each => [each.queue, each.isLimited, each.isPlain])).toEqual([
+    expect(claim.positions.map(each => [each.queue, each.isLimited, each.isPlain])).toEqual([
       ['narrow', true, false],
       ['paced', true, false],
       ['plain', false, false],
@@ -314,12 +315,12 @@ describe('a claim from the beginning', () => {
   });
 });
 
-describe('a claim where somebody has told of a run', () => {
+describe('a claim after a notification', () => {
   it('looks only where the queue has no settings, whatever others have', async () => {
     await addRuns(test, {}, { queue: 'set' });
     await test.tock.queues.set('set', { concurrency: 9 });
     const claim = (queue: string) =>
-      claimToldRuns(database, { ...options, limit: 9 }, { queue, priority: 0 });
+      claimNotifiedRuns(database, { ...options, limit: 9 }, { queue, priority: 0 });
     expect(idsOf(await claim('set'))).toEqual([]);
     expect(idsOf(await claim('default'))).toEqual(['1']);
   });

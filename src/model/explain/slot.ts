@@ -1,0 +1,17 @@
+// Room: model. A slot of a limit as text.
+// In: a concurrency key, and the run that needs a slot of it. Out: text.
+import { SUSPECTS } from '../run/limits.js';
+
+/** `the turn of report`, `a slot of job load for tenant-7`: what a concurrency key of a run stands for. */
+export function slotText(
+  key: string,
+  { job, definition }: { readonly job: string; readonly definition: string | null },
+): string {
+  const own = `job:${job}`;
+  if (key.startsWith('definition:')) return `the turn of ${definition ?? 'its definition'}`;
+  if (key === SUSPECTS.key) return 'a slot for runs that get a process of their own';
+  if (key.startsWith('queue:')) return `a slot of queue ${key.slice('queue:'.length)}`;
+  if (key === own) return `a slot of job ${job}`;
+  if (key.startsWith(`${own}:`)) return `a slot of job ${job} for ${key.slice(own.length + 1)}`;
+  return `a slot of ${key}`;
+}

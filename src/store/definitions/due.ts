@@ -1,0 +1,101 @@
+// Room: store/definitions. Definitions that are due: locked, and moved on once their occurrences are inserted.
+// In: an open transaction. Out: rows; cursors moved in the same transaction.
+//
+// Ticks share the work: each locks definitions that no other has locked, and reads the clock after that, so that no
+// other tick's cursor is past it. The lock saves work; that an occurrence runs once is held by job_occurrences.
+import type { StoredColumns } from '../../model/planning/definition.js';
+import type { Session } from '../connection/database.js';
+import { statement } from '../connection/statement.js';
+import { STORED_COLUMNS } from './stated-columns.js';
+
+/** A definition as materializing reads it. Durations and the cursor in milliseconds. */
+export interface DueDefinition extends StoredColumns {
+  readonly id: string;
+  readonly cursor_ms: number;
+}
+
+const LOCK_DUE = statement<{ readonly limit: number; readonly ids: readonly string[] | null }, DueDefinition>(
+  'lock-due-definitions',
+  `
+select id, ${STORED_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+from tock.job_definitions
+where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
+  and (:ids::bigint[] is null or id = any(:ids))
+order by next_at, id
+limit :limit
+for update skip locked`,
+);
+
+/**
+ * Locks definitions that are due until the transaction ends, the longest due first. Those that are locked are skipped.
+ *
+ * @param ids only these; null: all
+ */
+export async function lockDueDefinitions(
+  session: Session,
+  limit: number,
+  ids: readonly string[] | null,
+): Promise<DueDefinition[]> {
+  return await LOCK_DUE.run(session, { limit, ids });
+}
+
+/** The database's time in epoch milliseconds, and how many live runs definitions have, by id; those without any are left out. */
+export interface ClockAndLive {
+  readonly now: number;
+  readonly live: Readonly<Record<string, number>>;
+}
+
+const CLOCK_AND_LIVE = statement<{ readonly ids: readonly string[] }, ClockAndLive>(
+  'clock-and-live-runs',
+  `
+select (extract(epoch from tock.now()) * 1000)::float8 as now,
+  (select coalesce(jsonb_object_agg(b.definition_id, b.count), '{}') from (
+    select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any(:ids::bigint[]) group by 1) b) as live`,
+);
+
+/** Reads the clock, and how many live runs these definitions have. To be called once they are locked. */
+export async function readClockAndLive(session: Session, ids: readonly string[]): Promise<ClockAndLive> {
+  return (await CLOCK_AND_LIVE.first(session, { ids })) ?? { now: 0, live: {} };
+}
+
+/** Where a definition goes on. Instants as ISO text. */
+export interface MovedCursor {
+  readonly id: string;
+  readonly cursor: string;
+  readonly next_at: string | null;
+  readonly remaining_count: number | null;
+}
+
+const MOVE_CURSORS = statement<{ readonly cursors: string }, unknown>(
+  'move-cursors',
+  `
+update tock.job_definitions d
+set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count = u.remaining_count
+from jsonb_to_recordset(:cursors::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
+where d.id = u.id`,
+);
+
+/** Moves cursors on; none ever moves back. The caller holds the locks. */
+export async function moveCursors(session: Session, cursors: readonly MovedCursor[]): Promise<void> {
+  if (cursors.length > 0) await MOVE_CURSORS.run(session, { cursors: JSON.stringify(cursors) });
+}
+
+const SPEND_REMAINING = statement<{ readonly id: string; readonly count: number }, unknown>(
+  'spend-remaining-count',
+  `update tock.job_definitions set remaining_count = greatest(remaining_count - :count, 0) where id = :id`,
+);
+
+/** Counts runs against those that a definition still has to give. The caller holds its lock. */
+export async function spendRemainingCount(session: Session, id: string, count: number): Promise<void> {
+  await SPEND_REMAINING.run(session, { id, count });
+}
+
+const MARK_BROKEN = statement<{ readonly id: string; readonly reason: string }, unknown>(
+  'mark-definition-broken',
+  `update tock.job_definitions set broken_at = tock.now(), broken_reason = left(:reason, 1000) where id = :id`,
+);
+
+/** Leaves a definition out of what is materialized until it is edited. */
+export async function markDefinitionBroken(session: Session, id: string, reason: string): Promise<void> {
+  await MARK_BROKEN.run(session, { id, reason });
+}

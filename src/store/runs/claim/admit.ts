@@ -1,0 +1,264 @@
+// Room: store/runs/claim. Claims runs that need a slot under a limit: a job's concurrency, a definition's turn, a queue's
+// concurrency or rate.
+// In: ids of due runs. Out: those that were claimed; the others are blocked on the key that is full.
+//
+// The slots are rows of job_slots, whose primary key is the limit. Who admits under a key holds its advisory lock for
+// one short transaction, and sees all slots that are taken. Giving one back takes no lock:
+//
+//   worker A, admits run 1 (key job:x, limit 1)      worker B, finishes run 9, which holds the slot
+//   lock the row of run 1, then key job:x
+//   sees the slot taken: run 1 is blocked on job:x
+//                                                    deletes the slot, commits
+//   commits; the key's lock ends
+//   unblocks under job:x                             unblocks under job:x
+//
+// Both look after their own commit, so whoever commits last sees run 1 blocked and the slot free. The reaper looks too,
+// for the case that either died in between.
+import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../../model/run/limits.js';
+import type { Database, Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import { statuses } from '../transition.js';
+import {
+  type ClaimedRow,
+  type ClaimedRun,
+  claimedColumns,
+  claimedRun,
+  sortedAs,
+  startLease,
+} from './claimed-run.js';
+import { isClaimable, isQueueOpen, isRateVoid } from './queue-priorities.js';
+import { unblockRuns } from './unblock.js';
+
+interface CandidateRow {
+  readonly id: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly slot_keys: readonly string[] | null;
+  readonly slot_limits: readonly number[] | null;
+  readonly queue_concurrency: number | null;
+  readonly has_rate: boolean;
+  /** The key of its definition's turns, where an earlier run of it is due and has not started. */
+  readonly turn_key: string | null;
+}
+
+/** Whether a run keeps its slot under a key from an earlier attempt: then it waits neither for a slot nor for a turn. */
+const keepsSlot = (run: string, key: string) =>
+  `exists (select from tock.job_slots kept where kept.concurrency_key = ${key} and kept.run_id = ${run}.id)`;
+
+const TURN_KEY = `'definition:' || r.definition_id`;
+const LOCK_CANDIDATES = statement<{ readonly ids: readonly string[] }, CandidateRow>(
+  'admit-candidates',
+  `
+select r.id, r.queue, r.priority, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
+  q.rate_count is not null as has_rate,
+  case when ${TURN_KEY} = any(r.slot_keys) and exists (
+    select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
+      and e.status in (${statuses('claim')}) and e.run_at <= tock.now() and ${TURN_KEY} = any(e.slot_keys))
+    and not ${keepsSlot('r', TURN_KEY)}
+    then ${TURN_KEY} end as turn_key
+from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${isQueueOpen('q')}
+order by r.priority, r.run_at, r.id
+for update of r skip locked`,
+);
+
+// Locks of the transaction, so that they work through a pooler; sorted, so that two admissions never wait in a circle.
+const LOCK_KEYS = statement<{ readonly keys: readonly string[] }, unknown>(
+  'admit-lock-keys',
+  `
+select pg_advisory_xact_lock(h) from (
+  select hashtextextended('tock.slots:' || k, 0) as h from unnest(:keys::text[]) k order by 1) sorted`,
+);
+
+const TAKEN_SLOTS = statement<
+  { readonly keys: readonly string[] },
+  { readonly key: string; readonly slot: number; readonly run_id: string }
+>(
+  'admit-taken-slots',
+  `
+select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots where concurrency_key = any(:keys::text[])`,
+);
+
+/** How many runs a queue with a rate may start now, the first of them as of `first_ms`, each `step` ms after the one before. */
+interface QueueTokens {
+  readonly name: string;
+  readonly tokens: number;
+  readonly first_ms: number;
+  readonly step: number;
+}
+
+// A token for each period / count, and no more saved up than those of one second.
+const QUEUE_TOKENS = statement<{ readonly names: readonly string[] }, QueueTokens>(
+  'admit-queue-tokens',
+  `
+with rated as (
+  select q.name, q.rate_period_ms::float8 / q.rate_count as step,
+    greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) as burst,
+    (extract(epoch from tock.now()) * 1000)::float8 as now_ms,
+    case when not ${isRateVoid('q')} then (extract(epoch from q.rate_next_at) * 1000)::float8 end as next_ms
+  from tock.job_queues q where q.name = any(:names::text[])
+  for update of q skip locked
+)
+select name, greatest(0, floor((now_ms - first_ms) / step + 1))::integer as tokens, first_ms, step from (
+  select *, greatest(next_ms, now_ms - (burst - 1) * step) as first_ms from rated) r`,
+);
+
+/** Locks the rows of queues with a rate, and reads how many of their runs may start now. Rows that are locked are skipped. */
+export async function lockQueueTokens(session: Session, names: readonly string[]): Promise<QueueTokens[]> {
+  return names.length === 0 ? [] : await QUEUE_TOKENS.run(session, { names });
+}
+
+interface AdmitParams {
+  readonly admitted: readonly string[];
+  readonly workerId: string;
+  readonly leaseMs: number;
+  readonly slotKeys: readonly string[];
+  readonly slots: readonly number[];
+  readonly slotRuns: readonly string[];
+  readonly blocked: readonly string[];
+  readonly blockedOn: readonly string[];
+  readonly rated: readonly string[];
+  readonly nextMs: readonly number[];
+}
+
+const ADMIT = statement<AdmitParams, ClaimedRow>(
+  'admit',
+  `
+with taken as (
+  insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select s.key, s.slot, s.run_id, r.fence + 1
+  from unnest(:slotKeys::text[], :slots::integer[], :slotRuns::bigint[]) as s(key, slot, run_id)
+    join tock.job_runs_live r on r.id = s.run_id
+  order by s.key, s.slot
+  on conflict (concurrency_key, slot) do update set fence = excluded.fence where job_slots.run_id = excluded.run_id
+  returning run_id
+), blocked as (
+  update tock.job_runs_live r set blocked_on = b.key
+  from unnest(:blocked::bigint[], :blockedOn::text[]) as b(id, key) where r.id = b.id
+), rated as (
+  update tock.job_queues q set rate_next_at = to_timestamp(n.next_ms / 1000)
+  from unnest(:rated::text[], :nextMs::float8[]) as n(name, next_ms) where q.name = n.name
+)
+update tock.job_runs_live r set ${startLease('r')}
+where r.id = any(:admitted::bigint[])
+  and (select count(*) from taken) = coalesce(array_length(:slotRuns::bigint[], 1), 0)
+returning r.id, ${claimedColumns('r')}`,
+);
+
+// The rest of a flood, so that the next claim does not have to look at it a handful at a time.
+const BLOCK_FLOOD = statement<
+  { readonly key: string; readonly queue: string; readonly priority: number },
+  unknown
+>(
+  'admit-block-flood',
+  `
+update tock.job_runs_live r set blocked_on = :key::text where r.id in (
+  select f.id from tock.job_runs_live f
+  where f.queue = :queue and f.priority = :priority and ${isClaimable('f')}
+    and :key::text = any(f.slot_keys) and not ${keepsSlot('f', ':key::text')}
+  order by f.run_at, f.id limit 1000 for update skip locked)`,
+);
+
+/** Runs that were claimed; and what failed after that. They are leased, and must be executed all the same. */
+export interface Admitted {
+  readonly admitted: readonly ClaimedRun[];
+  readonly failure: { readonly error: unknown } | null;
+}
+
+/**
+ * Claims those of the runs for which there is a slot. One transaction, and statements of their own for what it blocked.
+ *
+ * Locks, in this order: the runs' rows, skipping those that are locked; the advisory locks of their keys, sorted, waiting;
+ * the rows of queues with a rate, skipping those that are locked.
+ */
+export async function claimLimitedRuns(
+  database: Database,
+  ids: readonly string[],
+  options: { readonly workerId: string; readonly leaseMs: number },
+): Promise<Admitted> {
+  if (ids.length === 0) return { admitted: [], failure: null };
+  const { runs, blocked, floods } = await database.transaction(async session => {
+    const rows = await LOCK_CANDIDATES.run(session, { ids });
+    const candidates = rows.map(candidateOf);
+    const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))];
+    if (keys.length > 0) await LOCK_KEYS.run(session, { keys });
+    const slots = await readTakenSlots(session, keys);
+    const rated = [...new Set(rows.filter(row => row.has_rate).map(row => row.queue))];
+    const queues = await lockQueueTokens(session, rated);
+    // A queue whose row another admission has locked has no tokens for us.
+    const tokens = new Map([
+      ...rated.map(name => [name, 0] as const),
+      ...queues.map(queue => [queue.name, queue.tokens] as const),
+    ]);
+    const admission = admit(candidates, { slots, tokens });
+    const claimed = await carryOut(session, admission, queues, options);
+    return { runs: claimed, blocked: admission.blocked, floods: floodsOf(rows, admission) };
+  });
+  try {
+    for (const { key, queue, priority } of floods) await BLOCK_FLOOD.run(database, { key, queue, priority });
+    await unblockRuns(database, [...new Set(blocked.map(each => each.key))].sort());
+  } catch (error) {
+    // The reaper looks too.
+    return { admitted: runs, failure: { error } };
+  }
+  return { admitted: runs, failure: null };
+}
+
+function candidateOf(row: CandidateRow): Candidate {
+  const limits: Limit[] = (row.slot_keys ?? []).map((key, index) => ({
+    key,
+    limit: row.slot_limits?.[index] ?? 1,
+  }));
+  if (row.queue_concurrency !== null) limits.push({ key: queueKey(row.queue), limit: row.queue_concurrency });
+  return { id: row.id, queue: row.queue, limits, waitsFor: row.turn_key };
+}
+
+async function readTakenSlots(
+  session: Session,
+  keys: readonly string[],
+): Promise<Map<string, Map<number, string>>> {
+  const taken = new Map<string, Map<number, string>>();
+  if (keys.length === 0) return taken;
+  for (const { key, slot, run_id } of await TAKEN_SLOTS.run(session, { keys })) {
+    const slots = taken.get(key) ?? new Map<number, string>();
+    slots.set(slot, run_id);
+    taken.set(key, slots);
+  }
+  return taken;
+}
+
+async function carryOut(
+  session: Session,
+  { admitted, places, blocked, spent }: Admission,
+  queues: readonly QueueTokens[],
+  { workerId, leaseMs }: { readonly workerId: string; readonly leaseMs: number },
+): Promise<readonly ClaimedRun[]> {
+  if (admitted.length === 0 && blocked.length === 0) return [];
+  const moved = queues.filter(queue => (spent.get(queue.name) ?? 0) > 0);
+  const rows = await ADMIT.run(session, {
+    admitted,
+    workerId,
+    leaseMs,
+    slotKeys: places.map(place => place.key),
+    slots: places.map(place => place.slot),
+    slotRuns: places.map(place => place.id),
+    blocked: blocked.map(run => run.id),
+    blockedOn: blocked.map(run => run.key),
+    rated: moved.map(queue => queue.name),
+    nextMs: moved.map(queue => queue.first_ms + (spent.get(queue.name) ?? 0) * queue.step),
+  });
+  return sortedAs(rows.map(claimedRun), admitted);
+}
+
+/** Where several runs of one key were blocked at once, there may be many more. */
+function floodsOf(rows: readonly CandidateRow[], { blocked }: Admission) {
+  const byId = new Map(rows.map(row => [row.id, row]));
+  const floods = new Map<string, { key: string; queue: string; priority: number; count: number }>();
+  for (const { id, key } of blocked) {
+    const { queue = '', priority = 0 } = byId.get(id) ?? {};
+    const name = JSON.stringify([key, queue, priority]);
+    const flood = floods.get(name) ?? { key, queue, priority, count: 0 };
+    floods.set(name, { ...flood, count: flood.count + 1 });
+  }
+  return [...floods.values()].filter(flood => flood.count > 1);
+}

@@ -1,0 +1,234 @@
+// Room: store/runs/claim. The claim: one statement that takes due runs and starts their leases.
+// In: how many, by whom, for how long. Out: what executing them needs; and the runs that need a slot under a limit
+// first, which admit.ts claims.
+//
+// Workers never wait for each other, and no run is claimed twice (limit 2; runs 1 to 4 are due):
+//
+//   worker A                                 worker B
+//   lock the first 2 due: runs 1 and 2
+//                                            lock the first 2 due, skipping those locked: runs 3 and 4
+//   update: running, fence + 1, lease        update: running, fence + 1, lease
+//   commit                                   commit
+//
+// Priorities are walked downwards. Within one, each queue gives its share, so that a flood in one queue does not starve
+// the others. A queue that gives its whole share may have more: then no later priority is taken with this claim.
+// Within a queue and priority, due runs are walked in the order of `run_at`: future runs are never looked at.
+//
+// A claim can go on where the last one left off. Index entries of runs that have ended stay as long as anybody holds an
+// old snapshot, and walking over them with each claim would make it slower with each run that ends.
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import { claimAfter } from './claim-in-queue.js';
+import {
+  type ClaimedRow,
+  type ClaimedRun,
+  claimedColumns,
+  claimedRun,
+  namesOfClaimed,
+  startLease,
+} from './claimed-run.js';
+import {
+  isClaimable,
+  isQueueLimited,
+  isQueueOpen,
+  liesIn,
+  openQueuePriorities,
+  QUEUE_PRIORITIES,
+} from './queue-priorities.js';
+
+/** A queue and one of the priorities that its runs have. */
+export interface QueuePriority {
+  readonly queue: string;
+  readonly priority: number;
+}
+
+/** Where a claim left off in a queue and priority: after the run with this `run_at`, as text in full, and id. */
+export interface ClaimPosition extends QueuePriority {
+  readonly at: string | null;
+  readonly id: string | null;
+  /** It gave all that it was asked for. */
+  readonly hasMore: boolean;
+  /** Its queue has a limit, which each claim must look at anew. */
+  readonly isLimited: boolean;
+  /** No run that the claim saw there needs a slot under a limit. */
+  readonly isPlain: boolean;
+}
+
+export interface ClaimOptions {
+  readonly limit: number;
+  readonly workerId: string;
+  readonly leaseMs: number;
+  /** Only these; null: all. */
+  readonly queues: readonly string[] | null;
+  /** Only runs of these jobs; null: of all. Such a claim does not go on from a position. */
+  readonly jobs?: readonly string[] | null;
+}
+
+export interface Claim {
+  readonly runs: readonly ClaimedRun[];
+  /** Ids of due runs that need a slot under a limit; neither claimed nor locked. */
+  readonly limited: readonly string[];
+  /** The queues and priorities that were looked at. */
+  readonly positions: readonly ClaimPosition[];
+  /** There may be more that is due. */
+  readonly hasMore: boolean;
+}
+
+interface Wanted {
+  readonly limit: number;
+  readonly workerId: string;
+  readonly leaseMs: number;
+}
+
+type ClaimRow = ClaimedRow & {
+  readonly is_limited: boolean;
+  readonly positions: readonly Omit<ClaimPosition, 'isPlain'>[] | null;
+};
+
+/**
+ * Claims from the set `open`. The CTEs that lock are MATERIALIZED: the planner may otherwise run them more than once, and
+ * lock more rows than LIMIT says.
+ *
+ * @param where a further condition on runs `r` of the queues and priorities `o`
+ */
+const claimFrom = (open: string, where: string) => `
+with ${open}, shares as materialized (
+  select o.*, least(o.room, ceil(:limit::integer::numeric / o.siblings)::integer) as share
+  from open o order by o.priority, o.queue
+), found as materialized (
+  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  from shares o cross join lateral (
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
+    where ${liesIn('r', 'o')} and ${isClaimable('r')} ${where}
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit :limit::integer
+), walked as (
+  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
+), due as materialized (
+  select f.*, row_number() over () as turn from found f
+  where not exists (select from walked w where w.has_more and w.priority < f.priority)
+), claimed as (
+  update tock.job_runs_live r set ${startLease('r')}
+  where r.id = any(array(select id from due where not is_limited))
+  returning r.id, ${claimedColumns('r')}
+)
+select due.id, due.is_limited, ${namesOfClaimed('c')},
+  case when due.turn = 1 then (
+    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text,
+      'hasMore', coalesce(w.has_more, false), 'isLimited', o.is_limited))
+    from shares o left join walked w on ${liesIn('w', 'o')}
+    left join lateral (select d.run_at, d.id from due d where ${liesIn('d', 'o')}
+      order by d.run_at desc, d.id desc limit 1) l on true) end as positions
+from due left join claimed c on c.id = due.id order by due.turn`;
+
+const OPEN = `${QUEUE_PRIORITIES}, ${openQueuePriorities(':limit::integer')}`;
+
+const CLAIM = statement<Wanted & Pick<ClaimOptions, 'queues'>, ClaimRow>('claim', claimFrom(OPEN, ''), {
+  prepared: true,
+});
+
+const CLAIM_OF_JOBS = statement<Wanted & Required<Pick<ClaimOptions, 'queues' | 'jobs'>>, ClaimRow>(
+  'claim-of-jobs',
+  claimFrom(OPEN, 'and r.job = any(:jobs::text[])'),
+);
+
+// Whether a queue was paused since is not asked, for as long as a claim may go on: see engine/claim/claim-cursor.ts.
+const CLAIM_ON = statement<
+  Wanted & Record<'names' | 'times' | 'ids', readonly string[]> & { readonly priorities: readonly number[] },
+  ClaimRow
+>(
+  'claim-on',
+  claimFrom(
+    `open as materialized (
+  select p.*, false as is_limited, :limit::integer as room, count(*) over (partition by p.priority) as siblings
+  from unnest(:names::text[], :priorities::integer[], :times::timestamptz[], :ids::bigint[]) as p(queue, priority, after_at, after_id)
+)`,
+    'and (r.run_at, r.id) > (o.after_at, o.after_id)',
+  ),
+  { prepared: true },
+);
+
+/**
+ * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count towards
+ * `limit`. Runs that another claim has locked are skipped, never waited for.
+ *
+ * @param positions where an earlier claim left off: only what comes after them is looked at. Null: everything
+ */
+export async function claimFreeRuns(
+  session: Session,
+  { limit, workerId, leaseMs, queues, jobs }: ClaimOptions,
+  positions: readonly ClaimPosition[] | null = null,
+): Promise<Claim> {
+  const wanted = { limit, workerId, leaseMs };
+  if (jobs) return claimOf(await CLAIM_OF_JOBS.run(session, { ...wanted, queues, jobs }));
+  if (positions === null) return claimOf(await CLAIM.run(session, { ...wanted, queues }));
+  const [position] = positions;
+  if (position?.isPlain && positions.length === 1) return await claimAfter(session, wanted, position);
+  return claimOf(
+    await CLAIM_ON.run(session, {
+      ...wanted,
+      names: positions.map(each => each.queue),
+      priorities: positions.map(each => each.priority),
+      times: positions.map(each => each.at ?? '-infinity'),
+      ids: positions.map(each => each.id ?? '0'),
+    }),
+  );
+}
+
+function claimOf(rows: readonly ClaimRow[]): Claim {
+  const limited = rows.filter(row => row.is_limited).map(row => row.id);
+  const positions = (rows[0]?.positions ?? []).map(position => ({
+    ...position,
+    isPlain: limited.length === 0 && !position.isLimited,
+  }));
+  const claimed = limited.length === 0 ? rows : rows.filter(row => !row.is_limited);
+  const hasMore = positions.some(position => position.hasMore);
+  return { runs: claimed.map(claimedRun), limited, positions, hasMore };
+}
+
+const CLAIM_ONE = statement<Omit<Wanted, 'limit'> & { readonly id: string }, ClaimRow>(
+  'claim-one',
+  `
+with due as materialized (
+  select r.id, r.slot_keys is not null or ${isQueueLimited('q')} as is_limited
+  from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+  where r.id = :id and ${isClaimable('r')} and ${isQueueOpen('q')}
+  for update of r skip locked
+), claimed as (
+  update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.is_limited
+  returning r.id, ${claimedColumns('r')}
+)
+select due.id, due.is_limited, ${namesOfClaimed('c')}, null as positions
+from due left join claimed c on c.id = due.id`,
+);
+
+/** Claims one run by its id, if it is due, nobody else holds it and its queue is open. */
+export async function claimFreeRun(
+  session: Session,
+  id: string,
+  { workerId, leaseMs }: Pick<ClaimOptions, 'workerId' | 'leaseMs'>,
+): Promise<Claim> {
+  return claimOf(await CLAIM_ONE.run(session, { id, workerId, leaseMs }));
+}
+
+const CLAIMABLE = statement<Pick<ClaimOptions, 'limit' | 'queues'>, { readonly id: string }>(
+  'claimable-ids',
+  `
+with ${OPEN}
+select d.id::text as id from open o cross join lateral (
+  select r.id, r.run_at from tock.job_runs_live r
+  where ${liesIn('r', 'o')} and ${isClaimable('r')}
+  order by r.run_at, r.id limit :limit) d
+order by o.priority, d.run_at, d.id limit :limit`,
+);
+
+/** Ids of runs that could be claimed now, in the order in which they would be. Locks nothing. */
+export async function readClaimable(
+  session: Session,
+  wanted: Pick<ClaimOptions, 'limit' | 'queues'>,
+): Promise<string[]> {
+  return (await CLAIMABLE.run(session, wanted)).map(row => row.id);
+}

@@ -1,0 +1,133 @@
+// Room: store/runs/enqueue. Puts runs into the queue, under their keys.
+// In: rows that the engine has checked, and any client. Out: which run each row stands for.
+//
+//   app A, in its transaction               app B
+//   enqueue, key k: run 1
+//                                           enqueue, key k: waits for A
+//   commits
+//                                           key k is taken, by a run that B's statement does not see;
+//                                           find_keys: run 1
+//
+// Had A rolled back, B's row would have its own run. Where run 1 has ended meanwhile and its key is free again, the row is
+// sent once more.
+//
+// The statements are functions of the schema that run with its owner's rights: who enqueues needs to execute them, and
+// no right on any table. Any client must be able to send them: the parameters are text, since some drivers make JSON of
+// JSON; ids come back as text; the columns are single words, which no client renames.
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import { enqueueLiveRuns } from './enqueue-live.js';
+import { type EnqueuedRow, type EnqueuedRun, type RunShape, withoutNulls } from './enqueued-run.js';
+
+const ENQUEUE = statement<
+  { readonly payloads: string; readonly shapes: string },
+  { readonly ids: string; readonly refused: string | null }
+>('enqueue', 'select ids, refused from tock.enqueue_many(:payloads::text, :shapes::text)', {
+  prepared: true,
+});
+
+type OneRun = Record<
+  'job' | 'payload' | 'at' | 'delayMs' | 'queue' | 'priority' | 'maxAttempts' | 'trigger',
+  string | null
+>;
+const ENQUEUE_ONE = statement<OneRun, { readonly id: string }>(
+  'enqueue-one',
+  `
+select tock.enqueue_one(:job::text, :payload::text::jsonb, :at::text::timestamptz, :delayMs::text::float8, :queue::text,
+  :priority::text::integer, :maxAttempts::text::integer, :trigger::text)::text as id`,
+  { prepared: true },
+);
+
+const FIND_KEYS = statement<
+  { readonly keys: string; readonly liveKeys: string },
+  { readonly key: string; readonly id: string; readonly live: boolean }
+>('find-keys', 'select key, id, live from tock.find_keys(:keys::text, :liveKeys::text)');
+
+/** How often a row is sent whose key was taken when it was sent, and free when its run was looked for. */
+const MAX_TRIES = 5;
+
+/** There is a run of its key, and it is not known which. */
+const UNKNOWN: EnqueuedRun = { id: '', made: false, replaced: false };
+
+/**
+ * Enqueues a batch in one statement; one more for keys that are in it twice, or that somebody else used at this very
+ * moment. Where the run that had a key has ended by then, the row is sent again. The answers are in the order of the rows.
+ */
+export async function enqueueRuns(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
+  const enqueued = await enqueueOnce(session, rows);
+  for (let tries = 1; tries < MAX_TRIES; tries++) {
+    const open = [...enqueued.keys()].filter(place => enqueued[place]?.id === '');
+    if (open.length === 0) break;
+    const again = await enqueueOnce(
+      session,
+      open.flatMap(place => rows[place] ?? []),
+    );
+    for (const [index, place] of open.entries()) enqueued[place] = again[index] ?? UNKNOWN;
+  }
+  return enqueued;
+}
+
+async function enqueueOnce(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
+  const [only] = rows;
+  if (only && rows.length === 1 && only.key === null && only.shape.slot_limit === null)
+    return await enqueueOne(session, only);
+  const enqueued = rows.some(row => row.shape.is_live)
+    ? await enqueueLiveRuns(session, rows)
+    : await enqueueSegments(session, rows);
+  const unknown = rows.filter((_, place) => enqueued[place]?.id === '');
+  if (unknown.length === 0) return enqueued;
+  const keysOf = (isLive: boolean) =>
+    JSON.stringify(unknown.filter(row => row.shape.is_live === isLive).map(row => row.key));
+  const found = await FIND_KEYS.run(session, { keys: keysOf(false), liveKeys: keysOf(true) });
+  // A key that is unique for ever and the same text as a live key are two keys.
+  const ids = [false, true].map(
+    isLive => new Map(found.filter(each => each.live === isLive).map(each => [each.key, each.id])),
+  );
+  return enqueued.map((each, place) => {
+    if (each.id !== '') return each;
+    const row = rows[place];
+    return { ...each, id: ids[row?.shape.is_live ? 1 : 0]?.get(row?.key ?? '') ?? '' };
+  });
+}
+
+async function enqueueOne(session: Session, { shape, payload }: EnqueuedRow): Promise<EnqueuedRun[]> {
+  const made = await ENQUEUE_ONE.run(session, {
+    job: shape.job,
+    payload,
+    at: shape.at,
+    delayMs: shape.delay_ms === null ? null : String(shape.delay_ms),
+    queue: shape.queue,
+    priority: String(shape.priority),
+    maxAttempts: String(shape.max_attempts),
+    trigger: shape.trigger,
+  });
+  return made.map(({ id }) => ({ id, made: true, replaced: false }));
+}
+
+async function enqueueSegments(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
+  const segments: { shape: RunShape; payloads: string[]; keys: (string | null)[]; hasKeys: boolean }[] = [];
+  let segment = segments[0];
+  for (const { shape, payload, key } of rows) {
+    if (segment?.shape !== shape) {
+      segment = { shape, payloads: [], keys: [], hasKeys: false };
+      segments.push(segment);
+    }
+    segment.payloads.push(payload);
+    segment.keys.push(key);
+    segment.hasKeys ||= key !== null;
+  }
+  const answer = await ENQUEUE.first(session, {
+    payloads: segments.map(each => each.payloads.join('\n')).join('\n\n'),
+    shapes: segments
+      .map(({ shape, keys, hasKeys }) =>
+        JSON.stringify({ ...withoutNulls(shape), ...(hasKeys ? { keys } : {}) }),
+      )
+      .join('\n'),
+  });
+  // By the id that a row would have had: the run that has its key; empty where the statement could not see it.
+  const refused = new Map(answer?.refused?.split(',').map(each => each.split(':') as [string, string]));
+  return (answer?.ids.split(',') ?? []).map(id => {
+    const other = refused.get(id);
+    return other === undefined ? { id, made: true, replaced: false } : { ...UNKNOWN, id: other };
+  });
+}

@@ -1,0 +1,115 @@
+// Room: store/runs. Gives runs back to the queue: to be tried again after a failure, by another worker, or later.
+// In: runs by id and fence, with their outcomes. Out: which of them have moved.
+//
+//   worker A, holds run 1 under fence 1             operator
+//                                                   asks to cancel run 1: cancel_requested_at is set
+//   lock run 1, where fence 1 and locked by A
+//   it was asked to end: it is cancelled, its slots are free; else: it is queued again, and keeps a definition's turn
+//   commit
+import { TRANSITIONS } from '../../model/run/states.js';
+import { statement } from '../connection/statement.js';
+import { type CarryOut, MOVED_IDS, type Moved } from './finish.js';
+import {
+  AFTER_MOVE,
+  appendError,
+  type FencedBatch,
+  fencedBatch,
+  freeSlots,
+  json,
+  lockHeld,
+  setSuspect,
+  withdrawAsked,
+  withTime,
+  writeOutbox,
+} from './transition.js';
+
+/**
+ * Moves the runs that are held to a status in which they wait.
+ *
+ * @param outcome arrays, the ids first, and the names of their columns
+ * @param assignments to the run `r`, from its outcome `o`
+ */
+const giveBack = (move: 'fail' | 'release' | 'defer', outcome: string, assignments: string) => `
+with outcome as materialized (
+  select * from unnest(:ids::bigint[], ${outcome}
+), ${lockHeld(move)}, ${withdrawAsked('held')}, given_back as (
+  update tock.job_runs_live r set ${assignments}
+  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  returning r.id
+), ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}
+select ${MOVED_IDS}, ${AFTER_MOVE} from (select id from given_back union all select id from withdrawn) moved`;
+
+interface Failures extends FencedBatch {
+  readonly errors: readonly (string | null)[];
+  readonly delays: readonly number[];
+  readonly areSuspect: readonly boolean[];
+}
+
+const FAIL = statement<Failures, Moved>(
+  'fail',
+  giveBack(
+    'fail',
+    ':errors::jsonb[], :delays::float8[], :areSuspect::boolean[]) as o(id, error, delay_ms, is_suspect)',
+    `status = '${TRANSITIONS.fail.to}', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
+      locked_by = null, locked_until = null, errors = ${appendError('r.errors', withTime('o.error'))},
+      ${setSuspect('o.is_suspect')}`,
+  ),
+);
+
+/** Failed attempts, to be tried again after their delays. */
+export const fail: CarryOut = async (session, sorted, workerId) =>
+  await FAIL.first(session, {
+    ...fencedBatch(sorted, workerId),
+    errors: sorted.map(({ outcome }) => json(outcome.error)),
+    delays: sorted.map(({ outcome }) => outcome.delayMs),
+    areSuspect: sorted.map(({ outcome }) => outcome.isSuspect === true),
+  });
+
+// The attempt is not counted, a hundred times at most: a run that each drain interrupts must end some day.
+const RELEASE = statement<Omit<Failures, 'delays'>, Moved>(
+  'release',
+  giveBack(
+    'release',
+    ':errors::jsonb[], :areSuspect::boolean[]) as o(id, error, is_suspect)',
+    `status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1,
+      attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
+      errors = ${appendError('r.errors', withTime('o.error'))}, ${setSuspect('o.is_suspect')}`,
+  ),
+);
+
+/** Attempts that a shutdown interrupted. */
+export const release: CarryOut = async (session, sorted, workerId) =>
+  await RELEASE.first(session, {
+    ...fencedBatch(sorted, workerId),
+    errors: sorted.map(({ outcome }) => json(outcome.error)),
+    areSuspect: sorted.map(({ outcome }) => outcome.isSuspect === true),
+  });
+
+interface Deferrals extends FencedBatch {
+  readonly times: readonly (string | null)[];
+  /** The slots that each needs, as JSON. */
+  readonly limits: readonly string[];
+}
+
+const DEFER = statement<Deferrals, Moved>(
+  'defer',
+  giveBack(
+    'defer',
+    ':times::timestamptz[], :limits::jsonb[]) as o(id, run_at, limits)',
+    `status = '${TRANSITIONS.defer.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
+      run_at = coalesce(o.run_at, r.run_at),
+      slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
+      slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')`,
+  ),
+);
+
+/** Runs whose handler was not called: they wait for a time, or for slots. The attempt is not counted. */
+export const defer: CarryOut = async (session, sorted, workerId) =>
+  await DEFER.first(session, {
+    ...fencedBatch(sorted, workerId),
+    times: sorted.map(({ outcome }) => {
+      const runAt = outcome.deferral?.runAt ?? null;
+      return runAt === null ? null : new Date(runAt).toISOString();
+    }),
+    limits: sorted.map(({ outcome }) => JSON.stringify(outcome.deferral?.limits ?? [])),
+  });

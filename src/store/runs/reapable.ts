@@ -1,0 +1,41 @@
+// Room: store/runs. What a reaping would find to do: expired leases, and what processes that died left behind.
+// In: the CTE of queue-priorities.ts. Out: conditions and sets, over `queue_priorities`.
+//
+// There is no index on leases, so that claims and renewals stay HOT updates. But what is leased was due: so expired leases
+// are looked for among what is due in each queue and priority, and future runs are never looked at.
+import { liesIn } from './claim/queue-priorities.js';
+import { statuses } from './transition.js';
+
+/** Whether the lease of a run that is leased has expired. */
+export const isLeaseExpired = (run: string) =>
+  `(${run}.locked_until < tock.now() or ${run}.locked_until is null)`;
+
+/** Whether a run of a queue and priority, columns of `place`, is to be reaped. */
+export const isExpired = (run: string, place: string) =>
+  `${run}.blocked_on is null and ${liesIn(run, place)} and ${run}.run_at <= tock.now()
+      and ${run}.status in (${statuses('reapToFailed')}) and ${isLeaseExpired(run)}`;
+
+/**
+ * Ids of workers that were not seen for ten minutes and hold no run; ten at most. `workers` is never analyzed, so that the
+ * planner expects hundreds: with a NOT EXISTS over all live runs, servers with JIT compiled the statement each time.
+ */
+export const GONE_WORKERS = `select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)`;
+
+/** Whether some run holds a slot, or waits for one. */
+export const HAS_LIMITS = `(exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null)`;
+
+/** Whether something that follows from ended runs has not been made yet. */
+export const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
+
+/** Whether a reaping would find anything to do. */
+export const NEEDS_REAPING = `(exists (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r where ${isExpired('r', 'p')}
+    order by r.run_at, r.id limit 1) e)
+  or exists (${GONE_WORKERS}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;

@@ -1,0 +1,20 @@
+// Room: test support. Where throw-away files live.
+// In: the machine. Out: a folder in memory if there is one with room, else the usual folder for temporary files.
+import { statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+
+const MEMORY = '/dev/shm';
+// A container's /dev/shm may have 64 MB.
+const ROOM_BYTES = 4 * 1024 ** 3;
+
+/** Copying a database takes a fifth of the processor's time there. TMPDIR, if it is set, is obeyed. */
+export function temporaryFolder(): string {
+  const own = process.env['TMPDIR'];
+  if (own !== undefined && own !== '') return own;
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= ROOM_BYTES ? MEMORY : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}
