@@ -905,7 +905,7 @@ select c.relname as name, obj_description(c.oid, 'pg_class') as comment
 from pg_class c
 where c.relnamespace = (select relnamespace from pg_class where oid = 'tock.job_runs_finished'::regclass)
   and c.relkind = 'r' and not c.relispartition
-  and ((c.relname ~ '^job_runs_forgotten_\d+$' and obj_description(c.oid, 'pg_class') like 'tock: forgotten %')
+  and ((c.relname ~ '^job_runs_detached_\d+$' and obj_description(c.oid, 'pg_class') like 'tock: detached %')
     or (c.relname ~ '^job_runs_kept_[0-9a-f]+$' and obj_description(c.oid, 'pg_class') = 'tock: copy for retention'))
 order by c.oid;
 

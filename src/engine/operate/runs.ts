@@ -1,6 +1,5 @@
-// Room: engine. What an operator does to a run: retry, cancel, wait for it.
+// Room: engine/operate. What an operator does to a run: retry, cancel, wait for it.
 // In: a run's id. Out: the run as it is then; or an error that says why not.
-import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
@@ -89,7 +88,7 @@ export interface WaitOptions {
 const LOOK_EVERY_MS = 250;
 
 /**
- * Waits until a run has ended, and executes it here if nobody else does: whoever claims it first. Between failed
+ * Waits until a run has ended, and executes it here if no other process claims it first. Between failed
  * attempts it waits for the next one.
  */
 export async function executeOrWait(
@@ -116,11 +115,4 @@ export async function executeOrWait(
   } finally {
     await worker.stop();
   }
-}
-
-/** How long a run took, in words; null before it has ended. */
-export function durationOf(run: Pick<RunRecord, 'startedAt' | 'finishedAt'>): string | null {
-  return run.startedAt && run.finishedAt
-    ? formatDuration(run.finishedAt.getTime() - run.startedAt.getTime())
-    : null;
 }

@@ -14,7 +14,7 @@ import { type Cutoffs, inSlice, type Slice, stays, tableOf } from './partitions.
 
 /** Comments that mark a table that is no partition: only such tables are dropped. */
 const STAGED = 'tock: copy for retention';
-const DETACHED = 'tock: forgotten ';
+const DETACHED = 'tock: detached ';
 
 const LAST_LOCK_TIMEOUT = '200ms';
 
@@ -126,7 +126,7 @@ export async function detach(
   const changed = (await runQuery(session, changes)).map(row => row.run_id);
   const hasRuns = replacement !== null && (await putInPlace(session, sources, replacement, changed));
   for (const [index, source] of sources.entries()) {
-    const name = `job_runs_forgotten_${oids[index]}`;
+    const name = `job_runs_detached_${oids[index]}`;
     await runQuery(session, sql`alter table ${tableOf(source)} rename to ${sql.id(name)}`);
     await runQuery(session, sql`comment on table ${tableOf(name)} is ${sql.lit(`${DETACHED}${source}`)}`);
   }
@@ -190,7 +190,7 @@ select c.relname as name, obj_description(c.oid, 'pg_class') as comment
 from pg_class c
 where c.relnamespace = (select relnamespace from pg_class where oid = 'tock.job_runs_finished'::regclass)
   and c.relkind = 'r' and not c.relispartition
-  and ((c.relname ~ '^job_runs_forgotten_\\d+$' and obj_description(c.oid, 'pg_class') like '${DETACHED}%')
+  and ((c.relname ~ '^job_runs_detached_\\d+$' and obj_description(c.oid, 'pg_class') like '${DETACHED}%')
     or (c.relname ~ '^job_runs_kept_[0-9a-f]+$' and obj_description(c.oid, 'pg_class') = '${STAGED}'))
 order by c.oid`,
 );

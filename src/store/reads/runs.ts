@@ -42,7 +42,7 @@ export interface RunRecord<Output = unknown> {
   readonly cancelRequestedAt: Date | null;
   readonly idempotencyKey: string | null;
   readonly payload: unknown;
-  /** `events`: how often its handler told of progress in this attempt. */
+  /** `events`: how often its handler reported progress in this attempt. */
   readonly progress: StoredProgress | null;
   /** What its handler returned, once it has succeeded; else null. Typed where the run's job is known. */
   readonly output: Output;
