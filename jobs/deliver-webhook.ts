@@ -1,14 +1,14 @@
 // Room: jobs. Delivers one event to a URL, signed as the Standard Webhooks specification says.
 // In: a URL and an event; WEBHOOK_SECRET. Out: the status, or the reason why it was given up.
-// Whoever may enqueue it reaches what this host can reach: check the URLs that customers bring first.
+// Anyone who may enqueue it can reach what this host can reach: check URLs that customers give before enqueueing.
 import { createHmac } from 'node:crypto';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { Dead, defineJob, type JobContext, RetryLater } from '../src/index.js';
 
 const TIMEOUT_MS = 10_000;
-const SHORTEST_WAIT_MS = 10_000;
-const LONGEST_WAIT_MS = 3_600_000;
+const MIN_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 3_600_000;
 const EXCERPT_CHARACTERS = 500;
 
 export default defineJob({
@@ -23,10 +23,10 @@ export default defineJob({
     event: z.string().min(1),
     /** What happened; posted as `{ type: event, data: body }`. */
     body: z.json(),
-    /** The receiver's means to tell a repeated delivery. Default: the idempotency key, else the run's id. */
+    /** How the receiver recognizes a repeated delivery. Default: the idempotency key, else the run's id. */
     id: z.string().min(1).optional(),
   }),
-  retry: { maxAttempts: 8, backoff: 'exponential', base: SHORTEST_WAIT_MS, max: LONGEST_WAIT_MS },
+  retry: { maxAttempts: 8, backoff: 'exponential', base: MIN_WAIT_MS, max: MAX_WAIT_MS },
   timeout: '1m',
   async run(ctx, { url, event, body, id }) {
     const secret = process.env['WEBHOOK_SECRET'];
@@ -82,7 +82,7 @@ function sign(secret: string, content: string): string {
 }
 
 async function post(url: string, request: RequestInit): Promise<{ response: Response; excerpt: string }> {
-  // A redirect would carry the signed event to somebody else.
+  // A redirect would carry the signed event to another host.
   const response = await fetch(url, { ...request, method: 'POST', redirect: 'manual' });
   return { response, excerpt: await readExcerpt(response) };
 }
@@ -107,7 +107,7 @@ async function readExcerpt(response: Response): Promise<string> {
 function waitAskedFor(header: string | null, nowMs: number): number | null {
   if (header === null) return null;
   const wait = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - nowMs;
-  return Number.isNaN(wait) ? null : Math.min(Math.max(wait, SHORTEST_WAIT_MS), LONGEST_WAIT_MS);
+  return Number.isNaN(wait) ? null : Math.min(Math.max(wait, MIN_WAIT_MS), MAX_WAIT_MS);
 }
 
 /** fetch says "fetch failed"; what failed is in the cause. */

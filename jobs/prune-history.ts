@@ -1,4 +1,4 @@
-// Room: jobs. Retention: forgets finished runs every night.
+// Room: jobs. Retention: removes old finished runs every night.
 // In: how long to keep runs and keys. Out: what was dropped and deleted.
 import { z } from 'zod';
 import { defineJob } from '../src/index.js';
@@ -34,7 +34,7 @@ export default defineJob({
     const result = await ctx.scheduler.prune({ keep, keepKeys, partition, onProgress, signal: ctx.signal });
     // Nothing is lost: the next attempt takes up where this one left off.
     if (result.left.length > 0) {
-      throw new Error(`somebody held locks for too long on: ${result.left.join(', ')}`);
+      throw new Error(`other sessions held locks for too long on: ${result.left.join(', ')}`);
     }
     return result;
   },

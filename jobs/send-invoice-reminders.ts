@@ -105,8 +105,8 @@ async function findOverdue(db: Kysely<Tables>, today: string, days: number): Pro
   } catch (error) {
     // undefined_table, undefined_column
     if (!['42P01', '42703'].includes((error as { code?: string }).code ?? '')) throw error;
-    const mend = 'create it as follows, or take the job out of jobs/index.ts';
-    throw new Dead(`the database has no table invoices as this job knows it; ${mend}:\n\n${DDL}`, {
+    const remedy = 'create it as follows, or take the job out of jobs/index.ts';
+    throw new Dead(`the database has no table invoices as this job knows it; ${remedy}:\n\n${DDL}`, {
       cause: error,
     });
   }

@@ -78,7 +78,7 @@ const together = {
 };
 
 /** Entries that are to load next to nothing. They share no file with the others but the smallest. */
-const ALONE = ['tick', 'isolated-watch', 'testing-warden'];
+const ALONE = ['tick', 'isolated-watch', 'testing-server-reaper'];
 
 async function filesImportedLate() {
   const found = new Set();
@@ -100,7 +100,7 @@ export async function bundleOptions() {
       index: 'src/index.ts',
       adapters: 'src/adapters.ts',
       testing: 'src/testing.ts',
-      'testing-warden': 'src/testing/server-reaper.ts',
+      'testing-server-reaper': 'src/testing/server-reaper.ts',
       tick: 'src/tick.ts',
       cli: 'src/cli/main.ts',
       // What the child process of an isolated job runs, and the thread in it that keeps watch.

@@ -7,7 +7,7 @@ import type { QueryClient } from './model/job/job.js';
 
 type Rows = Record<string, unknown>[];
 
-/** What is asked of a Kysely transaction. A Kysely instance has it too, and then the run is committed at once. */
+/** What {@link fromKysely} needs of a Kysely transaction. A Kysely instance has it too; then the run is committed at once. */
 export interface KyselyLike {
   withoutPlugins(): KyselyLike;
   // biome-ignore lint/suspicious/noExplicitAny: a compiled query, whose type differs between versions of Kysely
@@ -15,21 +15,21 @@ export interface KyselyLike {
   executeQuery(query: any): Promise<{ readonly rows: unknown[] }>;
 }
 
-/** What is asked of a Drizzle transaction, whichever driver for PostgreSQL is below it. A Drizzle database has it too. */
+/** What {@link fromDrizzle} needs of a Drizzle transaction, over any driver for PostgreSQL. A Drizzle database has it too. */
 export interface DrizzleLike {
   // biome-ignore lint/suspicious/noExplicitAny: an SQLWrapper, which is a class of Drizzle's own
   // oxlint-disable-next-line typescript/no-explicit-any
   execute(query: any): PromiseLike<unknown>;
-  // Only to tell a transaction from a query, which can be executed too.
+  // Distinguishes a transaction from a query, which has execute too.
   transaction: unknown;
 }
 
-/** What is asked of Prisma's interactive transaction. A PrismaClient has it too. */
+/** What {@link fromPrisma} needs of Prisma's interactive transaction. A PrismaClient has it too. */
 export interface PrismaLike {
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
 }
 
-/** What is asked of a Knex transaction. A Knex instance has it too. */
+/** What {@link fromKnex} needs of a Knex transaction. A Knex instance has it too. */
 export interface KnexLike {
   raw(sql: string, bindings: readonly string[]): PromiseLike<unknown>;
   transaction: unknown;
@@ -44,7 +44,7 @@ export interface KnexLike {
  * @throws TockError TOCK_BAD_OPTION if it is no Kysely transaction
  */
 export function fromKysely(trx: KyselyLike): QueryClient {
-  demand(trx, ['executeQuery', 'withoutPlugins'], KYSELY);
+  requireMembers(trx, ['executeQuery', 'withoutPlugins'], KYSELY);
   return {
     query: async (text, values) => {
       // What CompiledQuery.raw of Kysely makes.
@@ -67,7 +67,7 @@ export function fromKysely(trx: KyselyLike): QueryClient {
  * @throws TockError TOCK_BAD_OPTION if it is no Drizzle transaction
  */
 export function fromDrizzle(tx: DrizzleLike): QueryClient {
-  demand(tx, ['execute', 'transaction'], DRIZZLE);
+  requireMembers(tx, ['execute', 'transaction'], DRIZZLE);
   return {
     query: async (text, values) => {
       // Drizzle's own `sql` would have to be imported to pass values. It asks any statement these two questions.
@@ -86,7 +86,7 @@ export function fromDrizzle(tx: DrizzleLike): QueryClient {
  * @throws TockError TOCK_BAD_OPTION if it is no Prisma transaction
  */
 export function fromPrisma(tx: PrismaLike): QueryClient {
-  demand(tx, ['$queryRawUnsafe'], PRISMA);
+  requireMembers(tx, ['$queryRawUnsafe'], PRISMA);
   return {
     query: async (text, values) => ({ rows: rowsOf(await tx.$queryRawUnsafe(text, ...values), PRISMA) }),
   };
@@ -100,7 +100,7 @@ export function fromPrisma(tx: PrismaLike): QueryClient {
  * @throws TockError TOCK_BAD_OPTION if it is no Knex transaction
  */
 export function fromKnex(trx: KnexLike): QueryClient {
-  demand(trx, ['raw', 'transaction'], KNEX);
+  requireMembers(trx, ['raw', 'transaction'], KNEX);
   return {
     query: async (text, values) => {
       const { sql, bindings } = questionMarks(text, values);
@@ -120,7 +120,7 @@ const DRIZZLE = { name: 'fromDrizzle', source: 'the tx of db.transaction(async t
 const PRISMA = { name: 'fromPrisma', source: 'the tx of prisma.$transaction(async tx => …)' };
 const KNEX = { name: 'fromKnex', source: 'the trx of knex.transaction(async trx => …)' };
 
-function demand(given: unknown, members: readonly string[], { name, source }: Adapter): void {
+function requireMembers(given: unknown, members: readonly string[], { name, source }: Adapter): void {
   const has = (member: string) =>
     (typeof given === 'object' || typeof given === 'function') &&
     given !== null &&

@@ -2,30 +2,87 @@
 
 export type { Daemon, StartOptions } from './daemon/daemon.js';
 export type { ResumedDefinition } from './engine/definitions/pause.js';
+export type { RegisterResult } from './engine/definitions/register.js';
+export type { CursorReset, ResetCursorsOptions } from './engine/definitions/reset-cursors.js';
 export type { ScheduleInput, VersionGuard } from './engine/definitions/schedules.js';
-export type { Enqueued, NewRun } from './engine/enqueue.js';
+export type { SettingsInput } from './engine/engine.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
+export type { MaterializeResult } from './engine/materialize/materialize.js';
 export type { QueueLimits } from './engine/operate/queues.js';
+export type { WaitOptions } from './engine/operate/runs.js';
 export type { TickSummary } from './engine/run-tick.js';
 export type { Why, WhyVerdict } from './engine/why/why.js';
+export type { Fate } from './engine/why/words.js';
+export type { OutcomeCounts } from './engine/worker/outcome-counts.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
+export type { ScheduleVerdict } from './model/explain/instant.js';
 export { defineJob } from './model/job/define-job.js';
 export type { HookRun, Hooks } from './model/job/hooks.js';
 export type { IsolateOption } from './model/job/isolate.js';
-export type * from './model/job/job.js';
-export type { Logger } from './model/logger.js';
+export type {
+  AnyDatabase,
+  AnyJob,
+  DataInterval,
+  EnqueueOptions,
+  Job,
+  JobConcurrency,
+  JobContext,
+  JobName,
+  JobOf,
+  JobOptions,
+  JobReference,
+  JobSchedule,
+  NewRun,
+  Occurrence,
+  OutputFor,
+  OutputOf,
+  PayloadAndOptions,
+  PayloadFor,
+  PayloadOf,
+  QueryClient,
+  RetryPolicy,
+} from './model/job/job.js';
+export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
+export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
+export { typeOnly } from './model/job/type-only.js';
+export type { Logger, LogMethod } from './model/logger.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';
 export { findProblems, type Problem, type ProblemCode, type ProblemLimits } from './model/problems.js';
+export type { ErrorDescription, ErrorEntry } from './model/run/sanitize.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/run/states.js';
+export type { DatedError, StoredProgress } from './model/run/stored-run.js';
+export type { CompiledSchedule } from './model/schedule/compile.js';
 export { nextOccurrence, occurrencesBetween, previousOccurrence } from './model/schedule/occurrences.js';
 export type { Dst, ScheduleSpec } from './model/schedule/spec.js';
-export type * from './model/scheduler-view.js';
+export type {
+  Keep,
+  PruneOptions,
+  PruneProgress,
+  PruneResult,
+  RunReport,
+  SchedulerStatus,
+  SchedulerView,
+  ZoneDisagreement,
+} from './model/scheduler-view.js';
 export type { QueueRecord } from './store/reads/queues.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
+export type { ReapedRuns } from './store/runs/reap.js';
 export type { Adoption } from './store/schema/database-identity.js';
 export type { MigrateResult } from './store/schema/migrate.js';
-export { createTock, type TickCallOptions, type Tock, type TockOptions } from './tock/create-tock.js';
+export { createTock } from './tock/create-tock.js';
+export type {
+  AdoptOptions,
+  CancelOptions,
+  EnqueuedRuns,
+  EnqueueManyOptions,
+  NewRuns,
+  PauseOptions,
+  RetryOptions,
+  TickCallOptions,
+  Tock,
+  TockOptions,
+} from './tock/types.js';

@@ -7,19 +7,34 @@ import { describe, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 import {
   type AnyJob,
+  type CatchupPolicy,
+  createTock,
+  type DefinitionRecord,
+  type Dst,
   type Duration,
   defineJob,
+  type Enqueued,
   type Job,
   type JobContext,
+  type JobName,
   type Json,
   type Occurrence,
+  type OutputOf,
+  type OutsideWindow,
+  type OverlapPolicy,
   type PayloadOf,
   RetryLater,
   type RetryPolicy,
+  type RunId,
+  type RunRecord,
+  type RunStatus,
+  type Tock,
   TockError,
   type TockErrorCode,
+  type Trigger,
+  typeOnly,
 } from '../src/index.js';
-import type { Tock } from '../src/tock/create-tock.js';
+import type { TestTock } from '../src/testing.js';
 
 /** A schema whose input and output differ in every way: coerced, defaulted, transformed. */
 const schema = z.object({
@@ -47,6 +62,18 @@ const untyped = defineJob({ name: 'untyped', run: () => ({ ok: true }) });
 
 /** What is only compiled, never executed. */
 function compiled(_body: (tock: Tock, ctx: JobContext) => void): void {
+  // Nothing to do: the compiler has read the body.
+}
+
+const mail = defineJob({
+  name: 'mail',
+  payload: typeOnly<{ userId: number; at?: Date }>(),
+  run: (_ctx, { at }) => ({ sentAt: new Date(at ?? 0), tries: [1, undefined] }),
+});
+const jobs = [typed, optional, untyped, mail] as const;
+
+/** The same with a Tock that knows its jobs. */
+function compiledWithJobs(_body: (tock: Tock<typeof jobs>) => void): void {
   // Nothing to do: the compiler has read the body.
 }
 
@@ -139,7 +166,7 @@ describe('the payload of a schedule', () => {
 describe('the handler', () => {
   it('may return a value or a promise of it, and the job remembers which', () => {
     expectTypeOf<(typeof typed)['run']>().returns.toEqualTypeOf<number | Promise<number>>();
-    expectTypeOf(typed).toEqualTypeOf<Job<typeof schema, number>>();
+    expectTypeOf(typed).toEqualTypeOf<Job<typeof schema, number, 'typed'>>();
     const slow = defineJob({ name: 'slow', run: async () => await Promise.resolve('done' as const) });
     expectTypeOf<(typeof slow)['run']>().returns.toEqualTypeOf<'done' | Promise<'done'>>();
   });
@@ -206,7 +233,7 @@ describe('tock.enqueue', () => {
   it('takes what the schema of the job takes', () => {
     compiled(tock => {
       expectTypeOf(tock.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' })).toEqualTypeOf<
-        Promise<string>
+        Promise<RunId<number | null>>
       >();
       void tock.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12', note: 'x' }, { key: 'a' });
       void tock.enqueue(optional, { limit: 3 });
@@ -251,11 +278,217 @@ describe('tock.enqueue', () => {
   });
 });
 
+describe('a Tock that knows its jobs', () => {
+  it('is what createTock gives for a literal array, or for a constant one', () => {
+    compiled(() => {
+      expectTypeOf(createTock({ jobs: [typed, mail] })).toEqualTypeOf<
+        Tock<readonly [typeof typed, typeof mail]>
+      >();
+      const list = [typed, mail];
+      expectTypeOf<JobName<typeof list>>().toEqualTypeOf<'typed' | 'mail'>();
+      void createTock({ jobs: list }).enqueue('mail', { userId: 1 });
+      // @ts-expect-error there is no such job
+      void createTock({ jobs: list }).enqueue('mial', { userId: 1 });
+    });
+  });
+
+  it('is a Tock, wherever one is asked for', () => {
+    expectTypeOf<Tock<typeof jobs>>().toExtend<Tock>();
+    expectTypeOf<TestTock<typeof jobs>>().toExtend<TestTock>();
+    compiled(() => {
+      const plain: Tock = createTock({ jobs: [typed] });
+      void plain.enqueue('any', 'thing');
+    });
+  });
+
+  it('allows any name where its jobs are a plain array, or none', () => {
+    compiled(() => {
+      const some: AnyJob[] = [typed];
+      void createTock({ jobs: some }).enqueue('any', { anything: true });
+      void createTock({ connectionString: 'postgres://localhost/app' }).enqueue('any');
+      void createTock({ jobs: [...some, mail] }).enqueue('any', { anything: true });
+    });
+  });
+
+  it('knows them by object and by name', () => {
+    compiledWithJobs(tock => {
+      void tock.enqueue('typed', { userId: 1, when: '2026-03-09', amount: '12' }, { key: 'a' });
+      void tock.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' });
+      void tock.enqueue('optional');
+      void tock.enqueue('untyped', { anything: true });
+      void tock.enqueue('mail', { userId: 1, at: new Date(0) });
+      const either = Math.random() < 0.5 ? 'mail' : 'optional';
+      void tock.enqueue(either, { userId: 1 });
+    });
+  });
+
+  it('refuses a name that none of them has, and a job that is none of them', () => {
+    compiledWithJobs(tock => {
+      // @ts-expect-error there is no such job
+      void tock.enqueue('mial', { userId: 1 });
+      const other = defineJob({ name: 'other', run: () => null });
+      // @ts-expect-error it is not among the jobs of this Tock
+      void tock.enqueue(other);
+      // @ts-expect-error a schedule is for one of the jobs too
+      void tock.schedules.upsert({ name: 'a', job: 'mial', cron: '0 7 * * 1' });
+      // @ts-expect-error this Tock has no jobs at all
+      void createTock({ jobs: [] }).enqueue('mail');
+    });
+  });
+
+  it('refuses a wrong payload by name', () => {
+    compiledWithJobs(tock => {
+      // @ts-expect-error userId is a number
+      void tock.enqueue('mail', { userId: '1' });
+      // @ts-expect-error the payload is required
+      void tock.enqueue('mail');
+      // @ts-expect-error there is no such property
+      void tock.enqueue('mail', { userId: 1, to: 'a@example.org' });
+      // @ts-expect-error there is no such option
+      void tock.enqueue('mail', { userId: 1 }, { dealy: '5m' });
+      // @ts-expect-error userId is a number
+      void tock.schedules.upsert({ name: 'a', job: 'mail', cron: '0 7 * * 1', payload: { userId: '1' } });
+    });
+  });
+
+  it('knows them in enqueueMany, each with its own payload', () => {
+    compiledWithJobs(tock => {
+      void tock.enqueueMany([
+        { job: 'mail', payload: { userId: 1 }, key: 'a', delay: '5m' },
+        { job: typed, payload: { userId: 1, when: '2026-03-09', amount: '12' } },
+        { job: 'optional' },
+      ]);
+      void tock.enqueueMany([1, 2].map(userId => ({ job: mail, payload: { userId } })));
+      void tock.enqueueMany([1, 2].map(userId => ({ job: 'mail', payload: { userId } })));
+    });
+  });
+
+  it('refuses in enqueueMany what it refuses in enqueue', () => {
+    compiledWithJobs(tock => {
+      // @ts-expect-error there is no such job
+      void tock.enqueueMany([{ job: 'mial' }]);
+      // @ts-expect-error userId is a number
+      void tock.enqueueMany([{ job: 'optional' }, { job: 'mail', payload: { userId: '1' } }]);
+      // @ts-expect-error userId is a number
+      void tock.enqueueMany([{ job: mail, payload: { userId: '1' } }]);
+      // @ts-expect-error the payload is required
+      void tock.enqueueMany([{ job: 'mail' }]);
+      // @ts-expect-error there is no such option
+      void tock.enqueueMany([{ job: 'optional', dealy: '5m' }]);
+      // @ts-expect-error the client is one for all, and follows the runs
+      void tock.enqueueMany([{ job: 'optional', client: { query: () => null } }]);
+      // @ts-expect-error userId is a number
+      void tock.enqueueMany(['1', '2'].map(userId => ({ job: mail, payload: { userId } })));
+    });
+    compiled(tock => {
+      // @ts-expect-error a job that is named by its object is checked by any Tock
+      void tock.enqueueMany([{ job: mail, payload: { userId: '1' } }]);
+    });
+  });
+});
+
+describe('the output of a run', () => {
+  it('has the type of what its job returns, as it comes back from JSON, by the id that enqueue gave', () => {
+    type Sent = { sentAt: string; tries: (number | null)[] } | null;
+    compiledWithJobs(async tock => {
+      const id = await tock.enqueue('mail', { userId: 1 });
+      expectTypeOf((await tock.runs.wait(id)).output).toEqualTypeOf<Sent>();
+      expectTypeOf((await tock.runs.get(id))?.output).toEqualTypeOf<Sent | undefined>();
+      const [first, second] = await tock.enqueueMany([
+        { job: 'mail', payload: { userId: 1 } },
+        { job: optional },
+      ]);
+      expectTypeOf((await tock.runs.wait(first)).output).toEqualTypeOf<Sent>();
+      expectTypeOf((await tock.runs.wait(second)).output).toEqualTypeOf<null>();
+      const [told] = await tock.enqueueMany([{ job: mail, payload: { userId: 1 } }], { details: true });
+      expectTypeOf(told).toEqualTypeOf<Enqueued<Sent>>();
+    });
+    compiled(async tock => {
+      const id = await tock.enqueue(mail, { userId: 1 });
+      expectTypeOf((await tock.runs.wait(id)).output).toEqualTypeOf<Sent>();
+      // @ts-expect-error it may be null: the run may have died
+      void (await tock.runs.wait(id)).output.sentAt;
+    });
+  });
+
+  it('is unknown where the id is only text, or the job only a name', () => {
+    compiled(async tock => {
+      expectTypeOf((await tock.runs.wait('812')).output).toBeUnknown();
+      expectTypeOf((await tock.runs.get(String(812)))?.output).toBeUnknown();
+      expectTypeOf((await tock.runs.wait(await tock.enqueue('mail', {}))).output).toBeUnknown();
+    });
+  });
+
+  it('of an id from elsewhere is what its type says', () => {
+    compiled(async tock => {
+      const id: RunId<OutputOf<typeof typed>> = String(812);
+      expectTypeOf((await tock.runs.wait(id)).output).toEqualTypeOf<number | null>();
+    });
+  });
+
+  it('leaves the id a text', () => {
+    expectTypeOf<RunId<number>>().toExtend<string>();
+    compiled(tock => {
+      const ids: Promise<string[]> = tock.enqueueMany([{ job: mail, payload: { userId: 1 } }]);
+      return ids;
+    });
+  });
+
+  it('is null for a handler that returns nothing', () => {
+    const silent = defineJob({ name: 'silent', run: async () => await Promise.resolve() });
+    expectTypeOf<OutputOf<typeof silent>>().toEqualTypeOf<null>();
+    expectTypeOf<OutputOf<AnyJob>>().toBeUnknown();
+  });
+});
+
+describe('typeOnly', () => {
+  it('gives a payload its type without a schema', () => {
+    expectTypeOf<PayloadOf<typeof mail>>().toEqualTypeOf<{ userId: number; at?: Date }>();
+    expectTypeOf<(typeof mail)['run']>().parameter(1).toEqualTypeOf<{ userId: number; at?: string }>();
+    defineJob({
+      name: 'limited',
+      payload: typeOnly<{ tenant: string }>(),
+      concurrency: { limit: 1, key: ({ tenant }) => tenant },
+      schedule: { cron: '0 7 * * 1', payload: { tenant: 'a' } },
+      run: () => null,
+    });
+  });
+
+  it('is as strict as a schema', () => {
+    compiled(tock => {
+      // @ts-expect-error userId is a number
+      void tock.enqueue(mail, { userId: '1' });
+      defineJob({
+        name: 'scheduled',
+        payload: typeOnly<{ tenant: string }>(),
+        // @ts-expect-error tenant is text
+        schedule: { cron: '0 7 * * 1', payload: { tenant: 1 } },
+        run: () => null,
+      });
+    });
+  });
+});
+
+describe('a record', () => {
+  it('has unions where there are few words', () => {
+    expectTypeOf<DefinitionRecord['overlap']>().toEqualTypeOf<OverlapPolicy>();
+    expectTypeOf<DefinitionRecord['catchup']>().toEqualTypeOf<CatchupPolicy>();
+    expectTypeOf<DefinitionRecord['dst']>().toEqualTypeOf<Dst>();
+    expectTypeOf<DefinitionRecord['outsideWindow']>().toEqualTypeOf<OutsideWindow>();
+    expectTypeOf<RunRecord['status']>().toEqualTypeOf<RunStatus>();
+    expectTypeOf<RunRecord['trigger']>().toEqualTypeOf<Trigger>();
+    compiled((_tock, ctx) => {
+      // @ts-expect-error there is no such trigger
+      return ctx.trigger === 'crom';
+    });
+  });
+});
+
 describe('ctx.enqueue', () => {
   it('is as strict as tock.enqueue', () => {
     compiled((_tock, ctx) => {
       expectTypeOf(ctx.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' })).toEqualTypeOf<
-        Promise<string>
+        Promise<RunId<number | null>>
       >();
       void ctx.enqueue('typed', { anything: true });
       // @ts-expect-error userId is a number

@@ -1,10 +1,10 @@
 // Room: jobs. A chart that needs no library: stacked bars as SVG.
 // In: categories, and for each series a colour and a value per category. Out: an SVG document as text.
-// Every text is escaped; a title, a description and a tooltip per bar serve those who cannot see it.
+// Every text is escaped; a title, a description and a tooltip per bar serve people who cannot see it.
 
 export interface BarChart {
   readonly title: string;
-  /** What the picture says, in a sentence; for screen readers. */
+  /** What the chart says, in a sentence; for screen readers. */
   readonly description: string;
   readonly categories: readonly string[];
   /** From the bottom of the bars to their top. `values[i]` belongs to `categories[i]`. */

@@ -1,6 +1,6 @@
 // Room: jobs. One mail, over SMTP or into a folder.
 // In: a mail and the key of what it stands for; SMTP_URL, MAIL_FROM, OUTBOX_DIR. Out: where it went.
-// The Message-ID comes from the key: should a mail ever go out twice, the receiver can tell.
+// The Message-ID comes from the key: should a mail ever go out twice, the receiver can recognize it.
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { createTransport, type NodemailerError, type SendMailOptions } from 'nodemailer';
@@ -30,7 +30,7 @@ const TIMEOUT_MS = 20_000;
  * Takes no signal: a mail cut off half-way may or may not have been accepted, so stop between mails. The
  * timeouts bound the wait.
  *
- * @throws the server's refusal or the connection's failure; {@link mailFault} tells them apart
+ * @throws the server's refusal or the connection's failure; {@link mailFault} distinguishes them
  */
 export async function sendMail({ key, attachments = [], ...mail }: Mail): Promise<Delivery> {
   const from = process.env['MAIL_FROM'] || 'Tock <tock@localhost>';

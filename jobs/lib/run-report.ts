@@ -16,7 +16,7 @@ export function drawRunReport(report: RunReport, title: string): string {
     title,
     description: `Runs that ended on each of ${days.length} days: ${succeeded} succeeded, ${dead} ended dead.`,
     categories: days.map(each => shortDay(each.day)),
-    // Blue and red, not green and red: one man in twelve could not tell those.
+    // Blue and red, not green and red: one man in twelve cannot distinguish those.
     series: [
       { name: 'succeeded', color: '#2563ab', values: days.map(each => each.succeeded) },
       { name: 'skipped', color: '#6b7280', values: days.map(each => each.skipped) },

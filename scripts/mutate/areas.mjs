@@ -25,17 +25,23 @@ export const AREAS = [
   {
     name: 'claim',
     sources: [
+      'src/engine/claim/claimable.ts',
       'src/engine/claim/claimer.ts',
+      'src/engine/worker/run-pipeline.ts',
       'src/engine/worker/worker.ts',
       'src/store/runs/claim/claim.ts',
+      'src/store/runs/claim/claim-in-queue.ts',
+      'src/store/runs/claim/queue-priorities.ts',
       'src/store/runs/claim/claimed-run.ts',
       'src/store/runs/claim/admit.ts',
+      'src/store/runs/claim/unblock.ts',
     ],
     tests: [
       'test/store/runs/claim/claim.test.ts',
       'test/store/runs/claim/claimed-run.test.ts',
       'test/store/runs/claim/admit.test.ts',
       'test/store/schema/plans.test.ts',
+      'test/engine/claim/claimable.test.ts',
       'test/engine/claim/claimer.test.ts',
       'test/scenarios/leases.test.ts',
       'test/engine/claim/enqueue-hint.test.ts',
@@ -59,6 +65,8 @@ export const AREAS = [
     sources: [
       'src/engine/finalize/outcome-batcher.ts',
       'src/store/runs/finalize.ts',
+      'src/store/runs/finish.ts',
+      'src/store/runs/give-back.ts',
       'src/store/runs/leases.ts',
       'src/store/runs/transition.ts',
     ],
@@ -82,7 +90,7 @@ export const AREAS = [
   },
   {
     name: 'reap',
-    sources: ['src/engine/reap.ts', 'src/store/runs/reap.ts'],
+    sources: ['src/engine/reap.ts', 'src/store/runs/reap.ts', 'src/store/runs/reapable.ts'],
     tests: [
       'test/store/runs/reap.test.ts',
       'test/store/schema/plans.test.ts',
@@ -102,11 +110,14 @@ export const AREAS = [
     sources: [
       'src/engine/materialize/materialize.ts',
       'src/engine/materialize/occurrence-rows.ts',
+      'src/store/definitions/due.ts',
+      'src/store/runs/materialize.ts',
       'src/store/runs/enqueue/enqueue.ts',
     ],
     tests: [
       'test/store/schema/plans.test.ts',
       'test/engine/materialize/occurrence-rows.test.ts',
+      'test/store/runs/materialize.test.ts',
       'test/engine/materialize/materialize.test.ts',
       'test/scenarios/overlap.test.ts',
       'test/engine/definitions/register.test.ts',
@@ -127,7 +138,10 @@ export const AREAS = [
     name: 'effects',
     sources: [
       'src/engine/execute/effects.ts',
+      'src/store/runs/effects.ts',
       'src/engine/worker/heartbeat.ts',
+      'src/engine/worker/cancel-check.ts',
+      'src/engine/worker/lease-answer.ts',
       'src/engine/execute/execute.ts',
     ],
     tests: [

@@ -5,7 +5,7 @@ import { quote } from '../model/names.js';
 import type { RunStatus } from '../model/run/states.js';
 import { judgeError } from '../runtime/exit-codes.js';
 import type { RunRecord } from '../store/reads/runs.js';
-import type { Tock } from '../tock/create-tock.js';
+import type { Tock } from '../tock/types.js';
 import { isConfirmed } from './confirm.js';
 import { type CommonOptions, type Shell, withTock } from './shell.js';
 import { cleanLine } from './terminal.js';
@@ -33,7 +33,10 @@ export interface RunAction {
 const BATCH_SIZE = 8;
 const PAGE_SIZE = 1000;
 
-/** Whether the flags choose runs by a filter. @throws TockError TOCK_BAD_OPTION for ids beside it, or for neither */
+/**
+ * Whether the flags choose runs by a filter. @throws TockError TOCK_BAD_OPTION for ids beside it, or for
+ * neither
+ */
 export function isByFilter(command: string, flags: ManyFlags, ids: readonly string[]): boolean {
   const isFiltered = [flags.status, flags.job, flags.definition].some(value => value !== undefined);
   if (isFiltered && ids.length > 0)

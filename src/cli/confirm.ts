@@ -3,7 +3,10 @@ import { createInterface } from 'node:readline/promises';
 import { TockError } from '../model/errors.js';
 import type { Shell } from './shell.js';
 
-/** Asks in a terminal; elsewhere --yes is required. @throws TockError TOCK_BAD_OPTION without a terminal and --yes */
+/**
+ * Asks in a terminal; elsewhere --yes is required. @throws TockError TOCK_BAD_OPTION without a terminal and
+ * --yes
+ */
 export async function isConfirmed(shell: Shell, yes: true | undefined, action: string): Promise<boolean> {
   if (yes) return true;
   if (shell.json || !process.stdin.isTTY || !process.stderr.isTTY)

@@ -1,9 +1,9 @@
-// Room: daemon. The minute's beat, which no change of the host's clock stops.
-// In: what to do at the turn of each minute. Out: a beat that can be stopped. node-cron says when the minute turns; our own
-// timer, which counts from the start of the machine, waits for it, and never longer than a minute.
+// Room: daemon. A beat at the turn of each minute, which no change of the host's clock stops.
+// In: what to do at each beat. Out: a beat that can be stopped. node-cron computes when the minute turns; our
+// own timer waits for that on a steady clock, for at most a minute.
 //
-// node-cron's own timer would go by the host's clock: set back by an hour, it is silent for an hour; set ahead by a
-// year, it first goes through each minute of the year, which takes 20 s.
+// node-cron's own timer follows the host's clock: set back by an hour, it is silent for an hour; set ahead by
+// a year, it first goes through each minute of that year, which takes 20 s.
 import cron, { type Logger as CronLogger } from 'node-cron';
 import type { Logger } from '../model/logger.js';
 
@@ -18,7 +18,7 @@ export interface BeatOptions {
   readonly maxPauseMs?: number;
 }
 
-/** A timer may fire a millisecond early: the same minute would turn twice. */
+/** A timer may fire a millisecond early, and the same minute would turn twice. */
 const EARLY_MS = 5;
 
 export function startBeat(
@@ -26,7 +26,7 @@ export function startBeat(
   logger: Logger,
   { expression = '* * * * *', maxPauseMs = 60_000 }: BeatOptions = {},
 ): Beat {
-  // Its lines go where all others go, and not to the terminal.
+  // Its log lines go to our logger, not to the terminal.
   const task = cron.createTask(expression, onBeat, { timezone: 'UTC', logger: cronLogger(logger) });
   let timer: NodeJS.Timeout;
   const arm = () => {
@@ -36,7 +36,7 @@ export function startBeat(
   };
   const beat = () => {
     arm();
-    // What it throws has been logged.
+    // node-cron has logged what it throws.
     task.execute().catch(() => undefined);
   };
   arm();

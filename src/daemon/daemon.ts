@@ -1,21 +1,36 @@
-// The daemon: the same rooms as a tick, for as long as the process lives.
-// In: an engine. Out: a running daemon that can be stopped. node-cron gives the minute's beat, LISTEN the
-// immediate wake-up, and a timer the exact second of what is due next.
+// Room: daemon. The steps of a tick, for as long as the process lives: woken by node-cron each minute, by
+// LISTEN when something is enqueued, and by a timer when something is due.
+// In: an engine. Out: a running daemon that can be stopped.
 import { performance } from 'node:perf_hooks';
-import { createHearsay } from '../engine/claim/enqueue-hint.js';
+import { createEnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { startListener } from '../engine/claim/listen.js';
-import { createNoticeGate } from '../engine/claim/notice-limiter.js';
+import { createNoticeLimiter } from '../engine/claim/notice-limiter.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
 import { materialize } from '../engine/materialize/materialize.js';
 import { reap } from '../engine/reap.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
-import type { Tally } from '../engine/worker/outcome-counts.js';
+import type { OutcomeCounts } from '../engine/worker/outcome-counts.js';
 import { openWorker } from '../engine/worker/worker.js';
+import { TockError } from '../model/errors.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import { startBeat } from './beat.js';
+import {
+  afterError,
+  afterFailedReap,
+  afterLook,
+  afterMinute,
+  afterReap,
+  afterWake,
+  asksForRemains,
+  dueSteps,
+  FIRST_PLAN,
+  sleepMs,
+  whileClaiming,
+} from './next-pass.js';
 
+/** Options of `start`. */
 export interface StartOptions {
   /** Most runs at once. Default 10. */
   readonly concurrency?: number | undefined;
@@ -25,170 +40,175 @@ export interface StartOptions {
   readonly listen?: boolean;
 }
 
+/** A daemon that was started in this process. */
 export interface Daemon {
   readonly id: string;
-  readonly tally: Readonly<Tally>;
+  readonly tally: Readonly<OutcomeCounts>;
   /** Drains and stops; see `Worker.stop`. */
   stop(): Promise<void>;
 }
 
-const REAP_EVERY_MS = 5000;
-/** And so seldom that it takes no more than one in so many moments. */
-const REAP_ONE_IN = 20;
 const UPKEEP_EVERY_MS = 3_600_000;
-const FIRST_HURRY_MS = 5;
 const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
-const LONGEST_PAUSE_MS = 15_000;
+const FIRST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 15_000;
 
-/** Starts the daemon. It goes on through a lost database: it says so once, and again when it is back. */
+/** Starts the daemon. It survives a lost database: it says so once, and again when the database is back. */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
+  const { logger } = engine;
+  const queues = options.queues ?? null;
+  const pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS;
   let isSuperseded = false;
   const worker = openWorker(engine, { kind: 'daemon', ...options, isSuperseded: () => isSuperseded });
-  const registerAgain = async () => {
+  const registerJobs = async () => {
     isSuperseded = (await register(engine)).status === 'superseded';
   };
-  await registerAgain();
+  await registerJobs();
   await worker.announce();
-  const pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS;
-  let isStopping = false;
-  let isAway = false;
-  let registerDue = false;
-  // When each room is due, by performance.now(). A look says when; until the first one, all are due, but the reaper
-  // last: what is there to be claimed does not wait for it.
-  let reapDueAt = Number.POSITIVE_INFINITY;
-  let materializeDueAt = 0;
-  let claimDueAt = 0;
-  /** When to ask next whether there is anything to reap. */
-  let remainsDueAt = 0;
-  let hurryMs = FIRST_HURRY_MS;
-  let upkeepDueAt = 0;
-  let upkeep: Upkeep | null = null;
-  const stopping = new AbortController();
 
-  const hearsay = createHearsay(options.queues ?? null);
-  const gate = createNoticeGate(worker.wake);
+  let plan = FIRST_PLAN;
+  let mustRegister = false;
+  const stopping = new AbortController();
+  const hint = createEnqueueHint(queues);
+  const limiter = createNoticeLimiter(worker.wake);
   const listener =
     options.listen === false
       ? null
       : startListener(engine, notice => {
-          if (notice.kind === 'cancel') worker.lookAt(notice.runId);
-          else if (hearsay.note(notice.lane)) gate.notice();
+          if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
+          else if (hint.record(notice.queuePriority)) limiter.notice();
         });
+  const reapOrGoOn = reaper(engine);
+  const upkeep = hourlyUpkeep(engine, stopping.signal);
 
   /**
-   * One pass through the rooms that are due, and a look at what will be: where nothing is, the look is all. Returns for
-   * how long nothing is due.
+   * Does what is due, then looks at what will be: if nothing is due, the look is all. Returns how long to
+   * sleep.
    */
   const pass = async (): Promise<number> => {
-    const beganAt = performance.now();
-    if (registerDue) await registerAgain();
-    registerDue = false;
-    if (beganAt >= reapDueAt) {
+    const startedAt = performance.now();
+    if (mustRegister) await registerJobs();
+    mustRegister = false;
+    if (dueSteps(plan, startedAt).reaps) {
       const reapedAt = performance.now();
-      await reap(engine);
-      reapDueAt = Number.POSITIVE_INFINITY;
-      remainsDueAt = nextAfter(reapedAt);
+      const after = (await reapOrGoOn()) ? afterReap : afterFailedReap;
+      plan = after(plan, reapedAt, performance.now());
     }
-    const isPlanning = beganAt >= materializeDueAt;
-    if (isPlanning) await materialize(engine);
-    const isClaiming = isPlanning || beganAt >= claimDueAt;
-    // Where a worker without runs hears of one new run, it takes that, and looks for others after it has begun.
-    const heard = isClaiming ? hearsay.take() : null;
-    const told = isPlanning || worker.running > 0 ? null : heard;
-    const claimed = isClaiming ? await worker.claim(told ?? undefined) : 0;
-    if (claimed > 0 || worker.isFlowing) gate.found();
-    if (worker.isFlowing) {
-      // It goes on by itself, and makes itself known when there is no more. Nobody looks meanwhile.
-      reapDueAt = Math.min(reapDueAt, remainsDueAt);
-      if (isPlanning) materializeDueAt = beganAt + pollMs;
-      return Math.min(pollMs, Math.max(1, Math.min(reapDueAt, materializeDueAt) - performance.now()));
+    const { materializes, claims } = dueSteps(plan, startedAt);
+    if (materializes) await materialize(engine);
+    const hinted = claims ? hint.take() : null;
+    // An idle worker claims a hinted run first and looks for others once that has started.
+    const claimHint = materializes || worker.running > 0 ? null : hinted;
+    const claimed = claims ? await worker.claim(claimHint ?? undefined) : 0;
+    if (claimed > 0 || worker.hasMore) limiter.found();
+    const done = { startedAt, materialized: materializes, claimed, claimedEverywhere: claims && !claimHint };
+    const isClaiming = worker.hasMore;
+    if (isClaiming) plan = whileClaiming(plan, done, pollMs);
+    else {
+      const askedAt = performance.now();
+      const due = await readNextDue(engine.database, queues, asksForRemains(plan, askedAt));
+      const look = { askedAt, answeredAt: performance.now(), due };
+      plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
     }
-    return await look(isPlanning, isClaiming && told === null, claimed);
+    return sleepMs(plan, performance.now(), pollMs, isClaiming);
   };
 
-  /** When to look for remains again, after a look that began then: it passes over all that is due, however much that is. */
-  const nextAfter = (beganAt: number) =>
-    beganAt + Math.max(REAP_EVERY_MS, REAP_ONE_IN * (performance.now() - beganAt));
-
-  const look = async (hasPlanned: boolean, hasClaimed: boolean, claimed: number): Promise<number> => {
-    const askedAt = performance.now();
-    const asksForRemains = askedAt >= remainsDueAt;
-    const due = await readNextDue(engine.database, options.queues ?? null, asksForRemains);
-    if (asksForRemains) remainsDueAt = nextAfter(askedAt);
-    if (due.hasRemains) reapDueAt = askedAt;
-    // Due, though it was just taken in hand: another one holds it. Looked at again, less and less often.
-    hurryMs = claimed > 0 || !due.isOverdue || !hasClaimed ? FIRST_HURRY_MS : Math.min(hurryMs * 2, pollMs);
-    const overdueMs = !hasClaimed ? 0 : worker.room > 0 ? hurryMs : pollMs;
-    const claimMs = Math.min(due.runMs ?? pollMs, due.isOverdue ? overdueMs : pollMs);
-    const occurrenceMs = Math.max(due.occurrenceMs ?? pollMs, hasPlanned ? FIRST_HURRY_MS : 0);
-    const lookedAt = performance.now();
-    // What only a poll would find is not due then: the poll looks first.
-    claimDueAt = due.runMs === null && !due.isOverdue ? Number.POSITIVE_INFINITY : lookedAt + claimMs;
-    materializeDueAt = due.occurrenceMs === null ? Number.POSITIVE_INFINITY : lookedAt + occurrenceMs;
-    return Math.min(Math.max(0, Math.min(reapDueAt, materializeDueAt, claimDueAt) - lookedAt), pollMs);
-  };
-
-  /** Waits. Whoever is woken before the time claims first, and looks then: somebody has enqueued, or a run has ended. */
-  const rest = async (ms: number): Promise<void> => {
+  const sleep = async (ms: number) => {
     const until = performance.now() + ms;
     await worker.change(ms);
-    if (performance.now() < until - 1) claimDueAt = 0;
+    if (performance.now() < until - 1) plan = afterWake(plan);
   };
 
-  const live = async () => {
-    let pause = 250;
-    while (!isStopping) {
+  const work = async () => {
+    let pauseMs = FIRST_PAUSE_MS;
+    let isAway = false;
+    while (!stopping.signal.aborted) {
       try {
-        const wait = await pass();
-        if (performance.now() >= upkeepDueAt) {
-          upkeepDueAt = performance.now() + UPKEEP_EVERY_MS;
-          await upkeep?.done;
-          upkeep = await beginUpkeep(engine, stopping.signal);
-        }
-        if (isAway) engine.logger.info({ event: 'database.back' }, 'the database is back');
-        isAway = false;
-        pause = 250;
-        if (!isStopping) await rest(Math.max(1, Math.ceil(wait)));
+        const ms = await pass();
+        await upkeep.startIfDue();
+        if (isAway) logger.info({ event: 'database.back' }, 'the database is back');
+        [isAway, pauseMs] = [false, FIRST_PAUSE_MS];
+        if (!stopping.signal.aborted) await sleep(ms);
       } catch (error) {
-        const log = isConnectionFailure(error) ? 'warn' : 'error';
-        if (!isAway)
-          engine.logger[log](
-            { event: 'database.away', error: String(error) },
-            `cannot work with the database, trying again: ${String(error)}`,
-          );
+        if (!isAway) logAway(engine, error);
         isAway = true;
-        // Whatever was due is due still.
-        [reapDueAt, materializeDueAt, claimDueAt] = [0, 0, 0];
-        await worker.change(pause);
-        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+        plan = afterError(plan);
+        await worker.change(pauseMs);
+        pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       }
     }
   };
-  const living = live();
-  // Makes its calendar while the first pass waits for the database.
+  const working = work();
+  // Computes its calendar while the first pass waits for the database.
   const beat = startBeat(() => {
-    registerDue = true;
-    materializeDueAt = 0;
+    mustRegister = true;
+    plan = afterMinute(plan);
     worker.wake();
-  }, engine.logger);
+  }, logger);
 
   return {
     id: worker.id,
-    tally: worker.tally,
+    tally: worker.outcomeCounts,
     async stop() {
-      if (isStopping) return await living;
-      isStopping = true;
-      // A pass that is under way must not take up anything new.
+      if (stopping.signal.aborted) return await working;
+      // A pass that is under way must not claim anything new.
       worker.close();
       stopping.abort();
       beat.stop();
       listener?.stop();
-      gate.close();
+      limiter.close();
       worker.wake();
-      await living;
+      await working;
       await worker.stop(engine.settings.drainMs);
-      await upkeep?.done;
+      await upkeep.done();
     },
   };
+}
+
+/**
+ * Reaps, and returns whether that succeeded. A server that refuses only this, as for a locked table, stops no
+ * claims.
+ */
+function reaper(engine: Engine): () => Promise<boolean> {
+  let isFailing = false;
+  return async () => {
+    try {
+      await reap(engine);
+      isFailing = false;
+    } catch (error) {
+      // A server that did not answer in time may wait for a lock; one that cannot be reached is away for all
+      // steps.
+      if (isConnectionFailure(error) && !(error instanceof TockError)) throw error;
+      if (!isFailing)
+        engine.logger.error(
+          { event: 'reap.failed', error: String(error) },
+          `runs whose lease has expired cannot be taken back now: ${String(error)}; it is tried again, and claiming goes on`,
+        );
+      isFailing = true;
+    }
+    return !isFailing;
+  };
+}
+
+/** Makes the coming partitions once an hour, beside the passes. */
+function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
+  let dueAt = 0;
+  let upkeep: Upkeep | null = null;
+  return {
+    async startIfDue() {
+      if (performance.now() < dueAt) return;
+      dueAt = performance.now() + UPKEEP_EVERY_MS;
+      await upkeep?.done;
+      upkeep = await beginUpkeep(engine, signal);
+    },
+    done: async () => await upkeep?.done,
+  };
+}
+
+function logAway({ logger }: Engine, error: unknown): void {
+  logger[isConnectionFailure(error) ? 'warn' : 'error'](
+    { event: 'database.away', error: String(error) },
+    `cannot work with the database, trying again: ${String(error)}`,
+  );
 }

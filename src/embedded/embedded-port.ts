@@ -1,9 +1,9 @@
 // Room: embedded. Ports for the embedded server.
-// In: nothing, or a wish. Out: a port of 127.0.0.1; somebody may take it before PostgreSQL does.
+// Out: a port of 127.0.0.1, which another program may take before PostgreSQL does.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Whether nobody listens on this port of 127.0.0.1 just now. */
+/** Whether this port of 127.0.0.1 is free now. */
 export async function isFree(port: number): Promise<boolean> {
   return listenOnce(port).then(
     () => true,

@@ -1,6 +1,6 @@
 // Room: embedded. The server process of one cluster.
 // In: a prepared cluster. Out: its pid, and where it is reached, once it answers; or its end.
-// All of this is to be called under the folder's lock.
+// Everything here requires the folder's lock.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { program } from './embedded-binaries.js';
 import { checkIdentity } from './embedded-client.js';
 import { type Cluster, failure, type Log, openLog, readPassword } from './embedded-cluster.js';
 import { readOwned, removeAs, replaceFirstLine } from './embedded-files.js';
-import { settleSocketFolder } from './embedded-home.js';
+import { chooseSocketFolder } from './embedded-home.js';
 import { freePort, isFree } from './embedded-port.js';
 import {
   type Account,
@@ -23,7 +23,7 @@ import { findSocketFolder, fitsSocket, hasSockets, namedPort, socketFile } from 
 /** A server that answered. */
 export interface Running {
   readonly pid: number;
-  /** Of 127.0.0.1 if it listens there; in any case the one in the socket's name. */
+  /** The port of 127.0.0.1 if it listens there, and always the one in the socket's name. */
   readonly port: number;
   readonly listens: boolean;
   /** Undefined on Windows. */
@@ -37,15 +37,15 @@ interface PostmasterFile extends Running {
 const pollMs = 10;
 // Recovery after a crash comes before the first connection.
 const startTimeoutMs = 120_000;
-// Its socket is there before it says that it is ready.
+// Its socket exists before it is ready.
 const socketTimeoutMs = 5_000;
 const fastStopTimeoutMs = 60_000;
 const immediateStopTimeoutMs = 10_000;
-// For the children of a killed server to notice that, and go.
+// Time for the children of a killed server to notice and end.
 const orphansTimeoutMs = 10_000;
 const portAttempts = 10;
 
-/** The server that runs on this cluster already, after it answered as such; waits for one that is starting. */
+/** The server that already runs on this cluster, verified; waits for one that is starting. */
 export async function findRunning(cluster: Cluster): Promise<Running | undefined> {
   const deadline = Date.now() + startTimeoutMs;
   let last: unknown;
@@ -63,7 +63,8 @@ export async function findRunning(cluster: Cluster): Promise<Running | undefined
         return found;
       } catch (error) {
         last = error;
-        // A wrong password stays wrong; starting up, shutting down or full (57P03, 53300 …) passes.
+        // A wrong password stays wrong; starting up, shutting down or too many clients (57P03, 53300 …)
+        // passes.
         if (errorCode(error)?.startsWith('28') === true) throw error;
         if (errorCode(error) === 'ENOENT' && Date.now() > deadline - startTimeoutMs + socketTimeoutMs)
           throw new Error(`the socket of the server, process ${found.pid}, is gone: end that process`, {
@@ -93,9 +94,9 @@ async function readPostmasterFile(cluster: Cluster): Promise<PostmasterFile | un
 /**
  * Starts the server as the leader of its own session, so that Ctrl-C in our terminal does not reach it.
  *
- * Its socket is in the data directory, or, if none can be there, in a folder elsewhere. With `listens` it has a port
- * of 127.0.0.1 as well: the one it had before, for the sake of processes that remember it, or a free one; when
- * somebody takes it in between, another.
+ * Its socket is in the data directory, or, if none can be there, in a folder elsewhere. With `listens` it has
+ * a port of 127.0.0.1 as well: its previous one, which other processes remember, or a free one; if another
+ * program takes it meanwhile, another free one.
  * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
  */
 export async function launch(
@@ -105,12 +106,12 @@ export async function launch(
   listens: boolean,
 ): Promise<Running> {
   const { account } = cluster;
-  // Without it the server could not be asked whether it is ready.
+  // Without it the server could not be queried.
   await readPassword(cluster);
   await disownStaleFile(path.join(cluster.dataDirectory, 'postmaster.pid'), account);
   const log = await openLog(cluster);
   const deadline = Date.now() + orphansTimeoutMs;
-  const elsewhere = () => settleSocketFolder(cluster.folder, account);
+  const elsewhere = () => chooseSocketFolder(cluster.folder, account);
   let socketFolder = !hasSockets
     ? undefined
     : fitsSocket(cluster.dataDirectory)
@@ -147,7 +148,7 @@ export async function launch(
 
 type Place = Pick<Running, 'port' | 'listens' | 'socketFolder'>;
 
-/** Out: the running server, or, when it ended, what it wrote to its log. */
+/** Resolves to the running server, or to its log if it ended. */
 async function launchAt(
   place: Place,
   cluster: Cluster,
@@ -168,13 +169,13 @@ async function launchAt(
     const ended = server.ended();
     if (ended !== undefined) return `${await printed()}${ended}`;
     const found = await readPostmasterFile(cluster);
-    // Only then are the socket and the port its own, and nobody else is sent the password.
+    // Only then do the socket and the port belong to it, so that the password goes to no other program.
     if (found?.pid === server.pid && found?.status === 'ready') {
       const running = { pid: found.pid, ...place };
       if (await answers(cluster, running)) return running;
     }
     if (Date.now() > deadline) {
-      // It is left alone: it may be recovering, and the next start waits for it again.
+      // Left running: it may be recovering, and the next start waits for it again.
       throw failure(cluster, 'PostgreSQL is still starting', await printed());
     }
     await delay(pollMs);
@@ -210,7 +211,7 @@ function serverArguments(
   { port, listens, socketFolder }: Place,
   settings: Readonly<Record<string, string>>,
 ): string[] {
-  // Ours come last and win.
+  // Tock's settings come last and take precedence.
   const all = {
     ...settings,
     port: String(port),
@@ -232,7 +233,7 @@ async function answers(cluster: Cluster, running: Running): Promise<boolean> {
   );
 }
 
-/** Stops the server: fast shutdown (open transactions are rolled back), immediate if that takes a minute. */
+/** Stops the server: fast shutdown (open transactions are rolled back), immediate after a minute. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const found = await readPostmasterFile(cluster);
   if (found === undefined || !(await isPostmasterOf(found.pid, cluster.dataDirectory))) return;
@@ -264,10 +265,10 @@ async function endedAfter(
 }
 
 /**
- * A killed server leaves its postmaster.pid behind, and the same for its socket. PostgreSQL removes them by itself,
- * unless the pid belongs to another living process of its user (or is a zombie's): then it refuses to start. So a pid
- * that nobody can have is put there. The rest of the file stays: by it PostgreSQL finds out whether orphaned children
- * of the killed server are still at work on the data. What PostgreSQL did not write goes.
+ * A killed server leaves its postmaster.pid behind, and the same for its socket. PostgreSQL removes them by
+ * itself, unless the pid belongs to another living process of its user (or is a zombie's): then it refuses to
+ * start. So an impossible pid is written there. The rest of the file stays: PostgreSQL uses it to find
+ * orphaned children of the killed server. A file that PostgreSQL did not write is removed.
  */
 async function disownStaleFile(file: string, account: Account | undefined): Promise<void> {
   if ((await readOwned(file))?.trim() && (await replaceFirstLine(file, '2147483647'))) return;

@@ -1,23 +1,25 @@
-// Room: embedded. What the operating system knows about processes and users.
-// In: a pid, a command, a user's name. Out: whether that very process still lives, what it runs, what it printed.
+// Room: embedded. Processes and users of the operating system.
+// In: a pid, a command, a user's name. Out: whether that process still lives, what it runs, what it printed.
 import { execFile, spawn } from 'node:child_process';
 import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-/** The user a program is started as, when it is not our own. */
+/** The user that a program runs as, if not this process's own. */
 export interface Account {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;
 }
 
-/** What a program printed (stdout and stderr together) and how it ended; `code` is null when it was killed. */
+/**
+ * What a program printed (stdout and stderr together) and how it ended; `code` is null when it was killed.
+ */
 export interface Ended {
   readonly code: number | null;
   readonly output: string;
 }
 
-/** The environment of the programs we start: no PG* settings, no locale and no secret of ours leaks into them. */
+/** The environment of started programs: without PG* settings, locale or secrets of this process. */
 export function bareEnvironment(): NodeJS.ProcessEnv {
   const kept: NodeJS.ProcessEnv = { LC_ALL: 'C', TZ: 'UTC' };
   for (const name of ['PATH', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot']) {
@@ -27,7 +29,10 @@ export function bareEnvironment(): NodeJS.ProcessEnv {
   return kept;
 }
 
-/** Options of `spawn` that run a program as `account` (our own user by default), from a folder all may enter. */
+/**
+ * Options of `spawn` that run a program as `account` (by default this user), from a folder that everybody may
+ * enter.
+ */
 export function spawnOptions(account: Account | undefined): {
   cwd: string;
   env: NodeJS.ProcessEnv;
@@ -55,15 +60,15 @@ export async function run(
     child.stderr.setEncoding('utf8').on('data', collect);
     child.once('error', error => resolve({ code: -1, output: error.message }));
     child.once('close', code => resolve({ code, output }));
-    // A program that reads no input may have ended before it is written.
+    // A program that reads no input may end before the input is written.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
   });
 }
 
 /**
- * The user that a new cluster belongs to and PostgreSQL runs as: undefined (ourselves), or, because it refuses
- * to run as root, `postgres` if there is one, else `nobody`.
+ * The user that a new cluster belongs to and PostgreSQL runs as: undefined (this user), or, because it
+ * refuses to run as root, `postgres` if there is one, otherwise `nobody`.
  */
 export async function serverAccount(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -77,13 +82,14 @@ export async function serverAccount(): Promise<Account | undefined> {
 }
 
 /**
- * The user that the server of an existing data directory runs as: as root its owner, who need not be the one
- * that a new cluster would get. What root owns itself (a copy that root made) is for `account`.
+ * The user that the server of an existing data directory runs as: as root the directory's owner, who may
+ * differ from the user of a new cluster. A directory of root itself (a copy that root made) goes to
+ * `account`.
  */
 export async function ownerAccount(dataDirectory: string, account: Account): Promise<Account> {
   const found = await lstat(dataDirectory).catch(() => undefined);
   if (found === undefined) return account;
-  // Root may have put the data elsewhere. A link of anybody else could lead anywhere.
+  // Root may have placed the data elsewhere. Another user's link could lead anywhere.
   if (!found.isDirectory() && found.uid !== 0)
     throw new Error(`${dataDirectory} is a link of uid ${found.uid}: remove it`);
   const { uid, gid } = found.isDirectory() ? found : await stat(dataDirectory);
@@ -103,14 +109,14 @@ export async function processLife(pid: number): Promise<string | undefined> {
   return start === '' ? undefined : `${pid}.${start}`;
 }
 
-/** Whether the process `pid` of this life still lives, by what is cheap to ask every second. */
+/** Whether the process `pid` of this life still lives; cheap enough for every second. */
 export async function isAlive(pid: number, life: string | undefined): Promise<boolean> {
   return process.platform === 'linux' ? (await linuxProcessLife(pid)) === life : answersSignalZero(pid);
 }
 
 async function linuxProcessLife(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The command's name, in parentheses, may itself hold spaces and parentheses.
+  // The command's name, in parentheses, may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const state = fields[0];
   const start = fields[19];
@@ -127,7 +133,10 @@ function answersSignalZero(pid: number): boolean {
   }
 }
 
-/** Whether `pid` is a living postmaster of the cluster in `dataDirectory`, and not a stranger with its old pid. */
+/**
+ * Whether `pid` is a living postmaster of the cluster in `dataDirectory`, not another process with its old
+ * pid.
+ */
 export async function isPostmasterOf(pid: number, dataDirectory: string): Promise<boolean> {
   if ((await processLife(pid)) === undefined) return false;
   if (process.platform === 'win32') return true;
@@ -142,8 +151,8 @@ export async function isPostmasterOf(pid: number, dataDirectory: string): Promis
 }
 
 /**
- * Ends what a killed postmaster of `dataDirectory` left behind. A backend that waits for something notices its
- * death by itself, one that computes does not. Linux only, and only where we may see where processes work.
+ * Ends backends that a killed postmaster of `dataDirectory` left behind. A waiting backend notices its death,
+ * a computing one does not. Linux only, and only if the folders of processes are visible.
  */
 export async function endOrphans(dataDirectory: string): Promise<void> {
   for (const pid of await readdir('/proc').catch(() => [])) {
@@ -165,13 +174,15 @@ async function outputOf(command: string, args: string[]): Promise<string> {
   });
 }
 
-/** The `code` of a system error (ENOENT …) or of a PostgreSQL error (57P03 …); undefined for anything else. */
+/**
+ * The `code` of a system error (ENOENT …) or of a PostgreSQL error (57P03 …); undefined for anything else.
+ */
 export function errorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** Swallows the system errors named in `codes`, and only those. */
+/** Ignores the system errors named in `codes`, and only those. */
 export async function ignoring(codes: readonly string[], work: Promise<unknown>): Promise<void> {
   try {
     await work;

@@ -1,4 +1,4 @@
-// Room: embedded. Starts the server again when it has died, for as long as a daemon needs it.
+// Room: embedded. Restarts the server when it has died, as long as a daemon needs it.
 // In: the server's process, and how to find or start another. Out: reports for the log.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,23 +16,23 @@ export type ReportServer = (report: ServerReport) => void;
 
 export interface Reviver {
   begin(report: ReportServer): void;
-  /** Resolves when it will start nothing more. */
+  /** Resolves when it will not restart the server any more. */
   end(): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 1000;
+const CHECK_EVERY_MS = 1000;
 const FIRST_PAUSE_MS = 1000;
-const LONGEST_PAUSE_MS = 60_000;
-/** A server that has lived for so long did not die of its start. */
+const MAX_PAUSE_MS = 60_000;
+/** After this time, a server's death is not a failed start. */
 const STEADY_MS = 60_000;
 
-/** How long to wait before the server is started again: not at all, unless the last one died soon after its start. */
+/** The pause before a restart: none, unless the last server died soon after its start. */
 export function pauseBefore(previousPauseMs: number | null, livedMs: number): number {
   if (previousPauseMs === null || livedMs >= STEADY_MS) return 0;
-  return Math.min(Math.max(previousPauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
+  return Math.min(Math.max(previousPauseMs * 2, FIRST_PAUSE_MS), MAX_PAUSE_MS);
 }
 
-/** Keeps the server of process `pid` running. `revive` resolves to the process that serves then. */
+/** Keeps the server of process `pid` running. `revive` resolves to the new server's pid. */
 export function keepRunning(pid: number, revive: () => Promise<number>): Reviver {
   const ending = new AbortController();
   let watching: Promise<void> | undefined;
@@ -82,7 +82,7 @@ async function watch(
         report({
           event: 'server.failed',
           pid,
-          message: `the embedded PostgreSQL is not back: ${reason}; ${again(pauseMs)}`,
+          message: `the embedded PostgreSQL could not be restarted: ${reason}; ${again(pauseMs)}`,
         });
       }
     }
@@ -95,10 +95,10 @@ function again(pauseMs: number): string {
 
 async function untilDead(pid: number, signal: AbortSignal): Promise<void> {
   const life = await processLife(pid);
-  while (!signal.aborted && (await isAlive(pid, life))) await rest(LOOK_EVERY_MS, signal);
+  while (!signal.aborted && (await isAlive(pid, life))) await rest(CHECK_EVERY_MS, signal);
 }
 
 async function rest(ms: number, signal: AbortSignal): Promise<void> {
-  // It must not keep the process from ending.
+  // The timer must not keep the process alive.
   await delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
 }

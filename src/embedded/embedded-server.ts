@@ -1,14 +1,14 @@
 // Room: embedded. The PostgreSQL server that Tock runs itself when DATABASE_URL is not set.
-// In: the project's `.tock` folder. Out: a connection string, and the way to let go of the server.
-// One server per folder, shared by all processes; embedded-lock.ts keeps them apart while they start and stop it.
+// In: the project's `.tock` folder. Out: a connection string, and `stop`. One server per folder, shared by
+// all processes; embedded-lock.ts keeps them apart while they start and stop it.
 import { mkdir, realpath, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import { completeBinaries, copyBinaries, findBinaries } from './embedded-binaries.js';
 import { connectionString, ensureDatabase, psqlCommand } from './embedded-client.js';
 import { type Cluster, prepareCluster } from './embedded-cluster.js';
-import { removeTree, settleDirectory } from './embedded-files.js';
-import { canUsePrograms, removeElsewhere, settleHome, settleProgramsCopy } from './embedded-home.js';
+import { removeTree, setModeAndOwner } from './embedded-files.js';
+import { canUsePrograms, chooseHome, removeElsewhere, settleProgramsCopy } from './embedded-home.js';
 import {
   countUsers,
   newToken,
@@ -26,51 +26,55 @@ import { hasSockets } from './embedded-socket.js';
 export interface EmbeddedServer {
   /** A superuser's URL with its password, of the server's socket, or of 127.0.0.1. */
   readonly connectionString: string;
-  /** The line for a shell by which a person gets into the database. It holds no password. */
+  /** The shell command that connects psql to the database, without the password. */
   readonly psqlCommand: string;
   readonly dataDirectory: string;
-  /** False when the server ran already, and was joined. */
+  /** False if the server was already running. */
   readonly startedHere: boolean;
-  /** From now on this process starts the server again whenever it has died, until `stop()`. */
+  /** Restarts the server whenever it has died, until `stop()`. */
   keepRunning(report: ReportServer): void;
   /**
-   * Ends this process's use. The server itself is stopped (fast shutdown) by the last one out: each use is a
+   * Ends this process's use. The server itself is stopped (fast shutdown) by its last user: each use is a
    * file under `.tock/users/` named by pid and start time of its process, and those of dead processes do not
-   * count. A process that dies without `stop()` leaves the server running; the next start joins it. Calling it
-   * again does nothing more.
+   * count. A process that dies without `stop()` leaves the server running; the next start joins it. Further
+   * calls do nothing.
    */
   stop(): Promise<void>;
 }
 
-/** What {@link startEmbeddedServer} needs to know. */
+/** Options of {@link startEmbeddedServer}. */
 export interface EmbeddedServerOptions {
   /** The folder for data, log and bookkeeping: a project's `.tock`. Created when missing. */
   readonly folder: string;
-  /** PostgreSQL settings, such as `fsync: 'off'`; they count when this call starts the server, not when it joins. */
+  /**
+   * PostgreSQL settings, such as `fsync: 'off'`; they apply if this call starts the server, not if it joins
+   * one.
+   */
   readonly settings?: Readonly<Record<string, string>>;
   /** The database to connect to, created when missing. Default `tock`. */
   readonly database?: string;
   /**
-   * Whether it also listens on 127.0.0.1, and the URL names that port: for tests, and for programs that know no
-   * sockets. When the server dies, others may take the port and ask for the password. Default false; on Windows true.
+   * Whether it also listens on 127.0.0.1, and the URL names that port: for tests, and for programs that
+   * cannot use sockets. If the server dies, another program may take the port and ask for the password.
+   * Default false; on Windows true.
    */
   readonly listens?: boolean;
-  /** Is given a line about each thing that takes time. */
+  /** Called with a line about each step that takes long. */
   readonly log?: (line: string) => void;
-  /** @internal The programs to use (a folder with bin/, lib/, share/) in place of the package's. */
+  /** @internal The programs to use (a folder with bin/, lib/, share/) instead of the package's. */
   readonly binaries?: string;
 }
 
 /**
  * Starts the PostgreSQL server whose data live under `folder`, or joins the one that runs there.
  *
- * It is reached by a Unix socket in its data directory, which only its user (and root) may enter, with a generated
- * password; on Windows at a port of 127.0.0.1. It is the leader of its own
- * session, so Ctrl-C does not reach it, and it outlives this process unless `stop()` is called.
+ * It is reached by a Unix socket in its data directory, which only its user (and root) may enter, with a
+ * generated password; on Windows at a port of 127.0.0.1. It is the leader of its own session, so Ctrl-C does
+ * not reach it, and it outlives this process unless `stop()` is called.
  *
- * As root it runs as the data's owner: for new data the user `postgres`, else `nobody`. If that user cannot reach the folder or the programs, the
- * data or a copy of the programs live in /var/tmp, and a note in the folder says where. (When the folder is
- * deleted, the next start sets those data aside, once, as `data.old`.)
+ * As root it runs as the data's owner: for new data the user `postgres`, otherwise `nobody`. If that user
+ * cannot reach the folder or the programs, the data or a copy of the programs are in /var/tmp, and a note in
+ * the folder says where. (If the folder is deleted, the next start renames that data once to `data.old`.)
  *
  * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed, TOCK_FOLDER_NOT_WRITABLE,
  * TOCK_EMBEDDED_SERVER_FAILED when the server cannot be started.
@@ -105,7 +109,7 @@ async function startOrJoin(folder: string, options: EmbeddedServerOptions): Prom
         const { running: revived } = await findOrStart(folder, options);
         if ((await connectionString(cluster, placeFor(options, revived), database)) === url)
           return revived.pid;
-        throw new Error('it runs at another port, since its own was taken: start this process again');
+        throw new Error('it runs on another port, because its own was taken: restart this process');
       }),
     );
     let stopped: Promise<void> | undefined;
@@ -123,7 +127,7 @@ async function startOrJoin(folder: string, options: EmbeddedServerOptions): Prom
   }
 }
 
-/** By the socket, unless the caller wants a port and there is one. */
+/** The socket, unless the caller wants a port and there is one. */
 function placeFor(
   { listens }: EmbeddedServerOptions,
   running: Running,
@@ -152,8 +156,8 @@ async function stopIfLast(cluster: Cluster | undefined, use: string): Promise<vo
 
 /**
  * Stops the server of `folder` and removes the folder with all data, unless a living process uses it. For
- * throwaway servers, such as a test run's. Whoever waits for the folder's lock meanwhile gets ENOENT as the cause
- * of its error, and may start anew.
+ * throwaway servers, such as a test run's. A caller that waits for the folder's lock meanwhile gets an error
+ * with the cause ENOENT, and may try again.
  *
  * @returns whether it is gone
  */
@@ -165,7 +169,7 @@ export async function removeEmbeddedServer(folder: string): Promise<boolean> {
       if ((await countUsers(place)) > 0) return false;
       await stopServer(await locateCluster(place));
       await removeElsewhere(place);
-      // In one move, so that nobody finds half of it.
+      // Renamed first, so that no process finds a partial folder.
       await rename(place, ended);
       return true;
     });
@@ -180,8 +184,8 @@ export async function removeEmbeddedServer(folder: string): Promise<boolean> {
 async function prepareFolder(name: string): Promise<string> {
   const created = await mkdir(name, { recursive: true });
   if (created !== undefined) {
-    // Whatever our umask: the user that the server runs as must be able to walk through.
-    if (process.getuid?.() === 0) await settleDirectory(name, 0o711);
+    // Regardless of the umask, the server's user must be able to enter.
+    if (process.getuid?.() === 0) await setModeAndOwner(name, 0o711);
     await ignoring(['EEXIST'], writeFile(path.join(name, '.gitignore'), '*\n', { flag: 'wx' }));
   }
   return realpath(name);
@@ -189,7 +193,7 @@ async function prepareFolder(name: string): Promise<string> {
 
 async function locateCluster(folder: string): Promise<Cluster> {
   const newOwner = await serverAccount();
-  const { home, abandoned } = await settleHome(folder, newOwner);
+  const { home, abandoned } = await chooseHome(folder, newOwner);
   const dataDirectory = path.join(home, 'data');
   const account = newOwner === undefined ? undefined : await ownerAccount(dataDirectory, newOwner);
   const cluster = { folder, home, dataDirectory, logFile: path.join(folder, 'postgres.log'), account };
@@ -229,7 +233,7 @@ async function usableBinaries(cluster: Cluster, options: EmbeddedServerOptions):
 function asTockError(error: unknown, folder: string): TockError {
   if (error instanceof TockError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  // Only an error of the file system names a path.
+  // Only errors of the file system have a path.
   if (['EACCES', 'EPERM', 'EROFS'].includes(errorCode(error) ?? '') && 'path' in (error as Error)) {
     return new TockError(
       'TOCK_FOLDER_NOT_WRITABLE',

@@ -1,4 +1,4 @@
-// Room: engine. What every room of the engine is given: the database, the jobs, the logger, the settings.
+// Room: engine. What every part of the engine gets: the database, the jobs, the logger, the settings.
 // In: the options of createTock. Out: an Engine, checked.
 
 import { type Duration, parseDuration } from '../model/duration.js';
@@ -18,28 +18,29 @@ export interface Engine {
   readonly registry: Registry;
   readonly logger: Logger;
   readonly settings: Settings;
-  /** How handlers get a process of their own; null where they cannot, and then no job asks for it. */
+  /** How handlers get their own processes; null if that is impossible, and then no job asks for it. */
   readonly isolation: Isolation | null;
-  /** Those that have not stopped. */
+  /** The workers that have not stopped. */
   readonly workers: Set<Worker>;
   readonly hooks: Hooks;
 }
 
 /** All durations in milliseconds. */
 export interface Settings {
-  /** How long a claimed run is ours without a sign of life. */
+  /** How long a claimed run is held without a heartbeat. */
   readonly leaseMs: number;
-  /** How often the leases are renewed. */
+  /** How often leases are renewed. */
   readonly heartbeatMs: number;
-  /** How long a handler has to stop once its signal has aborted. */
+  /** How long a handler has to stop after its signal has aborted. */
   readonly graceMs: number;
   /** How long a draining worker lets its runs end before it aborts their signals. */
   readonly drainMs: number;
-  /** What a job's own retry policy is laid over. */
+  /** The defaults for a job's own retry policy. */
   readonly retry: RetryPolicy;
   readonly maxPayloadBytes: number;
 }
 
+/** Settings of a Tock. Durations are `'30s'`, `'5m'` … or milliseconds. */
 export interface SettingsInput {
   /** Default `60s`. At least two heartbeats. */
   readonly lease?: Duration;
@@ -49,7 +50,7 @@ export interface SettingsInput {
   readonly grace?: Duration;
   /** Default `20s`. */
   readonly drain?: Duration;
-  /** Defaults for jobs that state none. */
+  /** Defaults for a job's own retry policy. */
   readonly retry?: RetryPolicy;
   /** Default 1 MiB. */
   readonly maxPayloadBytes?: number;

@@ -5,10 +5,12 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { isWithinYears } from '../model/instant-bounds.js';
 import { checkPriority } from '../model/job/define-job.js';
-import type { AnyJob, EnqueueOptions, QueryClient } from '../model/job/job.js';
+import type { AnyJob, EnqueueOptions, NewRun, QueryClient } from '../model/job/job.js';
 import { payloadText } from '../model/job/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
+import type { Enqueued } from '../model/job/run-id.js';
 import { checkKey, checkName, quote } from '../model/names.js';
+import { checkOptions, optionNames } from '../model/options.js';
 import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
 import { checkMaxAttempts } from '../model/run/retry.js';
 import { TRIGGERS } from '../model/run/states.js';
@@ -17,18 +19,20 @@ import { enqueueRuns } from '../store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueue/enqueued-run.js';
 import type { Engine } from './engine.js';
 
-export interface NewRun extends Omit<EnqueueOptions, 'client'> {
-  readonly job: string | AnyJob;
-  readonly payload?: unknown;
-}
-
-/** What became of one enqueued run: `isNew` is false where its key had been used before, or is in use. */
-export interface Enqueued {
-  readonly id: string;
-  readonly isNew: boolean;
-  /** A run that waited under this key was brought to the latest state. */
-  readonly isReplaced: boolean;
-}
+const RUN_OPTIONS = {
+  key: true,
+  unique: true,
+  replace: true,
+  debounce: true,
+  runAt: true,
+  delay: true,
+  queue: true,
+  priority: true,
+  maxAttempts: true,
+  trigger: true,
+} as const;
+const ENQUEUE_OPTIONS = optionNames<EnqueueOptions>({ ...RUN_OPTIONS, client: true });
+const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true });
 
 /**
  * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
@@ -44,14 +48,15 @@ export async function enqueue(
   payload?: unknown,
   options: EnqueueOptions = {},
 ): Promise<string> {
+  checkOptions(options, ENQUEUE_OPTIONS, `enqueue of job ${quote(nameOf(job))}`);
   const { client, ...rest } = options;
-  const [made] = await enqueueAll(engine, [{ ...rest, job, payload }], client);
-  if (!made) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
-  return made.id;
+  const [enqueued] = await enqueueMany(engine, [{ ...rest, job, payload }], client);
+  if (!enqueued) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
+  return enqueued.id;
 }
 
 /** Enqueues many runs in one statement; all or none. The answers are in the order of the input. */
-export async function enqueueAll(
+export async function enqueueMany(
   engine: Engine,
   runs: readonly NewRun[],
   client?: QueryClient,
@@ -75,6 +80,7 @@ interface CheckedRun {
 type Limits = readonly (Limit | null)[];
 
 function checkRun(engine: Engine, run: NewRun): CheckedRun {
+  checkNewRun(run);
   const job = findJob(engine.registry, run.job);
   return {
     run,
@@ -82,6 +88,20 @@ function checkRun(engine: Engine, run: NewRun): CheckedRun {
     payload: payloadText(run.payload ?? {}, engine.settings.maxPayloadBytes),
     key: run.key === undefined ? null : checkKey(run.key),
   };
+}
+
+/** The name is put together only for the message: there may be thousands of runs. */
+function checkNewRun(run: NewRun): void {
+  for (const option in run) {
+    if (NEW_RUN.has(option) || run[option as keyof NewRun] === undefined) continue;
+    if (option === 'client')
+      throw new TockError('TOCK_BAD_OPTION', 'client is for all runs: write enqueueMany(runs, { client })');
+    checkOptions(run, NEW_RUN, `enqueue of job ${quote(nameOf(run.job))}`);
+  }
+}
+
+function nameOf(job: unknown): unknown {
+  return typeof job === 'object' && job !== null ? (job as { readonly name?: unknown }).name : job;
 }
 
 /**
@@ -152,8 +172,8 @@ function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null):
   };
 }
 
-/** How often a run may be put off by `debounce`: so many times as long as one delay, in all. */
-const MOST_DEBOUNCES = 10;
+/** A run that is put off by `debounce` again and again starts after this many delays at the latest. */
+const MAX_DEBOUNCES = 10;
 
 function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   if (unique !== undefined && unique !== 'ever' && unique !== 'live')
@@ -174,7 +194,7 @@ function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   return {
     is_live: isLive,
     replaces: replace === true || debounce !== undefined,
-    most_ms: debounce === undefined ? null : MOST_DEBOUNCES * parseDuration(debounce, 'debounce'),
+    most_ms: debounce === undefined ? null : MAX_DEBOUNCES * parseDuration(debounce, 'debounce'),
   };
 }
 
@@ -208,7 +228,7 @@ function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 
 }
 
 function sessionOfClient(engine: Engine, client: QueryClient): Session {
-  // Null too: whoever passes a client wants the run in that transaction, and must not get it outside of one.
+  // Null is refused too: a caller that passes a client must not get the run outside of its transaction.
   if (typeof (client as QueryClient | null)?.query !== 'function') {
     throw new TockError(
       'TOCK_BAD_OPTION',

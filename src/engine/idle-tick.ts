@@ -1,5 +1,6 @@
-// Room: engine. A tick that finds nothing to do, in one statement; of the engine it needs next to nothing.
-// In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick, or null: a whole one is due.
+// Room: engine. A tick with nothing to do, in one statement, without loading the rest of the engine.
+// In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick; null if a full
+// tick is due.
 import type pg from 'pg';
 import type { Registry } from '../model/job/registry.js';
 import { queryWithin } from '../store/connection/deadline.js';
@@ -8,7 +9,7 @@ import { inSchema } from '../store/connection/schema-name.js';
 import { askWhetherIdle } from '../store/reads/next-due.js';
 import { migrationNames } from '../store/schema/migrate.js';
 import type { TickSummary } from './run-tick.js';
-import { emptyTally } from './worker/outcome-counts.js';
+import { noOutcomes } from './worker/outcome-counts.js';
 
 export interface IdleTickOptions {
   readonly pool: pg.Pool;
@@ -16,7 +17,7 @@ export interface IdleTickOptions {
   readonly registry: Registry;
   readonly queues: readonly string[] | undefined;
   readonly statementTimeoutMs: number;
-  /** The folder of the migrations that must have been applied. */
+  /** The folder of the migrations, all of which must have been applied. */
   readonly migrations: string;
 }
 
@@ -28,13 +29,14 @@ const NOTHING = {
 } as const;
 
 /**
- * Asks whether a tick would find anything to do. Where the server refuses the question, the whole tick finds out why.
+ * Asks whether a tick would find anything to do. If the server refuses the question, the full tick finds out
+ * why.
  *
- * @throws what says that the database cannot be reached: a whole tick would only wait for it once more
+ * @throws when the database cannot be reached, because a full tick would only wait for it again
  */
 export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary | null> {
   const { pool, schema, registry, queues = null, statementTimeoutMs } = options;
-  // Without any job it is told that there are none, and nothing is registered.
+  // The full tick warns that there are no jobs.
   if (registry.definitions.length === 0) return null;
   const startedAt = performance.now();
   const session = {
@@ -54,5 +56,5 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
     if (isConnectionFailure(error)) throw error;
     return null;
   }
-  return { ...NOTHING, executed: emptyTally(), durationMs: Math.round(performance.now() - startedAt) };
+  return { ...NOTHING, executed: noOutcomes(), durationMs: Math.round(performance.now() - startedAt) };
 }

@@ -1,6 +1,6 @@
-// Room: engine, second of a tick. Takes back the runs whose lease has expired, before anything else is done:
-// so recovery needs no schedule of its own.
-// In: nothing. Out: how many are to be tried again, and how many are dead.
+// Room: engine. Takes back runs whose lease has expired. The second step of a tick, so recovery needs no
+// schedule.
+// In: nothing. Out: how many runs will be tried again, and how many are dead or cancelled.
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../model/run/retry.js';
 import { fixSlots } from '../store/runs/claim/unblock.js';
@@ -14,20 +14,20 @@ import {
 } from '../store/runs/reap.js';
 import { isDataError } from '../store/runs/set-aside.js';
 import { type Engine, retryPolicyOf } from './engine.js';
-import { settle } from './finalize/after-commit.js';
-import { tellReapedDead } from './finalize/hooks.js';
-import { eachByItself } from './set-aside.js';
+import { afterCommit } from './finalize/after-commit.js';
+import { notifyDead } from './finalize/hooks.js';
+import { oneByOne } from './set-aside.js';
 
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 /**
- * Reaps every expired lease, in batches, each a transaction of its own: a tick that is killed in between has lost
- * nothing. The attempt was counted at its claim, so that a run that kills its workers ends dead.
+ * Reaps every expired lease, in batches, each in its own transaction: a tick that is killed in between loses
+ * nothing. The attempt was counted at its claim, so a run that kills its workers ends dead.
  */
 export async function reap(engine: Engine): Promise<ReapedRuns> {
   const { base = DEFAULT_BASE, max = DEFAULT_MAX } = engine.settings.retry;
   const options = {
-    limit: BATCH,
+    limit: BATCH_SIZE,
     backoffMs: parseDuration(base),
     maxBackoffMs: parseDuration(max),
     policies: backoffsOf(engine),
@@ -39,12 +39,15 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
-    // What a process that died in between left undone, and what follows from what was just taken back.
-    const outboxWritten = batch.outboxWritten || batch.has_outbox;
-    await settle(engine, { freed: batch.freed, outboxWritten, dead: batch.dead_ids });
-    await tellReapedDead(engine, batch.dead_ids);
+    // What follows from this batch, and what a process that died after its commit left undone.
+    await afterCommit(engine, {
+      freed: batch.freed,
+      outboxWritten: batch.outboxWritten || batch.has_outbox,
+      dead: batch.dead_ids,
+    });
+    await notifyDead(engine, batch.dead_ids);
     if (batch.has_limits) await fixSlots(engine.database);
-    if (batch.failed + batch.dead + batch.cancelled < BATCH) break;
+    if (batch.failed + batch.dead + batch.cancelled < BATCH_SIZE) break;
   }
   const count = total.failed + total.dead + total.cancelled;
   if (count > 0) {
@@ -57,8 +60,8 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
 }
 
 /**
- * A batch; where it fails because of a row's data, of runs that are reaped one by one. What cannot be reaped even so is
- * left, and logged: whoever reaps has other things to do besides.
+ * Reaps a batch; if a row's data make it fail, one run at a time. What cannot be reaped even so is logged and
+ * left, because the tick has more to do.
  */
 async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBatch> {
   const { database } = engine;
@@ -70,10 +73,10 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     if (!isDataError(error)) throw error;
     engine.logger.warn(
       { event: 'reap.singly', error: String(error) },
-      'a reaping failed because of what some row holds; runs are reaped one by one',
+      "a reaping failed because of a row's data; runs are reaped one by one",
     );
   }
-  const { done: batches, failure } = await eachByItself(
+  const { done: batches, failure } = await oneByOne(
     engine,
     await readExpired(database, options.limit),
     id => reapOnly({ ids: [id] }),
@@ -97,7 +100,7 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
   };
 }
 
-/** How the runs of each job wait. What a function of the job would say of an expired lease is not asked. */
+/** The backoff of each job. A backoff that is a function is not called for an expired lease. */
 function backoffsOf(engine: Engine): StoredBackoff[] {
   return [...engine.registry.jobs.values()].flatMap(job => {
     if (job.retry === undefined) return [];

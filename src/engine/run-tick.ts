@@ -1,4 +1,4 @@
-// Room: engine. One tick: register → reap → materialize → claim → execute → finalize, one call per room.
+// Room: engine. One tick: register → reap → materialize → claim → execute → finalize.
 // In: an engine, and how long it may claim. Out: a summary of what it did.
 import { performance } from 'node:perf_hooks';
 import type { ReapedRuns } from '../store/runs/reap.js';
@@ -7,36 +7,37 @@ import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';
 import { reap } from './reap.js';
 import { beginUpkeep } from './retention/coming-partitions.js';
-import type { Tally } from './worker/outcome-counts.js';
+import type { OutcomeCounts } from './worker/outcome-counts.js';
 import { openWorker } from './worker/worker.js';
 import type { Worker } from './worker/worker-interface.js';
 
 export interface TickOptions {
-  /** For how long new runs are claimed, in milliseconds. What runs then is waited for. */
+  /** For how long new runs are claimed, in milliseconds. Then the tick waits for the runs it has. */
   readonly budgetMs: number;
   readonly concurrency?: number | undefined;
   readonly queues?: readonly string[] | undefined;
-  /** Aborts: stop claiming, drain, release what does not end. */
+  /** When it aborts, the tick stops claiming, drains, and releases runs that do not end. */
   readonly signal?: AbortSignal | undefined;
   readonly kind?: 'tick' | 'library';
 }
 
+/** What one tick did. The duration in milliseconds. */
 export interface TickSummary {
   readonly registered: RegisterResult;
   readonly reaped: ReapedRuns;
   readonly materialized: MaterializeResult;
-  readonly executed: Readonly<Tally>;
+  readonly executed: Readonly<OutcomeCounts>;
   readonly durationMs: number;
-  /** The budget was over, or the tick was told to stop, before nothing was due. */
+  /** The budget was over, or the signal aborted, while more may have been due. */
   readonly stoppedEarly: boolean;
 }
 
-/** How often a tick with room to spare looks for runs that came due while others are running. */
-const LOOK_AGAIN_MS = 1000;
+/** How often a tick with free capacity claims runs that came due while others are running. */
+const CLAIM_AGAIN_MS = 1000;
 
 /**
- * Runs one tick. Two at once, on one host or several, share the work and double nothing: occurrences are
- * unique by key, runs are claimed with SKIP LOCKED, outcomes are fenced.
+ * Runs one tick. Ticks at the same time, on one host or several, share the work and double nothing:
+ * occurrences are unique by key, runs are claimed with SKIP LOCKED, outcomes are fenced.
  */
 export async function runTick(engine: Engine, options: TickOptions): Promise<TickSummary> {
   const startedAt = performance.now();
@@ -63,7 +64,7 @@ async function executeDue(
   options: TickOptions,
   until: number,
   isSuperseded: boolean,
-): Promise<{ executed: Tally; stoppedEarly: boolean }> {
+): Promise<{ executed: OutcomeCounts; stoppedEarly: boolean }> {
   const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
@@ -75,9 +76,9 @@ async function executeDue(
   signal?.addEventListener('abort', worker.wake);
   try {
     try {
-      return { executed: worker.tally, stoppedEarly: await claimUntilIdle(worker, until, signal) };
+      return { executed: worker.outcomeCounts, stoppedEarly: await claimUntilIdle(worker, until, signal) };
     } finally {
-      // Also after a claim that failed: what runs is no worse for it.
+      // Runs that are executing end normally even if a claim failed.
       worker.close();
       await Promise.race([worker.idle(), aborted(signal)]);
     }
@@ -96,12 +97,12 @@ async function claimUntilIdle(
 ): Promise<boolean> {
   for (;;) {
     if (signal?.aborted || performance.now() >= until) return true;
-    // A run that ended while the claim was under way may be due again, unseen by the claim.
+    // A run that ended during the claim may be due again without the claim having seen it.
     const wasBusy = worker.running > 0;
     const claimed = await worker.claim();
     if (claimed === 0 && !wasBusy && worker.running === 0) return false;
     if (worker.running > 0)
-      await worker.change(Math.min(LOOK_AGAIN_MS, Math.max(1, until - performance.now())));
+      await worker.change(Math.min(CLAIM_AGAIN_MS, Math.max(1, until - performance.now())));
   }
 }
 

@@ -1,51 +1,53 @@
-// Room: engine. What is done when a statement over many runs fails because of the data of one: each is tried by itself, and
-// the one with which it fails is set aside, so that the others go on.
-// In: the error, and what to try. Out: what it gave for the others.
+// Room: engine. Keeps one bad row from failing a statement over many runs: each run is tried alone, and the
+// bad one ends dead.
+// In: the work, and the runs. Out: the results for the others.
 //
-// A constraint or a trigger of somebody's own makes it fail with all of them. That is no reason to end them: unless it
-// succeeds with some, only those are set aside whose rows are out of bounds.
-
+// An app's own constraint or trigger may reject every row. That is no reason to end them all: unless the
+// statement succeeds for some run, only those are set aside whose rows hold values out of bounds.
 import { sqlState } from '../store/connection/errors.js';
 import { pauseQueue } from '../store/reads/queues.js';
 import type { Admitted } from '../store/runs/claim/admit.js';
 import { type Claim, type ClaimOptions, claimFreeRun, readClaimable } from '../store/runs/claim/claim.js';
 import { type Blame, isDataError, probeQueue, readQueueNames, setRunAside } from '../store/runs/set-aside.js';
 import type { Engine } from './engine.js';
-import { settle } from './finalize/after-commit.js';
-import { tellReapedDead } from './finalize/hooks.js';
+import { afterCommit } from './finalize/after-commit.js';
+import { notifyDead } from './finalize/hooks.js';
 import { reasonOf } from './materialize/broken-definition.js';
 
-/** Few, since each is claimed by itself while the leases of those before run; the next claim is for all again. */
-const MOST_CLAIMED_SINGLY = 100;
+/** Few, because the leases of the first run while the others are claimed; the next claim is for all again. */
+const MAX_CLAIMED_SINGLY = 100;
 
-/** Ends a run dead whose row makes statements fail. Whether it was there to be ended, and is to blame. */
+/**
+ * Ends a run dead whose row makes statements fail. Returns false where the run is gone, or its row is not to
+ * blame.
+ */
 export async function setAside(engine: Engine, id: string, blame: Blame): Promise<boolean> {
   const { reason, freed, outboxWritten } = await setRunAside(engine.database, id, blame);
   if (reason === null) return false;
   engine.logger.error({ event: 'run.set_aside', run_id: id, reason }, `run ${id} is dead: ${reason}`);
-  await settle(engine, { freed, outboxWritten, dead: [id] });
-  await tellReapedDead(engine, [id]);
+  await afterCommit(engine, { freed, outboxWritten, dead: [id] });
+  await notifyDead(engine, [id]);
   return true;
 }
 
-/** What was done, and what it failed with where that explains nothing: none was set aside, and nothing moved. */
-export interface DoneSingly<T> {
+export interface OneByOne<T> {
   readonly done: readonly T[];
+  /** An error that no bad row explains: no run was moved and none was set aside. */
   readonly failure: { readonly error: unknown } | null;
 }
 
 /**
- * Does `work` for each run by itself, and sets aside those whose data make it fail. One that cannot even be set aside stays
- * as it is.
+ * Does `work` for one run at a time, and sets aside those whose data make it fail. A run that cannot even be
+ * set aside stays as it is.
  *
- * @param hasMoved whether it did something with the run
+ * @param hasMoved whether the work changed the run
  */
-export async function eachByItself<T>(
+export async function oneByOne<T>(
   engine: Engine,
   ids: readonly string[],
   work: (id: string) => Promise<T>,
   hasMoved: (done: T) => boolean,
-): Promise<DoneSingly<T>> {
+): Promise<OneByOne<T>> {
   const done: T[] = [];
   const failed: { readonly id: string; readonly error: unknown }[] = [];
   for (const id of ids) {
@@ -72,8 +74,8 @@ export async function eachByItself<T>(
   return { done, failure: isExplained ? null : { error: failed[0]?.error } };
 }
 
-/** As `claim`; where it fails because of a row's data, the runs that are due are claimed one by one. */
-export async function claimDespite(
+/** Runs `claim`. If a row's data make it fail, claims the due runs one by one instead. */
+export async function claimDespiteBadRows(
   engine: Engine,
   options: ClaimOptions,
   claim: () => Promise<Claim>,
@@ -87,14 +89,14 @@ export async function claimDespite(
     cause = error;
     engine.logger.warn(
       { event: 'claim.singly', error: String(error) },
-      'a claim failed because of what some row holds; runs are claimed one by one',
+      "a claim failed because of a row's data; runs are claimed one by one",
     );
   }
   const paused = await pauseBadQueues(engine);
-  const limit = Math.min(options.limit, MOST_CLAIMED_SINGLY);
+  const limit = Math.min(options.limit, MAX_CLAIMED_SINGLY);
   const ids = await readClaimable(database, { limit, queues: options.queues });
   if (ids.length === 0 && paused === 0) throw cause;
-  const { done: claims, failure } = await eachByItself(
+  const { done: claims, failure } = await oneByOne(
     engine,
     ids,
     id => claimFreeRun(database, id, options),
@@ -102,16 +104,16 @@ export async function claimDespite(
   );
   if (failure !== null) throw failure.error;
   return {
-    runs: claims.flatMap(each => each.runs),
-    limited: claims.flatMap(each => each.limited),
+    runs: claims.flatMap(claimed => claimed.runs),
+    limited: claims.flatMap(claimed => claimed.limited),
     positions: [],
-    // What the next claim finds, of all that is due.
+    // The next claim is for all due runs again.
     hasMore: ids.length > 0,
   };
 }
 
-/** As `admit`; where it fails because of a row's data, for one run at a time. */
-export async function admitDespite(
+/** Runs `admit`. If a row's data make it fail, admits one run at a time instead. */
+export async function admitDespiteBadRows(
   engine: Engine,
   ids: readonly string[],
   admit: (ids: readonly string[]) => Promise<Admitted>,
@@ -122,19 +124,21 @@ export async function admitDespite(
     if (!isDataError(error)) throw error;
   }
   await pauseBadQueues(engine);
-  const { done, failure } = await eachByItself(
+  const { done, failure } = await oneByOne(
     engine,
     ids,
     id => admit([id]),
     ({ admitted }) => admitted.length > 0,
   );
   return {
-    admitted: done.flatMap(each => each.admitted),
-    failure: failure ?? done.find(each => each.failure !== null)?.failure ?? null,
+    admitted: done.flatMap(admission => admission.admitted),
+    failure: failure ?? done.find(admission => admission.failure !== null)?.failure ?? null,
   };
 }
 
-/** Pauses the queues of which nobody can say whether they are open: each claim would fail. Returns how many. */
+/**
+ * Pauses queues whose limits cannot be evaluated, because each claim would fail on them. Returns how many.
+ */
 async function pauseBadQueues(engine: Engine): Promise<number> {
   const { database, logger } = engine;
   let count = 0;
@@ -143,7 +147,7 @@ async function pauseBadQueues(engine: Engine): Promise<number> {
       await probeQueue(database, name);
     } catch (error) {
       if (!isDataError(error)) throw error;
-      const note = `its limits cannot be read: ${reasonOf(error)}; set them anew, then resume it`;
+      const note = `its limits cannot be read: ${reasonOf(error)}; set them again, then resume it`;
       await pauseQueue(database, name, note.slice(0, 500));
       count++;
       logger.error({ event: 'queue.paused', queue: name, note }, `queue ${name} is paused: ${note}`);

@@ -1,4 +1,5 @@
-// Room: environment. The words for how much is logged. Apart from the logger, which is loaded when there is something to say.
+// Room: environment. Log levels. Separate from the logger, which is loaded only when there is something to
+// log.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 
@@ -7,5 +8,5 @@ const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'];
 /** Checks a log level. @throws TockError TOCK_BAD_OPTION that lists them */
 export function checkLogLevel(level: string): string {
   if (LEVELS.includes(level)) return level;
-  throw new TockError('TOCK_BAD_OPTION', `log level ${quote(level)} is none of ${LEVELS.join(', ')}`);
+  throw new TockError('TOCK_BAD_OPTION', `log level ${quote(level)} is not one of ${LEVELS.join(', ')}`);
 }

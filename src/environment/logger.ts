@@ -1,5 +1,5 @@
 // Room: environment. The logger: one event per line as JSON, or readable lines for people.
-// In: level and form. Out: a pino logger. pino is used here and nowhere else.
+// In: level and format. Out: a pino logger.
 import { pino } from 'pino';
 import type { Logger } from '../model/logger.js';
 import { redact } from '../model/run/sanitize.js';
@@ -14,7 +14,10 @@ export interface LoggerOptions {
   readonly format?: LogFormat;
 }
 
-/** Makes a logger that writes to standard error, synchronously, so that the last lines of a dying process are there. */
+/**
+ * Creates a logger that writes to standard error, synchronously, so that no last line is lost when a process
+ * dies.
+ */
 export function createLogger(options: LoggerOptions = {}): Logger {
   const level = checkLogLevel(options.level ?? 'warn');
   const base = {
@@ -22,8 +25,8 @@ export function createLogger(options: LoggerOptions = {}): Logger {
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    // A connection string may turn up in any text that came from elsewhere, and so may what a terminal takes for an
-    // order: JSON escapes the C0 controls by itself, these are the others.
+    // Any text may contain a connection string or control characters. JSON escapes the C0 controls; these are
+    // the others.
     hooks: { streamWrite: (line: string) => redact(line).replace(/[\u007F-\u009F]/g, escaped) },
   };
   if (options.format === 'pretty') return pino(base, { write: prettyLine });
@@ -36,7 +39,7 @@ function escaped(control: string): string {
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
 
-/** A log line as a person reads it: local time, level, sentence. The fields are in the JSON form. */
+/** Prints a log line for people: local time, level, message. Only the JSON format has the fields. */
 function prettyLine(line: string): void {
   const { time, level, msg, event } = JSON.parse(line) as {
     time: string;
@@ -53,7 +56,7 @@ function prettyLine(line: string): void {
   process.stderr.write(`${clock} ${coloured} ${escapeControls(msg ?? event ?? '')}\n`);
 }
 
-/** Texts of errors come from anywhere: an escape sequence in them must not reach the terminal. */
+/** An error's text may contain escape sequences, which must not reach the terminal. */
 function escapeControls(text: string): string {
   // oxlint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u001F\u007F-\u009F]/g, char => (char === '\n' ? ' ⏎ ' : ''));

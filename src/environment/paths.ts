@@ -1,9 +1,9 @@
-// Room: environment. Where things are: the package, its migrations, the project's own jobs and data.
+// Room: environment. Paths of the package, its migrations, and the project.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of this package: the nearest one above this file whose package.json is ours. */
+/** The folder of this package: the nearest folder above this file with Tock's package.json. */
 export function packageFolder(): string {
   known ??= findPackageFolder();
   return known;
@@ -35,7 +35,7 @@ export function isolatedEntry(): string {
   return path.join(packageFolder(), 'dist', 'isolated.js');
 }
 
-/** The project's folder: this package itself, or, where it is installed as a dependency, the working directory. */
+/** The project's folder: this package itself, or the working directory if it is installed as a dependency. */
 export function projectFolder(): string {
   const folder = packageFolder();
   return folder.split(path.sep).includes('node_modules') ? process.cwd() : folder;

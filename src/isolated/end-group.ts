@@ -1,4 +1,4 @@
-// Shell: isolated. The end of a child process and of all that its handler started.
+// Shell: isolated. Kills a child process and all that its handler started.
 // In: nothing. Out: SIGKILL to the group that the child leads.
 
 export function endGroup(): void {

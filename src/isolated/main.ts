@@ -1,6 +1,7 @@
-// Shell: isolated. The child process of one attempt of an isolated job; started by engine/execute/isolate/fork-child.ts, never by hand.
-// In, over IPC: the order, and perhaps that the attempt must stop. Out, over IPC: logs, progress, one answer; then
-// the process ends, whatever the handler may have left behind.
+// Shell: isolated. The child process of one isolated attempt; started by engine/execute/isolate/fork-child.ts
+// only.
+// In, over IPC: the order, perhaps an abort. Out, over IPC: logs, progress, one answer; then the process
+// ends, whatever the handler has left behind.
 import { Worker } from 'node:worker_threads';
 import { type IsolatedAttempt, openIsolatedAttempt } from '../engine/execute/isolate/child.js';
 import type { Answer, FromChild, Order, ToChild } from '../engine/execute/isolate/protocol.js';
@@ -12,20 +13,22 @@ let attempt: IsolatedAttempt | null = null;
 let mustStop = false;
 let hasAnswered = false;
 
-function tell(message: FromChild, done: () => void = () => undefined): void {
-  if (process.connected) process.send?.(message, undefined, undefined, done);
-  else done();
+function send(message: FromChild, onSent: () => void = () => undefined): void {
+  if (process.connected) process.send?.(message, undefined, undefined, onSent);
+  else onSent();
 }
 
 function answer(message: Answer): void {
   if (hasAnswered) return;
   hasAnswered = true;
-  // process.exit in the answer's own turn could cut it off.
-  tell(message, () => process.exit(0));
+  // Exiting before the message is sent could cut it off.
+  send(message, () => process.exit(0));
 }
 
-/** Keeps watch from a thread of its own, which works also while the handler computes. Resolves when it is on guard. */
-async function keepWatch(): Promise<void> {
+/**
+ * Starts the watch in its own thread, so that it works while the handler computes. Resolves when it is ready.
+ */
+async function startWatch(): Promise<void> {
   const watch = new Worker(new URL('isolated-watch.js', import.meta.url), { execArgv: [] });
   watch.unref();
   await new Promise((resolve, reject) => {
@@ -34,8 +37,8 @@ async function keepWatch(): Promise<void> {
   });
 }
 
-async function live(order: Order, watching: Promise<void>): Promise<void> {
-  attempt = openIsolatedAttempt(order, tell);
+async function executeOrder(order: Order, watching: Promise<void>): Promise<void> {
+  attempt = openIsolatedAttempt(order, send);
   answer(
     await attempt.execute(async () => {
       const [jobs] = await Promise.all([loadJobs(order.jobsModule), watching]);
@@ -48,20 +51,22 @@ if (process.send === undefined) {
   process.stderr.write('isolated: a worker starts this script, for one attempt of an isolated job\n');
   process.exit(2);
 }
-// A supervisor may signal all processes at once. The worker decides when a run must stop, and says so first.
+// A supervisor may signal all processes at once. But the worker decides when a run must stop, and sends an
+// abort first.
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   process.on(name, () => {
     if (mustStop) process.exit(1);
   });
 }
-// What a handler left unawaited is part of its attempt.
+// An error in what a handler left unawaited ends its attempt.
 process.on('uncaughtException', error => answer({ kind: 'threw', error: packError(error) }));
-// The worker is gone. To exit alone, before the watch has seen it too, would leave behind what the handler started.
+// The worker is gone. Exiting alone, before the watch sees it too, would leave behind what the handler
+// started.
 process.on('disconnect', endGroup);
-const watching = keepWatch();
+const watching = startWatch();
 watching.catch((error: unknown) => answer({ kind: 'threw', error: packError(error) }));
 process.on('message', (message: ToChild) => {
-  if (message.kind === 'begin') void live(message.order, watching);
+  if (message.kind === 'begin') void executeOrder(message.order, watching);
   else {
     mustStop = true;
     attempt?.abort(message.reason);

@@ -1,13 +1,13 @@
-// Shell: isolated. The thread of a child process that ends it when its worker is gone, or the lease is over.
-// In, on the lifeline: lines of milliseconds, for how long the child may go on. Out: SIGKILL to the child's group,
-// at the end of the lifeline, which the kernel closes when the worker dies, or when no new line came in time.
+// Shell: isolated. The thread of a child process that kills it when its worker is gone or the lease is over.
+// In, on the lifeline: lines of milliseconds, how long the child may continue. Out: SIGKILL to the child's
+// group, when no new line comes in time or the lifeline ends; the kernel closes it when the worker dies.
 import { Socket } from 'node:net';
 import { parentPort } from 'node:worker_threads';
 import { LIFELINE_FD } from '../engine/execute/isolate/protocol.js';
 import { endGroup } from './end-group.js';
 
 /** setTimeout counts in 32 bits. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 let timer: NodeJS.Timeout | undefined;
 let rest = '';
@@ -18,10 +18,10 @@ lifeline.on('data', chunk => {
   const last = lines.at(-1);
   if (last === undefined) return;
   clearTimeout(timer);
-  timer = setTimeout(endGroup, Math.min(Number(last), LONGEST_MS));
+  timer = setTimeout(endGroup, Math.min(Number(last), MAX_TIMER_MS));
 });
 lifeline.on('end', endGroup);
 lifeline.on('error', endGroup);
 lifeline.on('close', endGroup);
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
-parentPort?.postMessage('on guard');
+parentPort?.postMessage('ready');

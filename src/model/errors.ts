@@ -1,5 +1,5 @@
 // Room: model. The errors that Tock throws, and the three that a handler may throw to steer its run.
-// In: a code and a message that names the mend. Out: an Error that callers can test by `code`.
+// In: a code and a message that names the remedy. Out: an Error that callers can test by `code`.
 
 /** Every code a {@link TockError} can carry. Scripts may rely on them; messages may change. */
 export type TockErrorCode =
@@ -38,7 +38,7 @@ export type TockErrorCode =
 /**
  * The one error class of Tock's own faults.
  *
- * `code` is stable and meant for programs; `message` names what is wrong and the mend, and is meant for
+ * `code` is stable and meant for programs; `message` says what is wrong and how to fix it, and is meant for
  * people; `cause` holds the error underneath, if there was one.
  */
 export class TockError extends Error {

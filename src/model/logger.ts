@@ -1,6 +1,7 @@
 // Room: model. The logger that Tock needs; a pino logger fits.
 
-type LogMethod = (fields: Readonly<Record<string, unknown>>, message?: string) => void;
+/** Writes one event: its fields, then the message for people. */
+export type LogMethod = (fields: Readonly<Record<string, unknown>>, message?: string) => void;
 
 /** A logger of events: fields first, then the message. pino satisfies it. */
 export interface Logger {

@@ -1,11 +1,14 @@
-// Room: model. What may be a name, and what may be an idempotency key.
-// In: text from code, from the command line, from a row. Out: the same text, or a TockError that says what is allowed.
+// Room: model. Checks names, idempotency keys and notes.
+// In: text from code, the command line or a row. Out: the text, or a TockError that says what is allowed.
 import { TockError, type TockErrorCode } from './errors.js';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:@-]*$/;
 const SCHEMA = /^[a-z_][a-z0-9_]*$/;
 
-/** Whether it can be the name of a job, definition or queue: letters, digits and `. _ : @ -`, at most 200 bytes. */
+/**
+ * Whether it can be the name of a job, definition or queue: letters, digits and `. _ : @ -`, at most 200
+ * bytes.
+ */
 export function isName(name: unknown): name is string {
   return typeof name === 'string' && name.length <= 200 && NAME.test(name) && !(name in Object.prototype);
 }
@@ -44,12 +47,17 @@ export function checkKey(key: unknown): string {
   );
 }
 
+/** A note or reason as PostgreSQL can store it, at most 500 characters; null if there is none. */
+export function storableNote(note: string | undefined): string | null {
+  return note?.replaceAll('\0', '').slice(0, 500).toWellFormed() ?? null;
+}
+
 /** Whether PostgreSQL can store the text: no NUL and no lone surrogate. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** A value as an error message may show it: short, on one line. */
+/** A value for an error message: short, on one line. */
 export function quote(value: unknown): string {
   if (typeof value === 'function') return 'a function';
   if (typeof value !== 'string')

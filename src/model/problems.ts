@@ -3,6 +3,7 @@
 import { formatSpan } from './duration.js';
 import type { SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
 
+/** What kind of problem it is; scripts may rely on it. */
 export type ProblemCode =
   | 'database-copy'
   | 'stuck-runs'
@@ -19,6 +20,7 @@ export type ProblemCode =
   | 'partitions-end'
   | 'zone-data';
 
+/** Something that is wrong with the scheduler, in words. */
 export interface Problem {
   readonly code: ProblemCode;
   /** What is wrong and what to do, in plain sentences. */
@@ -125,7 +127,7 @@ function clockSetBack({ ahead, aheadMs }: SchedulerStatus['definitions']): strin
 
 function brokenDefinitions(count: number): string {
   const cannot = count === 1 ? '1 definition cannot' : `${count} definitions cannot`;
-  return `${cannot} be evaluated and get no runs: tock jobs says why`;
+  return `${cannot} be evaluated, so no runs are made: tock jobs says why`;
 }
 
 function silentText(workers: SchedulerStatus['workers'], at: Date): string {

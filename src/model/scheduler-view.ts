@@ -12,11 +12,17 @@ export interface SchedulerStatus {
     readonly due: number;
     readonly paused: number;
     readonly broken: number;
-    /** Their cursor is over a minute ahead of the database's clock, which was set back: they get no runs until then. */
+    /**
+     * Their cursor is over a minute ahead of the database's clock, which was set back: they get no runs until
+     * then.
+     */
     readonly ahead: number;
     /** How far the cursor that is furthest ahead is; 0: none is. */
     readonly aheadMs: number;
-    /** How long the longest-due occurrence has not been materialized. A tick a minute keeps it under a minute or two. */
+    /**
+     * How long the longest-due occurrence has not been materialized. A tick a minute keeps it under a minute
+     * or two.
+     */
     readonly overdueMs: number;
   };
   /** `waiting` are due and not yet claimed. */
@@ -43,7 +49,10 @@ export interface SchedulerStatus {
     readonly host: string;
     readonly pid: number;
     readonly seenAt: Date;
-    /** It has missed two heartbeats and more: it was killed, cut off, or is too busy. Its leases have not expired yet. */
+    /**
+     * It has missed two heartbeats and more: it was killed, cut off, or is too busy. Its leases have not
+     * expired yet.
+     */
     readonly silent: boolean;
     readonly running: number;
   }[];
@@ -71,7 +80,9 @@ export interface SchedulerStatus {
   readonly zoneDisagreements: readonly ZoneDisagreement[];
 }
 
-/** A stretch of time in which Node and the server place a zone differently: the data of one of them is older. */
+/**
+ * A stretch of time in which Node and the server place a zone differently: the data of one of them is older.
+ */
 export interface ZoneDisagreement {
   readonly timezone: string;
   /** Exact to a day. */
@@ -115,7 +126,9 @@ export interface RunReport {
   }[];
 }
 
-/** How long finished runs are kept: for all states, or by state; `default` is for those that are not named. */
+/**
+ * How long finished runs are kept: for all states, or by state; `default` is for those that are not named.
+ */
 export type Keep =
   | Duration
   | {
@@ -127,14 +140,15 @@ export type Keep =
       readonly default?: Duration | undefined;
     };
 
+/** Options of `prune`. */
 export interface PruneOptions {
   /** Since a run's end. Default `90d`. */
   readonly keep?: Keep;
   /** Of keys and effects. Default `400d`, or the longest `keep` if that is longer. */
   readonly keepKeys?: Duration | undefined;
   /**
-   * What the coming partitions hold. Default `auto`: days from a million finished runs a day on, months again below half
-   * a million.
+   * What the coming partitions hold. Default `auto`: days from a million finished runs a day on, months again
+   * below half a million.
    */
   readonly partition?: 'month' | 'day' | 'auto';
   readonly onProgress?: (progress: PruneProgress) => void;
@@ -149,6 +163,7 @@ export interface PruneProgress {
   readonly total: number;
 }
 
+/** What a prune has removed and made. */
 export interface PruneResult {
   /** Also those that an earlier prune had detached and could not drop. */
   readonly droppedPartitions: readonly string[];
@@ -163,8 +178,8 @@ export interface PruneResult {
   /** What the coming partitions hold. */
   readonly partition: 'month' | 'day';
   /**
-   * What could not get its locks in several tries and is left to the next prune: partitions that are past their time, or
-   * `coming partitions`.
+   * What could not get its locks in several tries and is left to the next prune: partitions that are past
+   * their time, or `coming partitions`.
    */
   readonly left: readonly string[];
   /** Another prune is at work: nothing was done. */
@@ -176,8 +191,8 @@ export interface SchedulerView {
   status(): Promise<SchedulerStatus>;
   report(from: Date, to: Date): Promise<RunReport>;
   /**
-   * Forgets finished runs that ended before `keep` ago, by detaching and dropping their partitions; keys are kept for
-   * `keepKeys`. Makes the coming partitions. Needs the owner's rights, and two connections.
+   * Forgets finished runs that ended before `keep` ago, by detaching and dropping their partitions; keys are
+   * kept for `keepKeys`. Makes the coming partitions. Needs the owner's rights, and two connections.
    *
    * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */

@@ -1,4 +1,4 @@
-// Room: runtime. What the environment variables say.
+// Room: runtime. Configuration from environment variables.
 // In: process.env. Out: a Config, checked; durations still as text.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ export interface Config {
   /** Null: the embedded server. */
   readonly databaseUrl: string | null;
   readonly schema: string;
-  /** Path of the compiled module whose `jobs` is the array. */
+  /** Path of the compiled module that exports `jobs`. */
   readonly jobsModule: string;
   /** Folder of the embedded server's data. */
   readonly dataFolder: string;
@@ -28,23 +28,23 @@ export interface Config {
   readonly logFormat: LogFormat | undefined;
 }
 
-/** Every variable that is read, with its meaning; the command line's help shows it. */
+/** Every variable that is read, with its meaning for the help. */
 export const VARIABLES: Readonly<Record<string, string>> = {
   DATABASE_URL: 'postgres://user:password@host:port/database; unset: the embedded server in .tock/',
-  DATABASE_URL_FILE: 'a file that holds the same, for secrets',
+  DATABASE_URL_FILE: 'a file that contains the URL, for secrets',
   TOCK_SCHEMA: 'schema of the tables (default tock)',
-  TOCK_JOBS: 'compiled module whose `jobs` is the array (default dist/jobs/index.js of the project)',
-  TOCK_LEASE: 'how long a claimed run is held without a sign of life (default 60s)',
+  TOCK_JOBS: 'compiled module that exports the array `jobs` (default dist/jobs/index.js of the project)',
+  TOCK_LEASE: 'how long a claimed run is held without a heartbeat (default 60s)',
   TOCK_HEARTBEAT: 'how often leases are renewed (default 15s)',
-  TOCK_GRACE: 'how long a handler may go on after its signal aborted (default 10s)',
-  TOCK_DRAIN: 'how long a stopping process lets its runs end (default 20s)',
-  TOCK_BUDGET: 'for how long a tick claims new runs (default 50s)',
-  TOCK_CONCURRENCY: 'most runs at once per process (default 10)',
-  TOCK_QUEUES: 'only these queues, separated by commas (default all)',
-  TOCK_CONNECTIONS: 'most database connections per process (default 10)',
-  TOCK_STATEMENT_TIMEOUT: 'how long one statement of its own may take (default 60s)',
-  TOCK_DATA: 'folder of the embedded server (default .tock in the project)',
-  TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, warn else)',
+  TOCK_GRACE: 'how long a handler may go on after its signal has aborted (default 10s)',
+  TOCK_DRAIN: 'how long a stopping process waits for its runs to end (default 20s)',
+  TOCK_BUDGET: 'how long a tick claims new runs (default 50s)',
+  TOCK_CONCURRENCY: 'maximum of runs at once per process (default 10)',
+  TOCK_QUEUES: 'the queues to work on, separated by commas (default all)',
+  TOCK_CONNECTIONS: 'maximum of database connections per process (default 10)',
+  TOCK_STATEMENT_TIMEOUT: 'how long one of Tock’s own statements may take (default 60s)',
+  TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
+  TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
 
@@ -67,8 +67,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     concurrency: readCount('TOCK_CONCURRENCY', read('TOCK_CONCURRENCY')),
     queues: read('TOCK_QUEUES')
       ?.split(',')
-      .map(each => each.trim())
-      .filter(each => each !== ''),
+      .map(queue => queue.trim())
+      .filter(queue => queue !== ''),
     connections: readCount('TOCK_CONNECTIONS', read('TOCK_CONNECTIONS')),
     statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
     logLevel: read('TOCK_LOG_LEVEL'),

@@ -1,26 +1,27 @@
-// Room: runtime. What becomes of a process that executes runs when nothing catches an error, or when a handler calls
-// process.exit. For processes of our own: a library changes nothing in its app's process.
-// In: a Tock, and the work. Out: what the work gives; or a report, the outcomes of the runs at work, and exit code 1.
+// Room: runtime. Handles uncaught errors and process.exit in Tock's own processes; a library changes nothing
+// in its app.
+// In: a Tock, and the work. Out: the work's result; or a report, the outcomes of the runs at work, and exit
+// code 1.
 import { syncBuiltinESMExports } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import { TockError } from '../model/errors.js';
 import { describeError } from '../model/run/sanitize.js';
-import type { ShellTock } from '../tock/create-tock.js';
+import type { ShellTock } from '../tock/types.js';
 
 const EXIT_CODE = 1;
-/** How long it may take to write the outcomes. What is not written then is left to the reaper. */
-const MOST_MS = 5000;
-const MOST_NAMED = 20;
-const MOST_FURTHER = 5;
+/** How long writing the outcomes may take. The reaper handles the rest. */
+const MAX_WRITE_MS = 5000;
+const MAX_NAMED_RUNS = 20;
+const MAX_FURTHER_ERRORS = 5;
 const ON_ERROR =
-  'Await each promise, and listen for the error event of each emitter. With isolate, what a handler does ends only a process of its own.';
+  'Await each promise, and listen for the error event of each emitter. With isolate, a handler can only end its own process.';
 const ON_EXIT =
-  'A handler must not call it: let it throw an error, or set isolate, so that it ends only a process of its own.';
+  'A handler must not call it: throw an error instead, or set isolate, so that it can only end its own process.';
 
 export interface CrashGuardOptions {
-  /** Whose report it is: `tick`, `tock start`. */
+  /** The program's name in the report: `tick`, `tock start`. */
   readonly name: string;
   readonly tock: ShellTock;
   /** Aborts when the process is asked to stop. */
@@ -28,13 +29,13 @@ export interface CrashGuardOptions {
 }
 
 /**
- * Does the work. If nothing catches an error meanwhile, the process reports it with the runs at work, writes what becomes
- * of them (model/run/crash.ts), and ends with exit code 1, after 5 s at most. While the work goes on process.exit throws, so
- * that the attempt of a handler that calls it fails, and no other.
+ * Does the work. On an uncaught error the process reports it with the runs at work, writes their outcomes
+ * (model/run/crash.ts), and ends with exit code 1, after 5 s at most. Meanwhile process.exit throws, so that
+ * only the attempt of the handler that calls it fails.
  */
 export async function underCrashGuard<T>(options: CrashGuardOptions, work: () => Promise<T>): Promise<T> {
   const { name, tock, stop } = options;
-  // oxlint-disable-next-line typescript/unbound-method -- put back as it was
+  // oxlint-disable-next-line typescript/unbound-method -- restored below
   const original = process.exit;
   const exit = original.bind(process);
   let isEnding = false;
@@ -42,8 +43,8 @@ export async function underCrashGuard<T>(options: CrashGuardOptions, work: () =>
 
   const onError = (thrown: unknown) => {
     if (isEnding) {
-      // A timer may throw each millisecond, and standard error may be what fails.
-      if (++further <= MOST_FURTHER) print(`${name}: nothing caught this error either: ${textOf(thrown)}`);
+      // A timer may throw every millisecond, and standard error itself may fail.
+      if (++further <= MAX_FURTHER_ERRORS) print(`${name}: another uncaught error: ${textOf(thrown)}`);
       return;
     }
     isEnding = true;
@@ -52,16 +53,16 @@ export async function underCrashGuard<T>(options: CrashGuardOptions, work: () =>
 
   const end = async (thrown: unknown) => {
     try {
-      report(options, `nothing caught this error, so it ends the process: ${textOf(thrown)}`, thrown);
+      report(options, `uncaught error, which ends the process: ${textOf(thrown)}`, thrown);
     } catch {
-      // A log that cannot be written: the outcomes can.
+      // The log cannot be written, but the outcomes can.
     }
-    // A listener for the signal that asked us to stop may call process.exit: no handler is to blame for that.
+    // A listener for the stop signal may call process.exit; no handler is to blame for that.
     const isBlameless = stop.aborted && thrown instanceof TockError && thrown.code === 'TOCK_EXIT_CALLED';
     const written = tock.crash(isBlameless ? null : thrown).then(() => true);
-    if (!(await Promise.race([written, sleep(MOST_MS, false)])))
+    if (!(await Promise.race([written, sleep(MAX_WRITE_MS, false)])))
       print(
-        `${name}: the outcomes could not be written; the runs are tried again when their leases have expired`,
+        `${name}: the outcomes could not be written; the runs are retried when their leases have expired`,
       );
   };
 
@@ -69,11 +70,11 @@ export async function underCrashGuard<T>(options: CrashGuardOptions, work: () =>
     if (stop.aborted && tock.atWork().length === 0) return exit(code);
     throw new TockError(
       'TOCK_EXIT_CALLED',
-      `process.exit(${code ?? ''}) was called, and refused: it would end the other runs of this process too; throw an error in its place, or set isolate on the job`,
+      `process.exit(${code ?? ''}) was refused: it would also end the other runs of this process; throw an error instead, or set isolate on the job`,
     );
   };
 
-  // Somebody has kept Node's own process.exit. What is asynchronous is too late here.
+  // For a handler that saved Node's own process.exit. Asynchronous work is too late here.
   const onExit = (code: number) => {
     if (isEnding || (stop.aborted && (code !== 0 || tock.atWork().length === 0))) return;
     report(options, `process.exit(${code}) ends the process`, null);
@@ -87,16 +88,16 @@ export async function underCrashGuard<T>(options: CrashGuardOptions, work: () =>
   try {
     return await work();
   } finally {
-    // The first listener stays: what a handler has left behind may still throw.
+    // The first listener stays: a timer that a handler left behind may still throw.
     process.off('exit', onExit);
     process.exit = original;
     syncBuiltinESMExports();
-    // It ends with the process: there is nothing to be said of how the work went.
+    // The process is ending, so the work's result does not matter.
     if (isEnding) await new Promise(() => undefined);
   }
 }
 
-/** Says what happened and which runs were at work: as a line of the log, and in words. */
+/** Reports what happened and which runs were at work, as a log line and as text. */
 function report({ name, tock }: CrashGuardOptions, what: string, error: unknown): void {
   const runs = tock.atWork();
   print(`${name}: ${what}\n  ${atWorkText(runs)}\n  ${error === null ? ON_EXIT : ON_ERROR}`);
@@ -114,16 +115,16 @@ function report({ name, tock }: CrashGuardOptions, what: string, error: unknown)
 
 function atWorkText(runs: readonly RunAtWork[]): string {
   if (runs.length === 0)
-    return 'no run was at work: it comes from what an earlier handler has left behind, from a hook, or from the job module';
-  const named = runs.slice(0, MOST_NAMED).map(({ id, job, attempt, maxAttempts, isIsolated }) => {
+    return 'no run was at work: the error comes from an earlier handler’s leftovers, a hook, or the job module';
+  const named = runs.slice(0, MAX_NAMED_RUNS).map(({ id, job, attempt, maxAttempts, isIsolated }) => {
     const where = isIsolated ? ', in a process of its own' : '';
     return `run ${id} of ${job} (attempt ${attempt} of ${maxAttempts}${where})`;
   });
-  const more = runs.length > MOST_NAMED ? ` and ${runs.length - MOST_NAMED} more` : '';
+  const more = runs.length > MAX_NAMED_RUNS ? ` and ${runs.length - MAX_NAMED_RUNS} more` : '';
   return `at work: ${named.join(', ')}${more}`;
 }
 
-/** With its stack, which begins with name and message, and its cause: that of a failed fetch says more than itself. */
+/** The error with its stack, which begins with name and message, and its cause. */
 function textOf(thrown: unknown): string {
   const { name, message, stack } = describeError(thrown, 0);
   const text = stack ?? `${name}: ${message}`;

@@ -1,4 +1,4 @@
-// Room: runtime. What an error means to a script: 1 failed, 2 usage, 3 database unreachable.
+// Room: runtime. Exit codes of errors: 1 failed, 2 usage, 3 database unreachable.
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import { redact } from '../model/run/sanitize.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
@@ -27,7 +27,7 @@ export interface Verdict {
   readonly message: string;
 }
 
-/** Judges an error that reached a shell. */
+/** Turns an error that reached a program into an exit code and a message. */
 export function judgeError(thrown: unknown, schema: string): Verdict {
   const error = explainDatabaseError(thrown, schema);
   const text = redact(error instanceof Error ? error.message : String(error));

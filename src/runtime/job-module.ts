@@ -1,5 +1,5 @@
-// Room: runtime. Loads the module that names the project's jobs.
-// In: its path. Out: the jobs; or one clear line that says what is wrong with which file.
+// Room: runtime. Loads the project's job module.
+// In: its path. Out: jobs and hooks; or an error that says which file is wrong and why.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { TockError } from '../model/errors.js';
@@ -49,8 +49,8 @@ async function importModule(modulePath: string): Promise<Record<string, unknown>
     return (await import(pathToFileURL(modulePath).href)) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof TockError) throw error;
-    const told = error instanceof Error ? error.message : String(error);
-    throw new TockError('TOCK_JOBS_NOT_FOUND', `the job module ${modulePath} cannot be loaded: ${told}`, {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new TockError('TOCK_JOBS_NOT_FOUND', `the job module ${modulePath} cannot be loaded: ${reason}`, {
       cause: error,
     });
   }

@@ -1,5 +1,5 @@
-// Room: runtime. Opens Tock as the environment says: the shells' common beginning and end.
-// In: a Config. Out: a Tock on a database that answers and is migrated; a close that stops what was started.
+// Room: runtime. Opens Tock from a Config: what all programs do first and last.
+// In: a Config. Out: a Tock on a migrated database; a close that stops everything that was started.
 import type pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
@@ -11,60 +11,61 @@ import type { Logger } from '../model/logger.js';
 import { openPoolTo, requireReachable } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
-import { assembleTock, type ShellTock, type TickCallOptions, type Tock } from '../tock/create-tock.js';
+import { assembleTock } from '../tock/create-tock.js';
+import type { ShellTock, TickCallOptions, Tock } from '../tock/types.js';
 import type { Config } from './configuration.js';
 import { loadJobModule } from './job-module.js';
 
 export interface OpenOptions {
   readonly config: Config;
-  /** Used where the environment names no level. */
+  /** The log level, unless the environment sets one. */
   readonly defaultLogLevel?: string;
   readonly pretty?: boolean;
   /**
-   * `true`: migrate first. `'if-needed'`: only where something is missing, so that a role without the right to
-   * change the schema can start. Else an unmigrated schema is an error.
+   * `true`: migrate first. `'if-needed'`: only if a migration is missing, so that a role without the right to
+   * change the schema can start. Otherwise an unmigrated schema is an error.
    */
   readonly migrate?: boolean | 'if-needed';
-  /** Whether the command has a use for the jobs; else they are not loaded. Default true. */
+  /** Whether to load the jobs. Default true. */
   readonly needsJobs?: boolean;
-  /** A tick that is about to be made: where it would find nothing to do, nothing more is asked of the database. */
+  /** Options of the tick to make. If there is nothing to do, `idle` has its summary. */
   readonly tick?: TickCallOptions;
-  /** Starts the embedded server again whenever it has died, for as long as this is open. */
+  /** Restarts the embedded server whenever it has died, until `close`. */
   readonly keepServer?: boolean;
-  /** Told what is being waited for. */
+  /** Called with the name of each step that may take long. */
   readonly onStep?: (step: string) => void;
 }
 
 export interface OpenTock {
   readonly tock: ShellTock;
   readonly jobs: readonly AnyJob[];
-  /** What migrating did; null where it was not asked for. */
+  /** The result of the migration; null without one. */
   readonly migrated: MigrateResult | null;
-  /** The summary of the tick that there was to be, when there was nothing to do; else null. */
+  /** The summary of an idle tick; null if there is something to do. */
   readonly idle: TickSummary | null;
-  /** Where the data are, without password. */
+  /** The database's address, without password. */
   readonly where: string;
-  /** The line for a shell that connects psql to the embedded server; null where a database is named. */
+  /** The command that connects psql to the embedded server; null with a database of one's own. */
   readonly psqlCommand: string | null;
   readonly close: () => Promise<void>;
 }
 
-/** Opens Tock. Errors come explained: see exit-codes.ts for what each means to a script. */
+/** Opens Tock. Errors are explained for people; exit-codes.ts maps them to exit codes. */
 export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const { config } = options;
   const level = checkLogLevel(config.logLevel ?? options.defaultLogLevel ?? 'warn');
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
   if (config.databaseUrl !== null) requireReachable({ connectionString: config.databaseUrl });
-  const place = config.databaseUrl === null ? null : placeOf(config.databaseUrl);
-  const ahead = options.tick && config.databaseUrl !== null ? connectAhead(config.databaseUrl, config) : null;
+  const address = config.databaseUrl === null ? null : addressOf(config.databaseUrl);
+  const early = options.tick && config.databaseUrl !== null ? connectEarly(config.databaseUrl, config) : null;
   let server: Awaited<ReturnType<typeof startServer>> | null = null;
   let tock: ShellTock | null = null;
   let migrated: MigrateResult | null = null;
   const close = async () => {
     try {
       await tock?.close();
-      await ahead?.pool.end();
+      await early?.pool.end();
     } finally {
       await server?.stop();
     }
@@ -83,11 +84,11 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
         jobsModule,
         schema,
         ...settingsOf(config),
-        ...(ahead ? { pool: ahead.pool } : {}),
+        ...(early ? { pool: early.pool } : {}),
       },
       makeLogger,
     );
-    await ahead?.connected;
+    await early?.connected;
     if (options.keepServer === true) server?.keepRunning(reportTo(await makeLogger()));
     const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
     if (idle === null) migrated = await prepare(tock, options);
@@ -96,7 +97,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       jobs,
       migrated,
       idle,
-      where: place ?? `the embedded server in ${config.dataFolder}`,
+      where: address ?? `the embedded server in ${config.dataFolder}`,
       psqlCommand: server?.psqlCommand ?? null,
       close,
     };
@@ -106,33 +107,33 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   }
 }
 
-/** A pool that has begun to connect: the server starts its process while the jobs are being loaded. */
-function connectAhead(
+/** Starts connecting, so that the server prepares its process while the jobs are loaded. */
+function connectEarly(
   connectionString: string,
   { connections = 10, statementTimeout = '60s' }: Config,
-): Ahead {
+): EarlyConnection {
   const deadlineMs = parseDuration(statementTimeout, 'statementTimeout');
   const pool = openPoolTo({ connectionString }, connections, deadlineMs);
   const connected = pool.connect().then(client => client.release());
-  // It is waited for once the jobs are loaded. What is wrong with those is told first.
+  // Awaited once the jobs are loaded: their errors are reported first.
   connected.catch(() => undefined);
   return { pool, connected };
 }
 
-interface Ahead {
+interface EarlyConnection {
   readonly pool: pg.Pool;
-  /** Rejects with what is wrong with the database. Whoever asks before opens a second connection. */
+  /** Rejects if the database cannot be reached. A query before it resolves would open a second connection. */
   readonly connected: Promise<void>;
 }
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {
   onStep?.('starting the embedded PostgreSQL');
-  // Loaded only here: who names a database has no use for it.
+  // Loaded only here: not needed with a database of one's own.
   const { startEmbeddedServer } = await import('../embedded/embedded-server.js');
   return await startEmbeddedServer({ folder: config.dataFolder });
 }
 
-/** A server that died is a warning: the daemon waits for it. One that does not come back is an error. */
+/** A server that died is a warning: the daemon waits for it. A failed restart is an error. */
 function reportTo(logger: Logger): (report: ServerReport) => void {
   const levels = { 'server.died': 'warn', 'server.back': 'info', 'server.failed': 'error' } as const;
   return ({ event, pid, message }) => logger[levels[event]]({ event, server_pid: pid }, message);
@@ -141,7 +142,7 @@ function reportTo(logger: Logger): (report: ServerReport) => void {
 async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {
   try {
     if (migrate !== true) {
-      await tock.demandMigrated();
+      await tock.requireMigrated();
       return null;
     }
   } catch (error) {
@@ -165,9 +166,9 @@ function settingsOf(config: Config) {
   };
 }
 
-function placeOf(connectionString: string): string {
+function addressOf(connectionString: string): string {
   try {
-    // A URL with a user and no host is none to WHATWG, though PostgreSQL has it for sockets: user@/database?host=/folder
+    // PostgreSQL allows a user without a host, for sockets, but URL does not: user@/database?host=/folder
     const { searchParams, hostname, port, pathname } = new URL(connectionString.replace('@/', '@%2F/'));
     const host = searchParams.get('host') ?? decodeURIComponent(hostname);
     if (host === '' || host === '/') return `the local socket${pathname}`;

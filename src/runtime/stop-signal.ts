@@ -1,9 +1,9 @@
-// Room: runtime. The signals that ask a process to stop.
+// Room: runtime. The signals that stop a process.
 
-/** Aborts on SIGTERM, SIGINT and SIGHUP: the tick drains and ends. A second signal ends the process at once. */
+/** Aborts on SIGTERM, SIGINT or SIGHUP, which drains. A second signal ends the process at once. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
-  // Node's own, whatever takes its place later (crash-guard.ts).
+  // Node's own, which crash-guard.ts replaces later.
   const exit = process.exit.bind(process);
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(name, () => {

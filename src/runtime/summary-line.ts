@@ -1,9 +1,8 @@
-// Room: runtime. What a tick did, on one line.
-// In: a tick's summary. Out: the line that ends up in cron's log.
+// Room: runtime. A tick's summary as one line for cron's log.
 import type { TickSummary } from '../engine/run-tick.js';
 import { formatDuration } from '../model/duration.js';
 
-/** The summary on one line: what was planned, what was executed, how long it took. */
+/** What was planned, what was executed, and how long it took. */
 export function summaryLine(summary: TickSummary, jobCount: number): string {
   const { registered, reaped, materialized, executed } = summary;
   const counted = (count: number, word: string) => (count > 0 ? `${count} ${word}` : null);
@@ -28,6 +27,6 @@ export function summaryLine(summary: TickSummary, jobCount: number): string {
     counted(executed.lost, 'lost'),
     summary.stoppedEarly ? 'stopped early' : null,
   ].filter(part => part !== null);
-  const told = parts.length > 0 ? parts.join(', ') : `nothing due, ${jobCount} jobs`;
-  return `${new Date().toISOString()} tick: ${told} in ${formatDuration(summary.durationMs)}`;
+  const text = parts.length > 0 ? parts.join(', ') : `nothing due, ${jobCount} jobs`;
+  return `${new Date().toISOString()} tick: ${text} in ${formatDuration(summary.durationMs)}`;
 }

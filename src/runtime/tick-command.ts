@@ -1,10 +1,10 @@
-// Room: runtime. One tick, as src/tick.ts calls it.
-// In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an exit
-// code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
+// Room: runtime. The program behind src/tick.ts: one tick.
+// In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an
+// exit code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { TockError } from '../model/errors.js';
-import type { ShellTock, TickCallOptions } from '../tock/create-tock.js';
+import type { ShellTock, TickCallOptions } from '../tock/types.js';
 import { readConfig } from './configuration.js';
 import { judgeError } from './exit-codes.js';
 import { openTock } from './open.js';
@@ -13,21 +13,21 @@ import { summaryLine } from './summary-line.js';
 
 const HELP = `Usage: node dist/tick.js [options]
 
-One tick: registers changed definitions, takes back expired leases, makes due occurrences into runs, and
-executes runs until nothing is due or the budget is over. Made for a line in the crontab:
+Makes one tick: registers changed definitions, takes back runs with expired leases, turns due occurrences into
+runs, and executes runs until nothing is due or the budget is over. For a line in the crontab:
 
   * * * * * cd /srv/app && node dist/tick.js >> tick.log 2>&1
 
 Options:
-  --budget DURATION    for how long new runs are claimed (default 50s, or TOCK_BUDGET)
-  --concurrency N      most runs at once (default 10, or TOCK_CONCURRENCY)
+  --budget DURATION    how long new runs are claimed (default 50s, or TOCK_BUDGET)
+  --concurrency N      maximum of runs at once (default 10, or TOCK_CONCURRENCY)
   --migrate            bring the schema to this version first
   --json               print the summary as JSON
-  -h, --help           this text
+  -h, --help           print this help
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.`;
 
-/** Runs the shell and returns its exit code. */
+/** Runs the program and returns its exit code. */
 export async function tickMain(argv: readonly string[]): Promise<number> {
   let schema = 'tock';
   try {
@@ -66,7 +66,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
 }
 
 async function guardedTick(tock: ShellTock, call: TickCallOptions, stop: AbortSignal): Promise<TickSummary> {
-  // Loaded only here: a tick with nothing to do executes nothing.
+  // Loaded only here: an idle tick does not need it.
   const { underCrashGuard } = await import('./crash-guard.js');
   return await underCrashGuard({ name: 'tick', tock, stop }, async () => await tock.tick(call));
 }
@@ -84,7 +84,7 @@ interface TickFlags {
 }
 
 function readOptions(argv: readonly string[]): TickFlags {
-  // As cron calls it, mostly; the parser is loaded with its first call.
+  // The usual case under cron: the parser need not be loaded.
   if (argv.length === 0) return {};
   try {
     const { values } = parseArgs({

@@ -1,8 +1,8 @@
 // Room: testing. Keeps what is logged, by Tock and by the handlers.
-// In: where to keep it, and perhaps a logger to pass it on to. Out: a logger.
+// In: a function that keeps each line, and perhaps a logger to pass it on to. Out: a logger.
 import type { Logger } from '../model/logger.js';
 
-/** One line of the log, of whatever level. */
+/** One line of the log, of any level. */
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   /** Such as `run.succeeded`; null where the line has none. */

@@ -3,30 +3,32 @@
 import { TockError } from '../model/errors.js';
 import type { Database } from '../store/connection/database.js';
 import type { RunRecord } from '../store/reads/runs.js';
-import type { Tock } from '../tock/create-tock.js';
+import type { Tock } from '../tock/types.js';
 import type { LogLine } from './captured-logs.js';
 
+/** Options of `drain`. */
 export interface DrainOptions {
-  /** Most attempts that one drain executes; more are taken for jobs that call each other without end. Default 1000. */
+  /** The most attempts of one drain; beyond it, TOCK_BAD_STATE: jobs seem to enqueue each other for ever. Default 1000. */
   readonly limit?: number;
-  /** Most runs at once. Default 10. */
+  /** The most runs at once. Default 10. */
   readonly concurrency?: number;
+  /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[];
 }
 
 export interface Drained {
   readonly tock: Tock;
   readonly database: Database;
-  /** Calls the listener with each line that is logged, until the answer is called. */
+  /** Calls the listener with each line that is logged. The function it returns ends that. */
   readonly listen: (listener: (line: LogLine) => void) => () => void;
 }
 
 const DEFAULT_LIMIT = 1000;
 
-/** Where the runs that have ended are noted, so that each drain can tell which are new. */
-export const ENDED_RUNS =
+/** The table of the runs that have ended, so that each drain knows which are new. */
+export const CREATE_ENDED_RUNS =
   'create table tock.test_ended (run_id bigint, generation integer, primary key (run_id, generation))';
-const NOTE_ENDED = `
+const RECORD_ENDED = `
 insert into tock.test_ended select id, generation from tock.job_runs_finished on conflict do nothing
 returning run_id::text as id`;
 
@@ -40,7 +42,7 @@ export async function drain(
   { tock, database, listen }: Drained,
   { limit = DEFAULT_LIMIT, ...rest }: DrainOptions = {},
 ): Promise<RunRecord[]> {
-  await database.run(NOTE_ENDED);
+  await database.run(RECORD_ENDED);
   const controller = new AbortController();
   const claims = new Map<string, number>();
   let total = 0;
@@ -61,7 +63,7 @@ export async function drain(
   } finally {
     unlisten();
   }
-  const ended = await database.run<{ id: string }>(NOTE_ENDED);
+  const ended = await database.run<{ id: string }>(RECORD_ENDED);
   const runs: RunRecord[] = [];
   for (const { id } of ended) {
     const run = await tock.runs.get(id);
@@ -80,6 +82,6 @@ function withoutEnd(limit: number, claims: ReadonlyMap<string, number>): TockErr
   const what = most ? `, ${most[1]} of them of job ${most[0]}` : '';
   return new TockError(
     'TOCK_BAD_STATE',
-    `the drain has executed over ${limit} attempts${what}, and there is more to do: if that is no loop, raise its limit`,
+    `the drain has executed over ${limit} attempts${what}, and more are due: if jobs do not enqueue each other for ever, raise its limit`,
   );
 }

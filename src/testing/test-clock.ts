@@ -1,4 +1,4 @@
-// Room: testing. The hands of the clock of a test's database.
+// Room: testing. The clock of a test's database, set by the test.
 // In: a database that the kit made. Out: tock.now() as the test sets it.
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
@@ -6,18 +6,19 @@ import { readInstant } from '../model/schedule/instant-text.js';
 import { readClock } from '../store/connection/clock.js';
 import type { Database } from '../store/connection/database.js';
 
-/** The time that Tock lives by: `tock.now()` of the test's database. It runs until it is set. */
+/** The time that Tock reads: `tock.now()` of the test's database. It runs until it is set. */
 export interface TestClock {
+  /** The clock's time. */
   readonly now: () => Promise<Date>;
-  /** Makes time stand still at an instant: a Date, or ISO text with Z or an offset. */
+  /** Stops the clock at an instant: a Date, or ISO text with Z or an offset. @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE */
   readonly set: (instant: Date | string) => Promise<void>;
-  /** Moves the clock on; it stands then. Executes nothing: `drain` does. */
+  /** Moves the clock forward and stops it there. Executes nothing: `drain` does. @throws TockError TOCK_BAD_DURATION */
   readonly advance: (duration: Duration) => Promise<void>;
   /** Lets the clock run again, at the server's real time. */
   readonly run: () => Promise<void>;
 }
 
-/** What the kit notes with a database that it makes, and the table it puts into a schema; of no other it touches the clock. */
+/** The comment on a database, and the table in a schema, that the kit has made. It changes the clock of no other. */
 export const DATABASE_MARK = 'made by pg-tock/testing, for one test';
 export const SCHEMA_MARK = 'made_for_one_test';
 
@@ -42,7 +43,7 @@ export async function installClock(database: Database): Promise<TestClock> {
   if (!isOurs?.yes) {
     throw new TockError(
       'TOCK_BAD_STATE',
-      `the clock of schema ${database.schema} is left alone: neither it nor its database was made by pg-tock/testing; open a test's Tock with openTestTock`,
+      `the clock of schema ${database.schema} cannot be set: neither it nor its database was made by pg-tock/testing; open the test's Tock with openTestTock`,
     );
   }
   await database.run(SETTABLE);

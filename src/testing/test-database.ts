@@ -1,4 +1,4 @@
-// Room: testing. The place that one test's Tock has for itself.
+// Room: testing. The database, or schema, of one test.
 // In: a server's URL. Out: an empty database of its own; where this role may create none, a schema of its own.
 import { randomBytes } from 'node:crypto';
 import { TockError } from '../model/errors.js';
@@ -9,7 +9,7 @@ export interface TestPlace {
   readonly connectionString: string;
   readonly schema: string;
   readonly isOwnDatabase: boolean;
-  /** Drops it, also while connections to it are open. */
+  /** Drops it, even while connections to it are open. */
   drop(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function createTestPlace(server: string, schema: string): Promise<T
 function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url && ['postgres:', 'postgresql:'].includes(url.protocol)) return url;
-  // Without the text: it may hold a password.
+  // The text is not shown: it may hold a password.
   throw new TockError(
     'TOCK_BAD_OPTION',
     'connectionString is no URL of a PostgreSQL server; write postgresql://user:password@host:5432/database',

@@ -1,5 +1,5 @@
 // Room: testing. The embedded server that the processes of one test run share.
-// In: nothing. Out: a superuser's URL of a running server, which goes away by itself.
+// In: nothing. Out: a superuser's URL of a running server, which is removed after the tests.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstat, mkdir } from 'node:fs/promises';
@@ -12,22 +12,22 @@ import { packageFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
 import { isWatched } from './watch-server.js';
 
-/** Durability is of no use to data that are thrown away. */
+/** Data that are thrown away need no durability. */
 const THROWAWAY = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
   max_connections: '300',
 };
-const MOST_STARTS = 5;
+const MAX_STARTS = 5;
 
 let shared: Promise<string> | null = null;
 
 /**
  * Starts the test run's server or joins it; once per process. Its folder is in the system's folder for temporary
- * files, named by this user, the project and the parent process: what a test runner starts shares one server. A
- * process of its own, the warden, removes the server a few seconds after the last test process has ended, however
- * that ended.
+ * files, named by this user, the project and the parent process: what a test runner starts shares one server. Another
+ * process, the server reaper, removes the server a few seconds after the last test process has ended, however that
+ * ended.
  *
  * @throws TockError TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
  */
@@ -55,28 +55,28 @@ async function start(): Promise<string> {
   for (let attempt = 1; ; attempt++) {
     try {
       await ownFolder(folder);
-      // Before there is anything to watch: whatever ends this process from here on, the server does not stay.
+      // Before the server starts, so that it is removed however this process ends from here on.
       await ensureWatched(folder);
       const { connectionString } = await startEmbeddedServer({
         folder,
         binaries,
         settings: THROWAWAY,
         database: 'postgres',
-        // A project's tests may use programs that know no sockets.
+        // A project's tests may use programs that cannot connect by a socket.
         listens: true,
       });
       await ensureWatched(folder);
       return connectionString;
     } catch (error) {
-      // The warden of an earlier server has just removed the folder under our hands.
+      // The reaper of an earlier server has just removed the folder.
       const cause = error instanceof TockError ? error.cause : error;
-      if (errorCode(cause) !== 'ENOENT' || attempt >= MOST_STARTS) throw error;
+      if (errorCode(cause) !== 'ENOENT' || attempt >= MAX_STARTS) throw error;
     }
   }
 }
 
-/** All servers of this user's tests begin with this. */
-export function folderPrefix(): string {
+/** The folders of all servers of this user's tests begin with this. */
+function folderPrefix(): string {
   return path.join(tmpdir(), `tock-testing-${process.getuid?.() ?? 'user'}-`);
 }
 
@@ -86,10 +86,10 @@ async function serverFolder(project: string): Promise<string> {
   return `${folderPrefix()}${key.slice(0, 16)}`;
 }
 
-/** Makes the folder. Anybody may create names beside it: one that is there must be ours alone to change. */
+/** Makes the folder. Every user may create names beside it, so an existing one must be writable by us alone. */
 async function ownFolder(folder: string): Promise<void> {
   const uid = process.getuid?.();
-  // As root the server runs as another user, who must be able to walk through.
+  // Started by root, the server runs as another user, which must be able to enter the folder.
   await ignoring(['EEXIST'], mkdir(folder, { mode: uid === 0 ? 0o711 : 0o700 }));
   const found = await lstat(folder);
   const isOurs = uid === undefined || (found.uid === uid && (found.mode & 0o022) === 0);
@@ -102,12 +102,12 @@ async function ownFolder(folder: string): Promise<void> {
 
 async function ensureWatched(folder: string): Promise<void> {
   if (await isWatched(folder)) return;
-  const warden = spawn(
+  const reaper = spawn(
     process.execPath,
-    [path.join(packageFolder(), 'dist', 'testing-warden.js'), folder, folderPrefix()],
-    // Of its own session: Ctrl-C ends the tests, and not what cleans up after them.
+    [path.join(packageFolder(), 'dist', 'testing-server-reaper.js'), folder, folderPrefix()],
+    // In its own session, so that Ctrl-C ends the tests but not their cleanup.
     { cwd: path.dirname(folder), env: bareEnvironment(), detached: true, stdio: 'ignore', windowsHide: true },
   );
-  warden.once('error', () => undefined);
-  warden.unref();
+  reaper.once('error', () => undefined);
+  reaper.unref();
 }

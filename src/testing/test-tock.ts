@@ -1,25 +1,35 @@
 // Room: testing. A Tock for one test.
-// In: jobs and options. Out: the Tock in a place of its own, the hands of its clock, and ways to execute and to fail.
+// In: jobs and options. Out: the Tock on a database of its own, its clock, and ways to execute runs and to make them fail.
 import type { Kysely } from 'kysely';
 import { type Engine, readSettings } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { openWorker } from '../engine/worker/worker.js';
 import { TockError } from '../model/errors.js';
-import type { AnyDatabase, AnyJob, EnqueueOptions, PayloadAndOptions } from '../model/job/job.js';
+import type {
+  AnyDatabase,
+  AnyJob,
+  EnqueueOptions,
+  JobReference,
+  OutputFor,
+  PayloadAndOptions,
+} from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
 import { isFinished } from '../model/run/states.js';
 import { openDatabase } from '../store/connection/database.js';
 import type { RunRecord } from '../store/reads/runs.js';
-import { createTock, type Tock, type TockOptions } from '../tock/create-tock.js';
+import { createTock } from '../tock/create-tock.js';
+import type { Tock, TockOptions } from '../tock/types.js';
 import { advanceTo, untilNext } from './advance.js';
 import { capturingLogger, type LogLine } from './captured-logs.js';
-import { type DrainOptions, drain, ENDED_RUNS } from './drain.js';
+import { CREATE_ENDED_RUNS, type DrainOptions, drain } from './drain.js';
 import { type ChangeContext, instrumentJobs } from './instrumented-jobs.js';
 import { installClock, type TestClock } from './test-clock.js';
 import { createTestPlace } from './test-database.js';
 import { sharedServer } from './test-server.js';
 
-export interface TestTockOptions extends Omit<TockOptions, 'pool' | 'jobsModule'> {
+/** Options of {@link openTestTock}: those of createTock, but that the database and the clock are the test's own. */
+export interface TestTockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
+  extends Omit<TockOptions<Jobs>, 'pool' | 'jobsModule'> {
   /**
    * A server for tests, whose role may create databases, or at least schemas. Default: TOCK_TEST_DATABASE_URL, else
    * an embedded server that all tests of a run share. DATABASE_URL is never used.
@@ -29,16 +39,18 @@ export interface TestTockOptions extends Omit<TockOptions, 'pool' | 'jobsModule'
   readonly now?: Date | string;
 }
 
+/** Options of {@link TestTock.runOnce}: those of `enqueue`, and what the handler finds changed. */
 export interface RunOnceOptions extends EnqueueOptions {
   /** What the handler finds changed in its context, in all attempts of this run. */
   readonly context?: ChangeContext;
 }
 
-export interface TestTock extends AsyncDisposable {
+/** A Tock on a database and a clock of a test's own. `Jobs` are those that it was opened with. */
+export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends AsyncDisposable {
   /** What an app has: enqueue, schedules, runs, tick, start … */
-  readonly tock: Tock;
+  readonly tock: Tock<Jobs>;
   readonly clock: TestClock;
-  /** What Tock and the handlers have logged, at every level. Yours to empty: `logs.length = 0`. */
+  /** What Tock and the handlers have logged, at every level. Empty it with `logs.length = 0`. */
   readonly logs: LogLine[];
   /** The test's own database, for the app's code under test. */
   readonly connectionString: string;
@@ -56,10 +68,10 @@ export interface TestTock extends AsyncDisposable {
    *
    * @throws TockError for a payload or option that `enqueue` refuses; TOCK_BAD_STATE when the run may not start now
    */
-  readonly runOnce: <J extends string | AnyJob>(
+  readonly runOnce: <const J extends JobReference<Jobs>>(
     job: J,
-    ...rest: PayloadAndOptions<J, RunOnceOptions>
-  ) => Promise<RunRecord>;
+    ...rest: PayloadAndOptions<J, RunOnceOptions, Jobs>
+  ) => Promise<RunRecord<OutputFor<J, Jobs>>>;
   /** Moves the clock to a definition's next occurrence, and drains. */
   readonly untilNext: (
     definition: string | { readonly name: string },
@@ -72,8 +84,8 @@ export interface TestTock extends AsyncDisposable {
   /** Changes what the handler of a job finds in its context, until it is called with null. */
   readonly changeContext: (job: string | { readonly name: string }, change: ChangeContext | null) => void;
   /**
-   * Takes the lease of a running run (default: of all) away, as if its process had died: the run is failed, to be
-   * tried again, and whatever its handler still writes is refused. To be called while a handler works.
+   * Ends the lease of a running run (default: of all), as if its process had died: the run has failed and will be
+   * retried, and what its handler still writes is refused. Call it while a handler runs.
    */
   readonly loseLease: (runId?: string) => Promise<void>;
   /** Another Tock on the same database: a second host, or other code. Closed with this one. */
@@ -91,7 +103,9 @@ where status = 'running' and ($1::bigint is null or id = $1) returning id`;
  *
  * @throws TockError for a bad job or setting; TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
  */
-export async function openTestTock(options: TestTockOptions = {}): Promise<TestTock> {
+export async function openTestTock<const Jobs extends readonly AnyJob[] = readonly AnyJob[]>(
+  options: TestTockOptions<Jobs> = {},
+): Promise<TestTock<Jobs>> {
   const { connectionString: given, now, logger: next, schema = 'tock', connections, ...rest } = options;
   const logs: LogLine[] = [];
   const listeners = new Set<(line: LogLine) => void>();
@@ -100,7 +114,7 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
     for (const listener of listeners) listener(line);
   };
   const logger = capturingLogger(keep, next || null);
-  const { jobs, ...hands } = instrumentJobs(rest.jobs ?? []);
+  const { jobs, ...instruments } = instrumentJobs(rest.jobs ?? []);
   const registry = createRegistry(jobs);
   const settings = readSettings(rest);
 
@@ -112,7 +126,7 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
   const opened = [tock];
   let closed: Promise<void> | undefined;
   const close = async () => {
-    await Promise.all(opened.map(each => each.close()));
+    await Promise.all(opened.map(other => other.close()));
     await database.close();
     await place.drop();
   };
@@ -122,7 +136,7 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
     await tock.migrate();
     clock = await installClock(database);
     if (now !== undefined) await clock.set(now);
-    await database.run(ENDED_RUNS);
+    await database.run(CREATE_ENDED_RUNS);
   } catch (error) {
     await close();
     throw error;
@@ -146,16 +160,19 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
       // Of several statements the driver gives no rows.
       ((await database.run<Row>(text, values)) as Row[] | undefined) ?? [],
     drain: async drainOptions => await drain(kit, drainOptions),
-    runOnce: async (job, ...[payload, { context, ...enqueueOptions } = {}]) => {
-      const name = nameOf(job);
-      const id = await tock.enqueue<string>(name, payload, enqueueOptions);
-      if (context) hands.changeContextOf(id, context);
+    runOnce: (async (
+      job: string | AnyJob,
+      payload?: unknown,
+      { context, ...enqueueOptions }: RunOnceOptions = {},
+    ) => {
+      const id = await tock.enqueue<string>(nameOf(job), payload, enqueueOptions);
+      if (context) instruments.changeContextOf(id, context);
       return await executeOnce(engine, tock, id);
-    },
+    }) as TestTock['runOnce'],
     untilNext: async (definition, drainOptions) => await untilNext(kit, nameOf(definition), drainOptions),
     advanceTo: async (instant, drainOptions) => await advanceTo(kit, instant, drainOptions),
-    failOnce: (job, error = new Error('injected by failOnce')) => hands.failOnce(nameOf(job), error),
-    changeContext: (job, change) => hands.changeContext(nameOf(job), change),
+    failOnce: (job, error = new Error('injected by failOnce')) => instruments.failOnce(nameOf(job), error),
+    changeContext: (job, change) => instruments.changeContext(nameOf(job), change),
     loseLease: async runId => {
       const lost = await database.run(EXPIRE, [runId ?? null]);
       if (lost.length === 0) {
@@ -182,7 +199,7 @@ export async function openTestTock(options: TestTockOptions = {}): Promise<TestT
   return disposable(test);
 }
 
-/** One attempt, wherever it leads. */
+/** Executes one attempt and returns the run as it is then. */
 async function executeOnce(engine: Engine, tock: Tock, id: string): Promise<RunRecord> {
   const before = await tock.runs.get(id);
   if (before && isFinished(before.status)) return before;

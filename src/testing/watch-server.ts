@@ -1,4 +1,4 @@
-// Room: testing. Watches over a test run's server, and removes it when nobody uses it any more.
+// Room: testing. Watches a test run's server, and removes it once no process uses it.
 // In: the server's folder. Out: nothing of it is left.
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,9 +13,9 @@ const LOOK_EVERY_MS = 250;
 /** Longer than a runner takes from the end of one test process to the beginning of the next. */
 const LINGER_MS = 3000;
 
-const noteOf = (folder: string) => path.join(folder, 'warden');
+const noteOf = (folder: string) => path.join(folder, 'reaper');
 
-/** Whether a living process watches over the folder's server. */
+/** Whether a living process watches the folder's server. */
 export async function isWatched(folder: string): Promise<boolean> {
   const token = await readFile(noteOf(folder), 'utf8').catch(() => '');
   const [pid, start] = token.split('.');
@@ -24,7 +24,7 @@ export async function isWatched(folder: string): Promise<boolean> {
 
 /**
  * Watches until no living process has used the server for three seconds, and removes it. Returns at once if
- * somebody else watches. First it removes what others have left, whose warden was killed.
+ * another process watches it. First removes the servers of test runs whose reaper was killed.
  */
 export async function watchServer(folder: string, prefix: string): Promise<void> {
   const isOurs = await withLock(folder, async () => {
@@ -58,7 +58,7 @@ async function removeAbandoned(ours: string, prefix: string): Promise<void> {
       const isEnding = (await processLife(Number(ending[1]))) === `${ending[1]}.${ending[2]}`;
       if (!isEnding) await removeTree(folder).catch(() => undefined);
     } else if (!(await isWatched(folder))) {
-      // One that is just being started has no warden yet, but a user in a moment: its starter tries again.
+      // A server that is just being started may have no reaper yet; its starter tries again.
       await removeEmbeddedServer(folder).catch(() => undefined);
     }
   }

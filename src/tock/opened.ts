@@ -5,34 +5,25 @@ import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.j
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
 import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
-import { checkConcurrency, checkQueues, type Engine, type Settings } from '../engine/engine.js';
-import { enqueue, enqueueAll } from '../engine/enqueue.js';
-import type { Isolation } from '../engine/execute/isolate/isolation.js';
+import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
+import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
 import * as queues from '../engine/operate/queues.js';
-import { cancel, executeOrWait, retry } from '../engine/operate/runs.js';
+import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
 import { runTick } from '../engine/run-tick.js';
 import { why } from '../engine/why/why.js';
 import { migrationsFolder } from '../environment/paths.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { Registry } from '../model/job/registry.js';
-import type { Logger } from '../model/logger.js';
+import type { NewRun } from '../model/job/job.js';
+import type { OutputOfId } from '../model/job/run-id.js';
 import { openDatabase } from '../store/connection/database.js';
-import { getRun, listDefinitions, listRuns } from '../store/reads/runs.js';
+import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
-import type { OpenedTock, TockOptions } from './create-tock.js';
-
-/** What createTock has read and checked. */
-export interface ReadOptions {
-  readonly registry: Registry;
-  readonly settings: Settings;
-  readonly statementTimeoutMs: number;
-  readonly isolation: Isolation | null;
-  readonly logger: Logger;
-}
+import { checkMethodOptions } from './check-options.js';
+import type { EnqueueManyOptions, OpenedTock, ReadOptions, TockOptions } from './types.js';
 
 /** Opens the engine. Nothing is connected or written until it is used. */
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
@@ -51,19 +42,23 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 
   return {
     enqueue: async (job, ...[payload, enqueueOptions]) => await enqueue(open(), job, payload, enqueueOptions),
-    enqueueMany: async (runs, { client } = {}) =>
-      (await enqueueAll(open(), runs, client)).map(each => each.id),
-    enqueueAll: async (runs, { client } = {}) => await enqueueAll(open(), runs, client),
-    tick: async ({ budget = '50s', ...rest } = {}) =>
-      await runTick(open(), {
+    enqueueMany: (async (runs: readonly NewRun[], options: EnqueueManyOptions = {}) => {
+      const { client, details = false } = checked('enqueueMany', options);
+      const enqueued = await enqueueMany(open(), runs, client);
+      return details ? enqueued : enqueued.map(({ id }) => id);
+    }) as OpenedTock['enqueueMany'],
+    tick: async (tickOptions = {}) => {
+      const { budget = '50s', ...rest } = checked('tick', tickOptions);
+      return await runTick(open(), {
         budgetMs: parseDuration(budget, 'budget'),
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
         queues: checkQueues(rest.queues),
         kind: 'library',
-      }),
+      });
+    },
     start: async startOptions => {
-      checkConcurrency(startOptions?.concurrency);
+      checkConcurrency(checked('start', startOptions)?.concurrency);
       checkQueues(startOptions?.queues);
       // Loaded only here: a tick has no use for node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
@@ -72,40 +67,45 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       return daemon;
     },
     migrate: async () => await migrate(open().database, migrationsFolder()),
-    demandMigrated: async () => await requireMigrated(open().database, migrationsFolder()),
+    requireMigrated: async () => await requireMigrated(open().database, migrationsFolder()),
     register: async () => await register(open()),
     runs: {
-      get: async id => await getRun(open().database, id),
-      list: async filter => await listRuns(open().database, filter),
-      retry: async (id, retryOptions) => await retry(open(), id, retryOptions),
-      cancel: async (id, cancelOptions) => await cancel(open(), id, cancelOptions),
-      wait: async (id, waitOptions) => await executeOrWait(open(), id, waitOptions),
+      // What the id's type remembers of the output is for the compiler alone.
+      get: async <Id extends string>(id: Id) =>
+        (await getRun(open().database, id)) as RunRecord<OutputOfId<Id>> | null,
+      list: async filter => await listRuns(open().database, checked('runs.list', filter)),
+      retry: async (id, options) => await retry(open(), id, checked('runs.retry', options)),
+      cancel: async (id, options) => await cancel(open(), id, checked('runs.cancel', options)),
+      wait: async <Id extends string>(id: Id, options?: WaitOptions) =>
+        (await executeOrWait(open(), id, checked('runs.wait', options))) as RunRecord<OutputOfId<Id>>,
     },
     schedules: {
-      list: async filter => await listDefinitions(open().database, filter),
-      upsert: async (schedule, guard) => await upsertSchedule(open(), schedule, guard),
-      remove: async (name, guard) => await removeSchedule(open(), name, guard),
-      pause: async (name, pauseOptions) => await pauseDefinition(open(), name, pauseOptions),
+      list: async filter => await listDefinitions(open().database, checked('schedules.list', filter)),
+      upsert: async (schedule, guard) =>
+        await upsertSchedule(open(), schedule, checked('schedules.upsert', guard)),
+      remove: async (name, guard) => await removeSchedule(open(), name, checked('schedules.remove', guard)),
+      pause: async (name, options) =>
+        await pauseDefinition(open(), name, checked('schedules.pause', options)),
       resume: async name => await resumeDefinition(open(), name),
-      backfill: async (name, window) => await backfill(open(), name, window),
-      resetCursors: async resetOptions => await resetCursors(open(), resetOptions),
+      backfill: async (name, options) => await backfill(open(), name, checked('schedules.backfill', options)),
+      resetCursors: async options => await resetCursors(open(), checked('schedules.resetCursors', options)),
     },
     queues: {
       list: async () => await queues.queues(open()),
-      set: async (name, limits) => await queues.limitQueue(open(), name, limits),
-      pause: async (name, note) => await queues.pause(open(), name, note),
+      set: async (name, limits) => await queues.limitQueue(open(), name, checked('queues.set', limits)),
+      pause: async (name, options) => await queues.pause(open(), name, checked('queues.pause', options)),
       resume: async name => await queues.resume(open(), name),
       remove: async name => await queues.unlimitQueue(open(), name),
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
-    prune: async pruneOptions => await createSchedulerView(open()).prune(pruneOptions),
+    prune: async pruneOptions => await createSchedulerView(open()).prune(checked('prune', pruneOptions)),
     logger,
     atWork: () => [...workers].flatMap(worker => worker.atWork()),
     crash: async thrown => {
       await Promise.all([...workers].map(worker => worker.crash(thrown)));
     },
-    adopt: async adoptOptions => await adoptDatabase(open().database, adoptOptions),
+    adopt: async adoptOptions => await adoptDatabase(open().database, checked('adopt', adoptOptions)),
     close: async () => {
       if (isClosed) return;
       isClosed = true;
@@ -113,4 +113,10 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       await engine.database.close();
     },
   };
+}
+
+/** The options of a method, once it is known that it has all of them. */
+function checked<Options>(method: Parameters<typeof checkMethodOptions>[0], options: Options): Options {
+  checkMethodOptions(method, options);
+  return options;
 }

@@ -76,23 +76,23 @@ export function describeAdapter(name: string, open: (url: string) => Promise<App
       expect(id).toMatch(/^\d+$/);
       expect(await invoice(2)).toBeUndefined();
       expect(await test.tock.runs.get(id)).toBeNull();
-      const [again] = await test.tock.enqueueAll([{ job: echo, payload: {}, key: 'invoice:2' }]);
+      const [again] = await test.tock.enqueueMany([{ job: echo, payload: {}, key: 'invoice:2' }], {
+        details: true,
+      });
       expect(again).toMatchObject({ isNew: true });
     });
 
     it('gives the run that has the key, from before and from the same transaction', async () => {
       const before = await test.tock.enqueue(echo, 'before', { key: 'used:before' });
       const answers = await app.transact(async client => [
-        ...(await test.tock.enqueueAll(
+        ...(await test.tock.enqueueMany(
           [
             { job: echo, key: 'used:before' },
             { job: echo, key: 'used:now' },
           ],
-          {
-            client,
-          },
+          { details: true, client },
         )),
-        ...(await test.tock.enqueueAll([{ job: echo, key: 'used:now' }], { client })),
+        ...(await test.tock.enqueueMany([{ job: echo, key: 'used:now' }], { details: true, client })),
       ]);
       expect(answers.map(each => each.isNew)).toEqual([false, true, false]);
       expect(answers[0]?.id).toBe(before);
@@ -104,7 +104,8 @@ export function describeAdapter(name: string, open: (url: string) => Promise<App
       const { id, waiting } = await app.transact(async client => {
         const made = await test.tock.enqueue(echo, 'first', { client, key: awkward });
         const waiting = app.transact(
-          async second => await test.tock.enqueueAll([{ job: echo, key: awkward }], { client: second }),
+          async second =>
+            await test.tock.enqueueMany([{ job: echo, key: awkward }], { details: true, client: second }),
         );
         // So that a failure is told where it is awaited.
         waiting.catch(() => undefined);

@@ -163,7 +163,7 @@ describe.skipIf(!hasDebianPostgres)('a database that is copied', () => {
     const again = await startProcess(CLI, { DATABASE_URL: server.url('twin') }, ['adopt']).ended;
     expect([again.code, again.stdout.trim()]).toEqual([
       0,
-      'this database is no copy: there is nothing to adopt',
+      'this database is not a copy: there is nothing to adopt',
     ]);
   });
 

@@ -45,7 +45,7 @@ const environment = async (url: string) => ({
 const startDaemon = async (url: string) => {
   const daemon = startProcess(CLI, await environment(url), ['start']);
   running.push(daemon);
-  await until(async () => daemon.output().includes('Ctrl-C stops'), 'the daemon to run');
+  await until(async () => daemon.output().includes('Ctrl-C lets running jobs finish'), 'the daemon to run');
   return daemon;
 };
 /** How often a process has logged an event. */

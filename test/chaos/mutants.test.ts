@@ -57,13 +57,13 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'store/runs/transition.ts',
-        from: '($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence`',
-        to: '$2::integer[] is not null and $3::uuid is not null`',
+        from: '(:fences::integer[])[width_bucket(${run}.id, :ids::bigint[])] = ${run}.fence`',
+        to: ':fences::integer[] is not null`',
       },
       {
         file: 'store/runs/transition.ts',
-        from: 'and r.locked_by = $3 and r.status',
-        to: 'and r.status',
+        from: 'and ${run}.locked_by = :workerId and ${run}.status',
+        to: 'and ${run}.status',
       },
     ],
     found: /^I[134]/,
@@ -73,14 +73,14 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/runs/claim/claim.ts',
-        from: 'attempts = r.attempts + 1, fence',
-        to: 'attempts = r.attempts, fence',
+        file: 'store/runs/claim/claimed-run.ts',
+        from: 'attempts = ${run}.attempts + 1, fence',
+        to: 'attempts = ${run}.attempts, fence',
       },
       {
-        file: 'store/runs/finalize.ts',
-        from: `set status = '\${TRANSITIONS.fail.to}',`,
-        to: `set status = '\${TRANSITIONS.fail.to}', attempts = r.attempts + 1,`,
+        file: 'store/runs/give-back.ts',
+        from: `status = '\${TRANSITIONS.fail.to}',`,
+        to: `status = '\${TRANSITIONS.fail.to}', attempts = r.attempts + 1,`,
       },
     ],
     found: /^I5/,
@@ -90,9 +90,9 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/runs/claim/claim.ts',
-        from: 'r.run_at <= tock.now()',
-        to: 'r.run_at <= clock_timestamp()',
+        file: 'store/runs/claim/queue-priorities.ts',
+        from: '${run}.run_at <= tock.now()',
+        to: '${run}.run_at <= clock_timestamp()',
       },
     ],
     found: /^I11/,
@@ -114,12 +114,12 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'engine/materialize/occurrence-rows.ts',
-        from: 'from planned join chosen on chosen.run_id = planned.id where',
-        to: 'from planned where',
+        file: 'store/runs/materialize.ts',
+        from: 'planned join chosen on chosen.run_id = planned.id where',
+        to: 'planned where',
       },
       {
-        file: 'engine/materialize/materialize.ts',
+        file: 'store/definitions/due.ts',
         from: 'set cursor = greatest(d.cursor, u.cursor)',
         to: `set cursor = d.cursor + (u.cursor - d.cursor) / 2`,
       },
@@ -131,9 +131,9 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/runs/reap.ts',
-        from: 'r.locked_until < tock.now()',
-        to: `r.locked_until < tock.now() + interval '1 hour'`,
+        file: 'store/runs/reapable.ts',
+        from: '${run}.locked_until < tock.now()',
+        to: "${run}.locked_until < tock.now() + interval '1 hour'",
       },
     ],
     found: /^I2/,
@@ -156,8 +156,8 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'store/runs/reap.ts',
-        from: "tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r\n",
-        to: "tock.now(), ${APPENDED_ERRORS('r.errors', LEASE_ERROR)} from gone r where false\n",
+        from: "insertFinished('gone r', {",
+        to: "insertFinished('gone r where false', {",
       },
     ],
     found: /^I14/,

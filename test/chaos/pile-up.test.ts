@@ -45,7 +45,7 @@ describe('14: ticks pile up on a slow database', () => {
       expect(new Set(ended.map(each => each.code))).toEqual(new Set([3]));
       // On a busy machine some could not even connect in that time.
       expect(ended.map(each => each.stderr).join('')).toMatch(
-        /did not answer a statement within 3s.*somebody holds a lock/,
+        /did not answer a statement within 3s.*another session holds a lock/,
       );
       await until(async () => (await test.sql(WAITING)).length === 0, 'the backends to be gone');
       await holder.query('rollback');

@@ -62,7 +62,7 @@ describe('tock cancel by filter', () => {
     await enqueue('idle', ...LATER);
     const no = await harness.beginInTerminal(['cancel', '--job', 'idle'], { input: 'n\n' }).ended;
     expect(no.stdout).toContain('cancel 1 queued or failed run of job "idle"? [y/N] ');
-    expect(no.stdout).toContain('tock cancel: nothing was done');
+    expect(no.stdout).toContain('tock cancel: nothing was changed');
     expect(no.code).toBe(1);
     expect(await count('--status', 'queued', '--job', 'idle')).toBe(1);
     const yes = await harness.beginInTerminal(['cancel', '--job', 'idle'], { input: 'y\n' }).ended;

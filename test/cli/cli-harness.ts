@@ -8,6 +8,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase } from '../support/embedded-database.js';
 import { bundleJobs } from '../support/processes.js';
+import { createWarmCli } from './warm-cli.js';
 
 const CLI = path.resolve('dist/cli.js');
 const BOUND_MS = 50_000;
@@ -33,6 +34,7 @@ export interface Going {
 export interface CliHarness {
   readonly url: string;
   readonly folder: string;
+  /** Runs a command: in a process of its own where options are given, or where it may need one (see warm-cli.ts). */
   tock(args: readonly string[], options?: CallOptions): Promise<Result>;
   /** Runs the command and reads its document; fails when standard output is anything else. */
   json<T>(args: readonly string[], options?: CallOptions): Promise<T>;
@@ -44,7 +46,7 @@ export interface CliHarness {
 /** Starts the command line without a database. */
 export function begin(args: readonly string[], { env = {}, input = '' }: CallOptions = {}): Going {
   const child = spawn(process.execPath, [CLI, ...args], {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC', ...env },
+    env: environment(env),
   });
   const printed = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -63,6 +65,13 @@ export function begin(args: readonly string[], { env = {}, input = '' }: CallOpt
   return { child, printed, ended };
 }
 
+const environment = (more: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  HOME: process.env['HOME'],
+  TZ: 'UTC',
+  ...more,
+});
+
 export async function tock(args: readonly string[], options?: CallOptions): Promise<Result> {
   return await begin(args, options).ended;
 }
@@ -80,7 +89,9 @@ export async function openCliHarness({
   await bundleJobs(fixture, jobs);
   const base = { DATABASE_URL: database.url, TOCK_JOBS: jobs };
   const withBase = (options: CallOptions = {}) => ({ ...options, env: { ...base, ...options.env } });
-  const call = (args: readonly string[], options?: CallOptions) => tock(args, withBase(options));
+  const warm = createWarmCli(CLI, environment(base));
+  const call = (args: readonly string[], options?: CallOptions) =>
+    options === undefined && warm.takes(args) ? warm.call(args) : tock(args, withBase(options));
   return {
     url: database.url,
     folder,
@@ -93,6 +104,7 @@ export async function openCliHarness({
     begin: (args, options) => begin(args, withBase(options)),
     beginInTerminal: (args, options) => beginInTerminal(args, withBase(options)),
     async close() {
+      await warm.close();
       await database.drop();
       await rm(folder, { recursive: true, force: true });
     },

@@ -30,7 +30,8 @@ const broken = defineJob({
   name: 'broken',
   retry: { maxAttempts: 2, base: '1s', backoff: 'fixed', jitter: 0 },
   run: () => {
-    throw new TypeError('no such\nthing');
+    const members = [new RangeError('too far'), 'a text \u001B[31mred'];
+    throw new TypeError('no such\nthing', { cause: new AggregateError(members, 'both\nof them') });
   },
 });
 

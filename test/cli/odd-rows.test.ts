@@ -58,7 +58,7 @@ describe('with odd rows', () => {
   it.each([
     ['runs', ['runs'], () => good],
     ['a filter of runs', ['runs', '--status', 'queued,failed,running'], () => good],
-    ['status', ['status'], () => 'warning: 2 runs died'],
+    ['status', ['status'], () => 'warning: 2 runs ended dead'],
     ['jobs', ['jobs'], () => 'steady'],
     ['queues', ['queue', 'list'], () => 'odd'],
     ['what comes next', ['next', 'steady'], () => 'steady'],

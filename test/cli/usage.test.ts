@@ -33,7 +33,7 @@ describe('help', () => {
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
     for (const title of [
       'Run the scheduler:',
-      'Look:',
+      'Inspect:',
       'Act:',
       'Plan:',
       'Environment:',
@@ -89,22 +89,28 @@ describe('wrong arguments', () => {
     ],
     [['runs', '--limit', 'many'], /^tock runs: --limit many: it must be a whole number from 1 to 1000 /],
     [['runs', '--limit', '0'], /^tock runs: --limit 0: /],
-    [['runs', '--status', 'dad'], /^tock runs: --status dad: "dad" is none of queued, .*did you mean dead\?/],
+    [
+      ['runs', '--status', 'dad'],
+      /^tock runs: --status dad: "dad" is not one of queued, .*did you mean dead\?/,
+    ],
     [['runs', '--before', 'x1'], /^tock runs: --before x1: it must be the id of a run/],
     [['runs', 'extra'], /^tock runs: too many arguments: expected 0 arguments but got 1 /],
     [['show'], /^tock show: missing required argument 'run' /],
     [['show', 'abc'], /^tock show: "abc" is not the id of a run/],
     [['retry', '1', 'two'], /^tock retry: "two" is not the id of a run/],
     [['retry', '1', '--attempts', '0'], /^tock retry: --attempts 0: /],
-    [['cancel'], /^tock cancel: name runs, or choose them with --status, --job or --definition /],
-    [['retry', '1', '--job', 'greet'], /^tock retry: give ids, or a filter .*; not both/],
-    [['retry', '1', '--yes'], /^tock retry: --limit and --yes go with a filter/],
+    [['cancel'], /^tock cancel: give run ids, or a filter: --status, --job or --definition /],
+    [['retry', '1', '--job', 'greet'], /^tock retry: give run ids or a filter .*, not both/],
+    [['retry', '1', '--yes'], /^tock retry: --limit and --yes need a filter/],
     [['retry', '--status', 'queued'], /^tock retry: only dead or cancelled runs can be retried, not queued/],
     [['cancel', '--status', 'dead'], /^tock cancel: only queued, running or failed runs can be cancelled/],
     [['retry', '--status', 'dead', '--limit', '0'], /^tock retry: --limit 0: it must be a whole number/],
-    [['queue', 'lst'], /^tock queue: "lst" is no command; did you mean list or set\?: tock queue list/],
+    [['queue', 'lst'], /^tock queue: "lst" is not a command; did you mean list or set\?: tock queue list/],
     [['queue', 'set'], /^tock queue: missing required argument 'queue' /],
-    [['queue', 'set', 'reports'], /^tock queue set: say what to set: --concurrency, --rate, --window or/],
+    [
+      ['queue', 'set', 'reports'],
+      /^tock queue set: give at least one of --concurrency, --rate, --window and/,
+    ],
     [['queue', 'set', 'a b', '--rate', '1/1s'], /^tock queue set: "a b" cannot be the name of a queue/],
     [
       ['queue', 'set', 'reports', '--concurrency', '-1'],
@@ -112,13 +118,13 @@ describe('wrong arguments', () => {
     ],
     [
       ['queue', 'set', 'reports', '--rate', '100'],
-      /^tock queue: --rate 100: write it as 100\/1m: how many starts in which time, or none /,
+      /^tock queue: --rate 100: write it as 100\/1m: starts per period, or none /,
     ],
     [['queue', 'set', 'reports', '--rate', '0/1m'], /^tock queue: --rate 0\/1m: it must be a whole number/],
     [['queue', 'set', 'reports', '--rate', '5/often'], /^tock queue: --rate 5\/often: write a duration/],
     [
       ['schedule', 'add', 'a', '--job', 'greet', '--cron', '@daily', '--after', 'load'],
-      /^tock schedule add: --cron and --after each say when; give one of --cron, --every, --at, --after and/,
+      /^tock schedule add: --cron and --after exclude each other: each sets the time; give one of --cron, --every, --at, --after and/,
     ],
     [
       ['schedule', 'add', 'a', '--job', 'greet', '--after', 'load', '--after-any', 'clean'],
@@ -130,7 +136,7 @@ describe('wrong arguments', () => {
     ],
     [
       ['schedule', 'set', 'a', '--every', '1h', '--after-on', 'failure'],
-      /^tock schedule set: --after-on goes with --after or --after-any, not with --every/,
+      /^tock schedule set: --after-on needs --after or --after-any; it does not go with --every/,
     ],
     [
       ['schedule', 'add', 'a', '--job', 'greet', '--after', 'load,,clean'],
@@ -138,23 +144,29 @@ describe('wrong arguments', () => {
     ],
     [
       ['schedule', 'set', 'a', '--exclude', '2026-12-25', '--exclude', 'none'],
-      /^tock schedule: --exclude none: none stands alone/,
+      /^tock schedule: --exclude none: none removes all exclusions/,
     ],
     [
       ['schedule', 'set', 'a', '--pause-on-failure', '0'],
       /^tock schedule: --pause-on-failure 0: it must be a whole number from 1 to 1000000, or none /,
     ],
-    [['run', 'greet', '--unique', 'live'], /^tock run: --unique live needs --key: what must not be there/],
+    [
+      ['run', 'greet', '--unique', 'live'],
+      /^tock run: --unique live needs --key: the name of what must not run twice/,
+    ],
     [['run', 'greet', '--debounce', '5s'], /^tock run: --debounce needs --key/],
-    [['run', 'greet', '--key', 'k', '--unique', 'once'], /^tock run: --unique "once" is none of ever, live/],
+    [
+      ['run', 'greet', '--key', 'k', '--unique', 'once'],
+      /^tock run: --unique "once" is not allowed; use ever or live/,
+    ],
     [['run', 'greet', '--key', 'k', '--replace'], /^tock run: --replace needs --unique live/],
     [
       ['run', 'greet', '--key', 'k', '--unique', 'ever', '--debounce', '5s'],
-      /^tock run: --debounce goes with --unique live, not with ever/,
+      /^tock run: --debounce needs --unique live, not ever/,
     ],
     [
       ['run', 'greet', '--delay', '5s', '--at', '2040-01-01T00:00:00Z'],
-      /^tock run: --at and --delay each say when; give one of them/,
+      /^tock run: --at and --delay exclude each other: each sets the time; give one/,
     ],
     [['show', 'abc', '--follow'], /^tock show: "abc" is not the id of a run/],
     [['tick', '--budget', '5x'], /^tock tick: --budget 5x: write a duration such as 30s/],

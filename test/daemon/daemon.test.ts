@@ -52,8 +52,8 @@ describe('tock.start', () => {
     );
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
-    const heard: string[] = [];
-    listener.on('notification', notice => heard.push(notice.payload ?? ''));
+    const payloads: string[] = [];
+    listener.on('notification', notice => payloads.push(notice.payload ?? ''));
     await listener.query('listen tock');
     const tock = test.another();
     daemon = await tock.start({ listen: false });
@@ -64,10 +64,10 @@ describe('tock.start', () => {
     await ended(id);
     await ended(row?.id ?? '');
     await listener.query('select 1');
-    expect(heard).toEqual([]);
+    expect(payloads).toEqual([]);
     await listener.query(`set pg_tock.notify = on`);
     await listener.query(`select tock.enqueue('quick')`);
-    await until(async () => heard.length > 0, 'a notification once it is on');
+    await until(async () => payloads.length > 0, 'a notification once it is on');
     await listener.end();
   });
 
@@ -100,10 +100,10 @@ describe('tock.start', () => {
     expect(new Set(gaps)).toEqual(new Set([1000]));
   });
 
-  it('drains: what runs may end, nothing new begins, and its row is gone', async () => {
+  it('drains: running jobs end, nothing new starts, and its row is gone', async () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(slow);
-    await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to begin');
+    await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to start');
     const stopping = daemon.stop();
     const later = await test.tock.enqueue(quick);
     release();
@@ -114,7 +114,7 @@ describe('tock.start', () => {
     daemon = undefined;
   });
 
-  it('hears a cancel at once, long before its next heartbeat', async () => {
+  it('cancels at once, long before its next heartbeat', async () => {
     const waits = defineJob({
       name: 'waits',
       run: ctx =>
@@ -125,7 +125,7 @@ describe('tock.start', () => {
     const other = test.another({ jobs: [waits], lease: '20m', heartbeat: '10m' });
     daemon = await other.start();
     const id = await other.enqueue(waits);
-    await until(async () => (await other.runs.get(id))?.status === 'running', 'the run to begin');
+    await until(async () => (await other.runs.get(id))?.status === 'running', 'the run to start');
     await test.tock.runs.cancel(id, { reason: 'enough' });
     await ended(id);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
@@ -168,7 +168,7 @@ describe('tock.start', () => {
     }
   });
 
-  it('takes back an expired lease, and what was left undone, without being told', async () => {
+  it('takes back an expired lease, and does what was left undone, without a notice', async () => {
     daemon = await test.tock.start({ listen: false });
     const [lost] = await test.sql<{ id: string }>(
       `insert into tock.job_runs_live (job, status, attempts, locked_by, locked_until)
@@ -184,6 +184,30 @@ describe('tock.start', () => {
     );
     await ended(blocked?.id ?? '');
     expect(await test.tock.runs.get(blocked?.id ?? '')).toMatchObject({ status: 'succeeded' });
+  });
+
+  // Regression: it reaped first after each error, and claimed nothing until the reaping succeeded.
+  it('goes on claiming while the server refuses to reap, and reaps once it can', async () => {
+    await test.sql(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'somebody holds a lock' using errcode = 'lock_not_available'; end $$;
+      create trigger refuse before update or delete on tock.job_runs_live for each row
+        when (old.status = 'running' and old.locked_until < tock.now()) execute function refuse()`);
+    const [lost] = await test.sql<{ id: string }>(
+      `insert into tock.job_runs_live (job, status, attempts, locked_by, locked_until)
+       values ('quick', 'running', 1, gen_random_uuid(), tock.now() - interval '1 second') returning id::text`,
+    );
+    daemon = await test.tock.start({ listen: false });
+    const isRefused = () => events.some(event => event === 'reap.failed' || event === 'database.away');
+    await until(async () => isRefused(), 'a reaping to be refused');
+    for (let round = 0; round < 3; round++) await ended(await test.tock.enqueue(quick));
+    expect([events.filter(event => event === 'reap.failed'), events.includes('database.away')]).toEqual([
+      ['reap.failed'],
+      false,
+    ]);
+    await test.sql('drop trigger refuse on tock.job_runs_live');
+    const isReaped = async () => (await test.tock.runs.get(lost?.id ?? ''))?.status === 'failed';
+    await until(isReaped, 'the lease to be taken back');
   });
 
   it('shares the work with another on the same database and doubles nothing', async () => {

@@ -6,8 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { settleProgramsCopy } from '../../src/embedded/embedded-home.js';
 
 const isRoot = process.getuid?.() === 0;
-const REFUSED =
-  /^\/var\/tmp\/tock-\w+ is there already and is not a folder that this user alone may change: remove it$/;
+const REFUSED = /^\/var\/tmp\/tock-\w+ already exists, and other users may change it: remove it$/;
 
 let folder: string;
 let elsewhere: string;

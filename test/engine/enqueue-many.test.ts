@@ -159,17 +159,20 @@ describe('enqueueMany', () => {
       { job: plain, payload: 3, key: 'new' },
       { job: plain, payload: 4, key: 'both' },
     ] as const;
-    const kept = await tock.enqueueAll(batch);
+    const kept = await tock.enqueueMany(batch, { details: true });
     expect(kept.map(each => each.isNew)).toEqual([false, true, true, false, true]);
     expect(kept[0]?.id).toBe(used);
     expect(kept[3]?.id).toBe(kept[1]?.id);
     expect((await rowsOf(kept.map(each => each.id))).map(row => row?.payload)).toEqual([{}, 1, 2, 1, 4]);
     // Once more, where the live run comes too: a key that is used up is not one that is live.
-    const again = await tock.enqueueAll([...batch, { job: plain, payload: 5, key: 'both', unique: 'live' }]);
+    const again = await tock.enqueueMany(
+      [...batch, { job: plain, payload: 5, key: 'both', unique: 'live' }],
+      { details: true },
+    );
     expect(again.map(each => each.isNew)).toEqual([false, false, true, false, false, false]);
     expect(again[4]?.id).toBe(kept[4]?.id);
     expect(again[5]?.id).toBe(live);
-    expect((await tock.enqueueAll(batch.slice(4)))[0]?.id).toBe(kept[4]?.id);
+    expect((await tock.enqueueMany(batch.slice(4), { details: true }))[0]?.id).toBe(kept[4]?.id);
   });
 
   it('keeps texts apart, whatever is in them', async () => {
@@ -258,7 +261,7 @@ describe('enqueueMany', () => {
     await test.setClock(null);
     const ids = await test.tock.enqueueMany(batch(1, {}));
     expect(await test.tock.enqueueMany(batch(2, {}))).toEqual(ids);
-    const replaced = await test.tock.enqueueAll(batch(3, { replace: true }));
+    const replaced = await test.tock.enqueueMany(batch(3, { replace: true }), { details: true });
     expect(replaced.every(each => each.isReplaced)).toBe(true);
     expect(await test.sql(`select from tock.job_runs_live where payload = '3'`)).toHaveLength(20_000);
   });

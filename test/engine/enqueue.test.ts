@@ -145,6 +145,7 @@ describe('enqueueMany', () => {
     await expect(
       test.tock.enqueueMany([
         { job: greet, payload: { who: 'fine' } },
+        // @ts-expect-error the compiler refuses it too
         { job: greet, payload: { who: 1 } },
       ]),
     ).rejects.toMatchObject({ code: 'TOCK_BAD_PAYLOAD' });

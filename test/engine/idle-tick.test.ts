@@ -1,9 +1,9 @@
-// The look of a tick: it must say that there is nothing to do only where a whole tick would do nothing.
+// The idle tick: it may find nothing to do only where a full tick would do nothing.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { askIdleTick } from '../../src/engine/idle-tick.js';
 import { migrationsFolder } from '../../src/environment/paths.js';
-import { defineJob } from '../../src/index.js';
+import { type AnyJob, defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
@@ -25,7 +25,7 @@ afterEach(async () => {
   await test.close();
 });
 
-const look = (options: { jobs?: typeof jobs; schema?: string; queues?: readonly string[] } = {}) =>
+const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: readonly string[] } = {}) =>
   askIdleTick({
     pool,
     schema: options.schema ?? 'tock',
@@ -58,7 +58,7 @@ describe('askIdleTick', () => {
     expect(await look()).not.toBeNull();
   });
 
-  it('looks at the queues that it was given', async () => {
+  it('asks only about its queues', async () => {
     await test.tock.enqueue(plain, {}, { queue: 'reports' });
     expect(await look({ queues: ['other'] })).not.toBeNull();
     expect(await look({ queues: ['reports'] })).toBeNull();
@@ -85,11 +85,11 @@ describe('askIdleTick', () => {
       `insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms, seen_at) values (gen_random_uuid(), 'tick', 'h', 1, 1, 15000, tock.now() - interval '11 minutes')`,
     ],
     [
-      'a run waits for a place',
+      'a run waits for a slot',
       `insert into tock.job_runs_live (job, status, blocked_on) values ('plain', 'queued', 'job:plain:')`,
     ],
     [
-      'a place was left behind',
+      'a slot was left behind',
       `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('job:plain:', 0, 999999, 1)`,
     ],
     ['something follows', `insert into tock.job_outbox (kind, run_id) values ('dead', 1)`],

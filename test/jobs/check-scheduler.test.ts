@@ -7,7 +7,7 @@ import { openJobKit, withScheduler } from './job-kit.js';
 const MINUTE = 60_000;
 const NOW = new Date('2026-03-09T07:00:00Z');
 
-/** Figures of a scheduler that has nothing to complain of. */
+/** Figures of a scheduler without problems. */
 const CALM: SchedulerStatus = {
   at: NOW,
   isCopy: false,
@@ -75,14 +75,18 @@ describe('check-scheduler', () => {
   });
 
   it.each([
-    ['a long wait', { oldestWaitMs: 5 * MINUTE + 1 }, /waited 5m .*tock start/],
-    ['a stuck run', { runs: { ...CALM.runs, stuck: 1 } }, /past their lease.*tock start/],
+    ['a long wait', { oldestWaitMs: 5 * MINUTE + 1 }, /waited for 5m .*tock start/],
+    ['a stuck run', { runs: { ...CALM.runs, stuck: 1 } }, /past its lease.*tock tick/],
     ['a dead run', { lastDay: { ...CALM.lastDay, dead: 1 } }, /dead in the last 24 hours.*tock retry/],
-    ['a broken definition', { definitions: { ...CALM.definitions, broken: 1 } }, /broken.*tock jobs/],
+    [
+      'a broken definition',
+      { definitions: { ...CALM.definitions, broken: 1 } },
+      /1 definition cannot be evaluated.*tock jobs/,
+    ],
     [
       'a clock that was set back',
       { definitions: { ...CALM.definitions, ahead: 2, aheadMs: 21_600_000 } },
-      /2 definitions .* ahead of the database's clock, by up to 6h.*tock reset-cursor --all/,
+      /clock was set back: 2 definitions .* for up to 6h.*tock reset-cursor --all/,
     ],
     [
       'an old snapshot',
@@ -93,9 +97,9 @@ describe('check-scheduler', () => {
     [
       'partitions that run out',
       { partitions: { ...CALM.partitions, runningOut: true } },
-      /^no partition .* from 2026-06-01 on: run `tock prune` or `tock migrate` as the owner/,
+      /^the partitions .* on 2026-06-01\. Create more as the owner: tock prune or tock migrate/,
     ],
-  ])('succeeds and warns of %s, with the mend', async (_what, status, message) => {
+  ])('succeeds and warns of %s, and says how to fix it', async (_what, status, message) => {
     const run = await check(status);
     expect(problemsOf(run)).toEqual([expect.stringMatching(message)]);
     expect(warnings()).toMatchObject([
@@ -107,13 +111,16 @@ describe('check-scheduler', () => {
     ]);
   });
 
-  it('names a paused queue as the likely cause of a long wait', async () => {
+  it('names a paused queue beside a long wait', async () => {
     const queue = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true };
     const run = await check({
       oldestWaitMs: 60 * MINUTE,
       queues: [queue, { ...queue, queue: 'empty', waiting: 0 }],
     });
-    expect(problemsOf(run)).toEqual([expect.stringContaining('resume the paused queue reports,')]);
+    expect(problemsOf(run)).toEqual([
+      expect.stringContaining('; a queue is paused'),
+      expect.stringContaining('the paused queue reports holds back due runs: tock queue resume reports'),
+    ]);
   });
 
   it('takes its limits from the payload', async () => {
@@ -148,9 +155,10 @@ describe('check-scheduler', () => {
     const run = (await kit.drain()).find(each => each.status === 'succeeded');
     expect(run?.output).toMatchObject({ waiting: 1, oldestWaitMs: 6 * MINUTE, deadLastDay: 1 });
     expect(run && problemsOf(run)).toEqual([
-      expect.stringMatching(/waited 6m .*resume the paused queue reports,/),
-      expect.stringMatching(/^1 ended dead/),
-      expect.stringMatching(/^1 broken/),
+      expect.stringMatching(/waited for 6m .*a queue is paused/),
+      expect.stringMatching(/tock queue resume reports/),
+      expect.stringMatching(/^1 run ended dead/),
+      expect.stringMatching(/^1 definition cannot be evaluated/),
     ]);
   });
 
@@ -162,6 +170,6 @@ describe('check-scheduler', () => {
       checked = await check();
     };
     await kit.runOnce(other);
-    expect(checked && problemsOf(checked)).toEqual([expect.stringContaining('past their lease')]);
+    expect(checked && problemsOf(checked)).toEqual([expect.stringContaining('past its lease')]);
   });
 });

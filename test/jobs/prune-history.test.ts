@@ -73,7 +73,7 @@ describe('prune-history', () => {
     );
     expect(run).toMatchObject({
       status: 'failed',
-      errors: [{ message: 'somebody held locks for too long on: job_runs_finished_2025_01' }],
+      errors: [{ message: 'other sessions held locks for too long on: job_runs_finished_2025_01' }],
     });
   });
 });

@@ -71,7 +71,7 @@ describe('an error that nothing catches', () => {
 
       const crashed = await tick().ended;
       expect(crashed).toMatchObject({ code: 1, signal: null, stdout: '' });
-      expect(crashed.stderr).toContain(`tick: nothing caught this error, so it ends the process: ${text}`);
+      expect(crashed.stderr).toContain(`tick: uncaught error, which ends the process: ${text}`);
       for (const name of [
         `run ${innocent} of steady (attempt 1 of 3)`,
         `run ${isolated} of steady-isolated (attempt 1 of 3, in a process of its own)`,
@@ -159,7 +159,7 @@ describe('an error that nothing catches', () => {
     const crashed = await daemon().ended;
     expect(crashed).toMatchObject({ code: 1, signal: null });
     expect(crashed.stderr).toContain(
-      'tock start: nothing caught this error, so it ends the process: TypeError: nobody awaited this',
+      'tock start: uncaught error, which ends the process: TypeError: nobody awaited this',
     );
     expect(reported(crashed.stderr)).toMatchObject({ runs: [{ job: 'steady' }, { job: 'crashing' }] });
     const next = daemon();
@@ -177,7 +177,7 @@ describe('an error that nothing catches', () => {
     if (name === 'tock tick') await enqueue('crashing', { how: 'emitter' });
     const crashed = await begin(CLI, args).ended;
     expect(crashed.code).toBe(1);
-    expect(crashed.stderr).toContain(`${name}: nothing caught this error, so it ends the process: TypeError`);
+    expect(crashed.stderr).toContain(`${name}: uncaught error, which ends the process: TypeError`);
     expect(crashed.stderr).toMatch(/caused by Error: the socket/);
     expect(crashed.stderr).toMatch(/at work: run \d+ of crashing \(attempt 1 of 3\)/);
     expect((await test.tock.runs.list()).at(0)).toMatchObject({ status: 'failed', attempts: 1 });
@@ -187,10 +187,8 @@ describe('an error that nothing catches', () => {
     const id = await enqueue('leaky');
     const crashed = await tick().ended;
     expect(crashed.code).toBe(1);
-    expect(crashed.stderr).toMatch(/tick: nothing caught this error.*left behind/);
-    expect(crashed.stderr).toMatch(
-      /no run was at work: it comes from what an earlier handler has left behind/,
-    );
+    expect(crashed.stderr).toMatch(/tick: uncaught error.*left behind/);
+    expect(crashed.stderr).toMatch(/no run was at work: the error comes from an earlier handler’s leftovers/);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
   });
 
@@ -228,7 +226,7 @@ describe('process.exit in a handler', () => {
     expect((await test.tock.runs.get(culprit))?.errors).toMatchObject(
       Array.from({ length: 3 }, () => ({
         code: 'TOCK_EXIT_CALLED',
-        message: expect.stringMatching(/process\.exit\(0\) was called, and refused: .* isolate/),
+        message: expect.stringMatching(/process\.exit\(0\) was refused: .* isolate/),
       })),
     );
   });
@@ -258,7 +256,7 @@ describe('process.exit in a handler', () => {
       errors: [],
     });
     const idle = daemon({ FIXTURE_SIGNAL: '1', TOCK_QUEUES: 'none' });
-    await until(async () => idle.output().includes('Ctrl-C stops'), 'the daemon to run');
+    await until(async () => idle.output().includes('Ctrl-C lets running jobs finish'), 'the daemon to run');
     idle.child.kill('SIGTERM');
     expect(await idle.ended).toMatchObject({ code: 0 });
   });

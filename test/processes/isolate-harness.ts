@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, beforeAll, beforeEach } from 'vitest';
 import type { Daemon } from '../../src/index.js';
-import type { Tock } from '../../src/tock/create-tock.js';
+import type { Tock } from '../../src/tock/types.js';
 import { bundleJobs, type Running, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 import { jobs } from './isolated-jobs.js';

@@ -107,6 +107,26 @@ describe('what an isolated handler throws', () => {
     expect(Math.round(waitMs(run) / 1000)).toBe(7200);
   });
 
+  it('keeps its causes, and the members of an AggregateError, without secrets', async () => {
+    const { errors } = await threw('cause');
+    expect(errors).toMatchObject([
+      {
+        name: 'TypeError',
+        message: 'no reply',
+        cause: {
+          name: 'AggregateError',
+          message: 'all',
+          stack: expect.stringContaining('jobs.mjs'),
+          errors: [
+            { name: 'Error', message: 'first: postgres://ada:***@db/x' },
+            { name: 'thrown string', message: 'second', stack: null },
+          ],
+        },
+      },
+    ]);
+    expect(JSON.stringify(errors)).not.toContain('hunter2');
+  });
+
   it('steers by RetryLater', async () => {
     const run = await threw('retry-later');
     expect(run).toMatchObject({
@@ -205,7 +225,7 @@ describe('createTock with isolated jobs', () => {
   it('refuses to guess where the handlers are', () => {
     expect(make({})).toThrow(expect.objectContaining({ code: 'TOCK_BAD_OPTION' }));
     expect(make({})).toThrow(/job alone has isolate.*pass jobsModule to createTock/);
-    expect(make({ jobsModule: '/nowhere/jobs.js' })).toThrow(/"\/nowhere\/jobs\.js", which is not there/);
+    expect(make({ jobsModule: '/nowhere/jobs.js' })).toThrow(/"\/nowhere\/jobs\.js", which does not exist/);
     expect(make({ jobs: [] })).not.toThrow();
   });
 

@@ -58,6 +58,10 @@ const throwing = defineJob({
   async run(ctx, { what }) {
     if (what === 'error')
       throw Object.assign(new RangeError('too far'), { code: 'E_FAR', waitMs: 7_200_000 });
+    if (what === 'cause') {
+      const cause = new AggregateError([new Error('first: postgres://ada:hunter2@db/x'), 'second'], 'all');
+      throw new TypeError('no reply', { cause });
+    }
     if (what === 'null') throw null;
     if (what === 'retry-later') throw new RetryLater('5h', 'come back at five');
     if (what === 'dead') throw new Dead('no use');

@@ -77,6 +77,11 @@ const zone = (name: string): BadInput => ({
   code: () => defineJob({ name: 'a', schedule: { cron: '0 0 * * *', timezone: name }, run }),
   cli: ['next', '--cron', '0 0 * * *', '--timezone', name],
 });
+const option = (input: string, code: NonNullable<BadInput['code']>, cli?: readonly string[]): BadInput => ({
+  input: `option that does not exist: ${input}`,
+  code,
+  ...(cli ? { cli } : {}),
+});
 const cron = (input: string, text: unknown): BadInput => ({
   input: `cron: ${input}`,
   code: () => defineJob({ name: 'a', schedule: { cron: text as string }, run }),
@@ -209,4 +214,33 @@ export const REFUSED: readonly BadInput[] = [
   cron('a fraction', '1.5 * * * *'),
   cron('a date that never comes', '0 0 30 2 *'),
   cron('1025 characters', `${'0,'.repeat(508)}0 * * * *`),
+
+  option('`maxAtempts` of `retry`', () =>
+    defineJob({ name: 'a', retry: { maxAtempts: 3 } as { maxAttempts?: number }, run }),
+  ),
+  option(
+    '`cathcup` of a schedule',
+    tock => {
+      const schedule = { name: 'a', job: 'plain', cron: '0 0 * * *', cathcup: 'all' };
+      return tock.schedules.upsert(schedule);
+    },
+    ['schedule', 'add', 'a', '--job', 'plain', '--cron', '0 0 * * *', '--cathcup', 'all'],
+  ),
+  option(
+    '`dealy` of a run',
+    tock => {
+      const options = { dealy: '5m' };
+      return tock.enqueue('plain', {}, options as object);
+    },
+    ['run', 'plain', '--dealy', '5m'],
+  ),
+  option('`hartbeat` of createTock', () => {
+    const options = { connectionString: 'postgres:///x', hartbeat: '5s' };
+    return createTock(options);
+  }),
+  {
+    input: 'job that does not exist: `plian`',
+    code: tock => tock.enqueue('plian'),
+    cli: ['run', 'plian'],
+  },
 ];

@@ -24,12 +24,12 @@ const live = { key: 'user:7', unique: 'live' } as const;
 describe("unique: 'live'", () => {
   it('gives the run that is live, and is free again when it has ended', async () => {
     const { tock } = test;
-    const [first] = await tock.enqueueAll([{ job: sync, payload: 1, ...live }]);
-    const [second] = await tock.enqueueAll([{ job: sync, payload: 2, ...live }]);
+    const [first] = await tock.enqueueMany([{ job: sync, payload: 1, ...live }], { details: true });
+    const [second] = await tock.enqueueMany([{ job: sync, payload: 2, ...live }], { details: true });
     expect(second).toEqual({ id: first?.id, isNew: false, isReplaced: false });
     await tock.tick();
     expect(seen).toEqual([1]);
-    const [third] = await tock.enqueueAll([{ job: sync, payload: 3, ...live }]);
+    const [third] = await tock.enqueueMany([{ job: sync, payload: 3, ...live }], { details: true });
     expect(third).toMatchObject({ isNew: true });
     expect(third?.id).not.toBe(first?.id);
   });
@@ -37,9 +37,10 @@ describe("unique: 'live'", () => {
   it('replace brings the waiting run to the latest state: payload, time, priority', async () => {
     const { tock } = test;
     const id = await tock.enqueue(sync, 1, live);
-    const [again] = await tock.enqueueAll([
-      { job: sync, payload: 2, ...live, replace: true, delay: '5m', priority: 3 },
-    ]);
+    const [again] = await tock.enqueueMany(
+      [{ job: sync, payload: 2, ...live, replace: true, delay: '5m', priority: 3 }],
+      { details: true },
+    );
     expect(again).toEqual({ id, isNew: false, isReplaced: true });
     expect(await tock.runs.get(id)).toMatchObject({
       payload: 2,
@@ -51,20 +52,30 @@ describe("unique: 'live'", () => {
   it('replace leaves a run alone that is running, was attempted, or is another job’s', async () => {
     const { tock } = test;
     const id = await tock.enqueue(sync, 1, live);
-    const [foreign] = await tock.enqueueAll([{ job: other, payload: 2, ...live, replace: true }]);
+    const [foreign] = await tock.enqueueMany([{ job: other, payload: 2, ...live, replace: true }], {
+      details: true,
+    });
     expect(foreign).toEqual({ id, isNew: false, isReplaced: false });
     await test.sql(`update tock.job_runs_live set status = 'failed', attempts = 1`);
-    const [late] = await tock.enqueueAll([{ job: sync, payload: 3, ...live, replace: true }]);
+    const [late] = await tock.enqueueMany([{ job: sync, payload: 3, ...live, replace: true }], {
+      details: true,
+    });
     expect(late).toEqual({ id, isNew: false, isReplaced: false });
     expect(await tock.runs.get(id)).toMatchObject({ payload: 1, job: 'sync' });
   });
 
   it('of several in one batch the first counts, or the last where it replaces', async () => {
     const { tock } = test;
-    const kept = await tock.enqueueAll([1, 2, 3].map(payload => ({ job: sync, payload, ...live })));
+    const kept = await tock.enqueueMany(
+      [1, 2, 3].map(payload => ({ job: sync, payload, ...live })),
+      { details: true },
+    );
     expect(new Set(kept.map(each => each.id)).size).toBe(1);
     await tock.tick();
-    await tock.enqueueAll([4, 5, 6].map(payload => ({ job: sync, payload, ...live, replace: true })));
+    await tock.enqueueMany(
+      [4, 5, 6].map(payload => ({ job: sync, payload, ...live, replace: true })),
+      { details: true },
+    );
     await tock.tick();
     expect(seen).toEqual([1, 6]);
   });
@@ -89,7 +100,8 @@ describe("unique: 'live'", () => {
       await first.query('begin');
       const early = await test.tock.enqueue(sync, 1, { ...live, client: first });
       let looks = 0;
-      const late = test.tock.enqueueAll([{ job: sync, payload: 2, ...live }], {
+      const late = test.tock.enqueueMany([{ job: sync, payload: 2, ...live }], {
+        details: true,
         client: {
           query: async (text, values) => {
             if (text.includes('find_keys')) {
@@ -133,7 +145,7 @@ describe("unique: 'live'", () => {
   it('has nothing to do with keys that are used up for good', async () => {
     const { tock } = test;
     const ever = await tock.enqueue(sync, 1, { key: 'user:7' });
-    const [now] = await tock.enqueueAll([{ job: sync, payload: 2, ...live }]);
+    const [now] = await tock.enqueueMany([{ job: sync, payload: 2, ...live }], { details: true });
     expect(now).toMatchObject({ isNew: true });
     expect(now?.id).not.toBe(ever);
   });

@@ -477,6 +477,9 @@ with target as materialized (
 )
 select id::text, (select count(*) from notified) as notified from (select id from asked union all select id from ended) r;
 
+-- drain worker
+update tock.workers set draining = true where id = $1;
+
 -- ended-attempts
 select id from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and locked_by = $3
 union all
@@ -604,6 +607,10 @@ select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id
 delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
   where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'));
+
+-- insert worker
+insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms)
+values ($1, $2, $3, $4, $5, $6);
 
 -- insert-backfilled-runs
 -- The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then finds it with
@@ -744,8 +751,21 @@ select not exists (select from unnest($3::text[]) n(name) where n.name not in (s
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
     order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) as "isIdle";
 
+-- keep result of effect
+update tock.job_effects set result = $1 where key = $2 returning result::text as result;
+
+-- keep step
+insert into tock.job_effects (key, run_id, result) select $1, $2, $3 where exists (select from tock.job_runs_live r
+  where r.id = $2 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
+on conflict (key) do nothing
+returning result::text as result;
+
 -- list-migrations
 select name, checksum from tock.migrations;
+
+-- lock held run
+select from tock.job_runs_live r
+  where r.id = $1 and r.fence = $2 and r.locked_by = $3 and r.status = 'running' for key share;
 
 -- lock-due-definitions
 select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
@@ -854,6 +874,23 @@ from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
 where d.name = any($1::text[]) and r.scheduled_for = any($2::timestamptz[])
 order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc;
 
+-- pause failing definitions
+with failing as materialized (
+  select d.id, d.pause_on_failure_count as count, d.resumed_at from tock.job_definitions d
+  where d.pause_on_failure_count is not null and d.paused_at is null and d.id in (
+    select r.definition_id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status = 'dead')
+  order by d.id for update
+)
+update tock.job_definitions d set paused_at = tock.now(),
+  pause_reason = 'paused by itself after ' || f.count || case f.count when 1 then ' dead run' else ' dead runs in a row' end
+from failing f
+where d.id = f.id and (
+  select count(*) = f.count and bool_and(l.status = 'dead') from (
+    select r.status from tock.job_runs_finished r
+    where r.definition_id = f.id and r.status in ('dead', 'succeeded') and r.finished_at > coalesce(f.resumed_at, '-infinity')
+    order by r.scheduled_for desc nulls last limit f.count) l)
+returning d.name, d.job, d.pause_reason;
+
 -- preview-adoption
 select tock.is_copy() as "isCopy", (select i.noted_at from tock.database_identity i) as "notedAt",
   count(*) filter (where r.status = 'queued')::integer as queued,
@@ -884,6 +921,13 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
   union all
   select pg_get_serial_sequence('tock.job_outbox', 'id'), greatest(1, (select max(id) from tock.job_outbox))
 ) s;
+
+-- read effect
+select result::text as result from tock.job_effects where key = $1;
+
+-- read effect if held
+select result::text as result from tock.job_effects where key = $1 and exists (select from tock.job_runs_live r
+  where r.id = $2 and r.fence = $3 and r.locked_by = $4 and r.status = 'running');
 
 -- read-cursor-places
 -- The last occurrence that was considered while the clock was right, and no earlier than the last edit and the end of
@@ -1239,6 +1283,9 @@ with dead as materialized (
 )
 select count(*)::integer as count from made;
 
+-- refresh worker
+update tock.workers set seen_at = tock.now() where id = $1 returning id;
+
 -- release
 with outcome as materialized (
   select * from unnest($1::bigint[], $2::jsonb[], $3::boolean[]) as o(id, error, is_suspect)
@@ -1281,6 +1328,9 @@ select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id
 -- release-savepoint
 release savepoint tock_part;
 
+-- remove worker
+delete from tock.workers where id = $1;
+
 -- renew-leases
 with mine as materialized (
   select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
@@ -1295,6 +1345,9 @@ with mine as materialized (
 )
 select array(select id::text from mine) as mine, array(select id::text from mine where is_asked) as asked,
   array(select id::text from renewed) as renewed;
+
+-- reserve effect
+insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothing returning key;
 
 -- retry-run
 with gone as (

@@ -3,7 +3,8 @@
 import pg from 'pg';
 import { parseDuration } from '../../src/model/duration.js';
 import type { AnyJob } from '../../src/model/job/job.js';
-import { createTock, type Tock, type TockOptions } from '../../src/tock/create-tock.js';
+import { createTock } from '../../src/tock/create-tock.js';
+import type { Tock, TockOptions } from '../../src/tock/types.js';
 import { clockStatements } from './clock.js';
 import { createTestDatabase } from './embedded-database.js';
 

@@ -31,7 +31,7 @@ async function pidsOf(of: ExampleProject): Promise<{ server: number; warden: num
         await readFile(path.join(of.folder, 'tmp', name ?? '', file), 'utf8').catch(() => ''),
         10,
       );
-    const [server, warden] = [await read('data/postmaster.pid'), await read('warden')];
+    const [server, warden] = [await read('data/postmaster.pid'), await read('reaper')];
     return server > 0 && warden > 0 && { server, warden };
   }, 'the server and its warden');
 }

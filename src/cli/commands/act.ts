@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { judgeError } from '../../runtime/exit-codes.js';
 import type { RunRecord } from '../../store/reads/runs.js';
-import type { Tock } from '../../tock/create-tock.js';
+import type { Tock } from '../../tock/types.js';
 import { actOnMany, isByFilter, type ManyFlags } from '../act-on-many.js';
 import { checkRunId, count, examples, statuses, withJson } from '../flags/flags.js';
 import { action, type Shell, withTock } from '../shell.js';

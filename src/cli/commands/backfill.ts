@@ -1,13 +1,14 @@
 // Room: cli. `tock backfill`: runs for occurrences of the past.
 // In: a definition's name and a time span. Out: how many occurrences and new runs; progress meanwhile.
+
 import type { Command } from 'commander';
 import type { BackfillProgress, BackfillResult } from '../../engine/materialize/backfill.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import { examples, instant, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { nextText } from '../views/definition-text.js';
 import { createProgressView } from '../views/progress-view.js';
-import { utcText } from '../views/time-text.js';
 
 interface BackfillFlags extends CommonOptions {
   readonly from: Date;

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
-import type { Tock } from '../../tock/create-tock.js';
+import type { Tock } from '../../tock/types.js';
 import { count, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';

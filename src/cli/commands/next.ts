@@ -1,9 +1,11 @@
 // Room: cli. `tock next`: when a schedule fires.
 // In: a definition's name, or a schedule. Out: its occurrences in local time and UTC, or {"occurrences":[…]}.
+
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { type Chain, chainWords } from '../../model/planning/chain.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import { count, duration, examples, instant, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
@@ -11,7 +13,7 @@ import { cleanLine, paint } from '../terminal.js';
 import { clockChange, listOccurrences, type Window } from '../views/occurrence-list.js';
 import { scheduleWords } from '../views/schedule-words.js';
 import { drawTable } from '../views/table.js';
-import { localTime, relative, utcText } from '../views/time-text.js';
+import { localTime, relative } from '../views/time-text.js';
 
 interface NextFlags extends CommonOptions {
   readonly cron?: string;

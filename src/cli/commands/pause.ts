@@ -1,12 +1,13 @@
 // Room: cli. `tock pause` and `tock resume` of a definition.
 // In: a definition's name. Out: what was done, and when it runs next.
+
 import type { Command } from 'commander';
 import type { ResumedDefinition } from '../../engine/definitions/pause.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { nextText } from '../views/definition-text.js';
-import { utcText } from '../views/time-text.js';
 
 interface PauseFlags extends CommonOptions {
   readonly note?: string;

@@ -1,17 +1,18 @@
 // Room: cli. `tock reset-cursor`: resumes schedules after the database's clock was ahead and is right again.
-// In: names of definitions, or --all. Out: the cursors that were ahead, where they are now, the next occurrences.
+// In: names of definitions, or --all. Out: the cursors that were ahead, where they are now, the next
+// occurrences.
 
 import type { Command } from 'commander';
 import type { CursorReset } from '../../engine/definitions/reset-cursors.js';
 import { formatSpan } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import type { Tock } from '../../tock/create-tock.js';
+import { didYouMean } from '../../model/nearest.js';
+import { utcText } from '../../model/schedule/instant-text.js';
+import type { Tock } from '../../tock/types.js';
 import { examples, withJson } from '../flags/flags.js';
-import { didYouMean } from '../flags/nearest.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { utcText } from '../views/time-text.js';
 
 interface ResetFlags extends CommonOptions {
   readonly all?: true;

@@ -1,15 +1,17 @@
 // Room: cli. `tock run`: enqueues one run; with --wait, executes it and waits for its end.
-// In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it succeeded.
+// In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it
+// succeeded.
 import type { Command } from 'commander';
-import type { Enqueued } from '../../engine/enqueue.js';
 import { TockError } from '../../model/errors.js';
+import type { NewRun } from '../../model/job/job.js';
+import type { Enqueued } from '../../model/job/run-id.js';
 import { quote } from '../../model/names.js';
+import { didYouMean } from '../../model/nearest.js';
 import { isFinished } from '../../model/run/states.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import type { RunRecord } from '../../store/reads/runs.js';
-import type { ShellTock, Tock } from '../../tock/create-tock.js';
+import type { ShellTock, Tock } from '../../tock/types.js';
 import { count, duration, examples, instant, withJson } from '../flags/flags.js';
-import { didYouMean } from '../flags/nearest.js';
 import { readPayload } from '../flags/payload-source.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
@@ -125,24 +127,22 @@ function enqueuedText(
 }
 
 async function enqueue(tock: Tock, job: string, payload: unknown, flags: RunFlags): Promise<Enqueued> {
-  const [made] = await tock.enqueueAll([
-    {
-      job,
-      payload,
-      trigger: 'manual',
-      ...(flags.key === undefined ? {} : { key: flags.key }),
-      ...(flags.unique === undefined ? {} : { unique: flags.unique }),
-      ...(flags.replace === undefined ? {} : { replace: true }),
-      ...(flags.debounce === undefined ? {} : { debounce: flags.debounce }),
-      ...(flags.at === undefined ? {} : { runAt: flags.at }),
-      ...(flags.delay === undefined ? {} : { delay: flags.delay }),
-      ...(flags.queue === undefined ? {} : { queue: flags.queue }),
-      ...(flags.priority === undefined ? {} : { priority: flags.priority }),
-      ...(flags.maxAttempts === undefined ? {} : { maxAttempts: flags.maxAttempts }),
-    },
-  ]);
-  if (!made) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
-  return made;
+  const run: NewRun = {
+    job,
+    payload,
+    trigger: 'manual',
+    ...(flags.key === undefined ? {} : { key: flags.key }),
+    ...(flags.unique === undefined ? {} : { unique: flags.unique }),
+    ...(flags.replace === undefined ? {} : { replace: true }),
+    ...(flags.debounce === undefined ? {} : { debounce: flags.debounce }),
+    ...(flags.at === undefined ? {} : { runAt: flags.at }),
+    ...(flags.delay === undefined ? {} : { delay: flags.delay }),
+    ...(flags.queue === undefined ? {} : { queue: flags.queue }),
+    ...(flags.priority === undefined ? {} : { priority: flags.priority }),
+    ...(flags.maxAttempts === undefined ? {} : { maxAttempts: flags.maxAttempts }),
+  };
+  const [enqueued] = await tock.enqueueMany([run], { details: true });
+  return enqueued;
 }
 
 async function waitForEnd(

@@ -3,9 +3,9 @@
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
+import { didYouMean } from '../../model/nearest.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { count, examples, withJson } from '../flags/flags.js';
-import { didYouMean } from '../flags/nearest.js';
 import { readPayload } from '../flags/payload-source.js';
 import {
   changedInput,

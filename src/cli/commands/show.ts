@@ -1,17 +1,20 @@
 // Room: cli. `tock show`: everything about one run.
 // In: its id. Out: a page, or {"run":{…}}.
+
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { SUSPECTS } from '../../model/run/limits.js';
 import { isFinished, STATUS_MEANINGS } from '../../model/run/states.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { checkRunId, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
-import { cleanBlock, cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
+import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
+import { errorText, nestedLines, stackLines } from '../views/error-lines.js';
 import { followRun } from '../views/follow-run.js';
 import { nameOf, nextStep, progressBar, skipText, slotsText, tookText } from '../views/run-text.js';
-import { localTime, relative, utcText } from '../views/time-text.js';
+import { localTime, relative } from '../views/time-text.js';
 
 interface ShowFlags extends CommonOptions {
   readonly stack?: true;
@@ -25,13 +28,13 @@ export function addShow(program: Command): Command {
       'Shows one run: its times, its attempts and their errors, the worker that holds it, its payload and output, and what happens next.',
     )
     .argument('<run>', 'id of the run')
-    .option('--stack', 'with the stack of each error')
+    .option('--stack', 'with the stack and the causes of each error')
     .option('--follow', 'wait until it has ended; exit code 0 if it succeeded, otherwise 1')
     .addHelpText(
       'after',
       examples(
         ['tock show 812', 'a page for people'],
-        ['tock show 812 --stack', 'with the stacks of errors'],
+        ['tock show 812 --stack', 'with the stacks and causes of errors'],
         ['tock show 812 --follow', 'each attempt, error and progress as it happens'],
       ),
     )
@@ -122,28 +125,19 @@ function leaseText({ status, worker, lockedBy, lockedUntil }: RunRecord): string
 }
 
 function attemptLines(run: RunRecord, withStack: boolean): string[] {
-  const lines = run.errors.flatMap(({ at, attempt, name, message, code, stack }) => {
-    const [first = '', ...others] = cleanBlock(message).split('\n');
-    const what = `${cleanLine(name)}${code === null ? '' : ` (${cleanLine(code)})`}: ${first}`;
+  const lines = run.errors.flatMap(error => {
+    const [first = '', ...others] = errorText(error);
     return [
-      `  ${paint('yellow', `attempt ${attempt}`)}  ${localTime(new Date(at))}  ${what}`,
+      `  ${paint('yellow', `attempt ${error.attempt}`)}  ${localTime(new Date(error.at))}  ${first}`,
       ...others.map(line => `    ${line}`),
-      ...(withStack && stack !== null ? stackLines(stack) : []),
+      ...(withStack ? [...stackLines(error.stack, '    '), ...nestedLines(error, '    ')] : []),
     ];
   });
   if (run.status === 'succeeded') lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded`);
   if (run.status === 'running') lines.push(`  ${paint('cyan', `attempt ${run.attempts}`)}  is running`);
-  const hasStacks = run.errors.some(({ stack }) => stack !== null);
-  if (hasStacks && !withStack) lines.push(paint('dim', '  (--stack shows the stacks)'));
+  const hasMore = run.errors.some(({ stack, cause, errors }) => Boolean(stack ?? cause ?? errors));
+  if (hasMore && !withStack) lines.push(paint('dim', '  (--stack shows the stacks and causes)'));
   return [`${paint('bold', 'attempts')}: ${run.attempts} of ${run.maxAttempts}`, ...lines];
-}
-
-/** The frames only: a stack's first line repeats the message. */
-function stackLines(stack: string): string[] {
-  const frames = cleanBlock(stack)
-    .split('\n')
-    .filter(line => /^\s+at /.test(line));
-  return frames.map(line => paint('dim', `    ${line.trim()}`));
 }
 
 function valueLines(title: string, value: unknown): string[] {

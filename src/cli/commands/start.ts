@@ -1,12 +1,13 @@
 // Room: cli. `tock start`: runs the scheduler until a signal.
-// In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a drain.
+// In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a
+// drain.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
 import { underCrashGuard } from '../../runtime/crash-guard.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import { boundYoungGeneration } from '../../runtime/young-generation.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
-import type { Tock } from '../../tock/create-tock.js';
+import type { Tock } from '../../tock/types.js';
 import { count, examples, queues, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';

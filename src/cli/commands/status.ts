@@ -1,15 +1,17 @@
 // Room: cli. `tock status`: the scheduler's figures on one screen, and how to fix what is wrong.
 // In: tock.status(). Out: a page, or the figures as JSON.
+
 import type { Command } from 'commander';
 import { formatDuration, formatSpan } from '../../model/duration.js';
 import { findProblems } from '../../model/problems.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
 import { nameColumn } from '../views/queue-text.js';
 import { drawTable } from '../views/table.js';
-import { localTime, relative, utcText } from '../views/time-text.js';
+import { localTime, relative } from '../views/time-text.js';
 
 export function addStatus(program: Command): Command {
   return withJson(program.command('status'))

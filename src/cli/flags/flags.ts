@@ -4,9 +4,9 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { checkName, quote } from '../../model/names.js';
+import { didYouMean } from '../../model/nearest.js';
 import { RUN_STATUSES, type RunStatus } from '../../model/run/states.js';
 import { readInstant } from '../../model/schedule/instant-text.js';
-import { didYouMean } from './nearest.js';
 
 /** A parser for a whole number within bounds. */
 export function count(min: number, max: number): (text: string) => number {
@@ -27,7 +27,9 @@ export function duration(text: string): string {
   }
 }
 
-/** Removes a value. Not null, which commander passes on as empty text; nor the word `none`, which is a policy. */
+/**
+ * Removes a value. Not null, which commander passes on as empty text; nor the word `none`, which is a policy.
+ */
 export const NONE: unique symbol = Symbol('none');
 
 /** A parser that also takes the word `none`. */

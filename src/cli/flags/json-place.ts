@@ -1,6 +1,6 @@
 // Room: cli. Reads JSON from people: an error says where.
-// In: text. Out: the value; or TOCK_BAD_PAYLOAD with line, column and what stands there. JSON.parse itself tells the place
-// only sometimes, and in words that differ between versions of Node.
+// In: text. Out: the value; or TOCK_BAD_PAYLOAD with line, column and what stands there. JSON.parse itself
+// tells the place only sometimes, and in words that differ between versions of Node.
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 

@@ -1,5 +1,6 @@
 // Room: cli. Flags of a schedule.
-// In: flags; for a change, the current definition. Out: the input of `tock.schedules.upsert`, which checks values.
+// In: flags; for a change, the current definition. Out: the input of `tock.schedules.upsert`, which checks
+// values.
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
 import { TockError } from '../../model/errors.js';

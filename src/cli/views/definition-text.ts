@@ -1,9 +1,11 @@
 // Room: cli. The next occurrence of a definition as text, or why there is none.
 // In: a DefinitionRecord. Out: one line, cleaned where it comes from the database.
+
 import { chainWords } from '../../model/planning/chain.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { cleanLine } from '../terminal.js';
-import { localTime, relative, utcText } from './time-text.js';
+import { localTime, relative } from './time-text.js';
 
 /** When the next occurrence is, in the definition's own zone and in UTC; or why there is none. */
 export function nextText(record: DefinitionRecord, now = Date.now()): string {

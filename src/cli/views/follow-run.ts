@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFinished } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
-import type { Tock } from '../../tock/create-tock.js';
+import type { Tock } from '../../tock/types.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, jsonText, paint } from '../terminal.js';
 import { localTime } from './time-text.js';

@@ -1,13 +1,14 @@
 // Room: cli. A schedule as text.
-// In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `after load and clean`.
+// In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `after load
+// and clean`.
 
 import { formatDuration, parseDuration } from '../../model/duration.js';
 import type { AnyJob } from '../../model/job/job.js';
 import { type Chain, chainWords, readAfter } from '../../model/planning/chain.js';
 import { scheduleOfColumns } from '../../model/planning/definition.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
-import { utcText } from './time-text.js';
 
 /** A schedule as text; empty if there is none. */
 export function scheduleWords(spec: ScheduleSpec | null | undefined): string {

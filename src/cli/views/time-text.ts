@@ -7,12 +7,10 @@ export function hostZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** `2026-03-08T07:30:00Z`: an instant without milliseconds. */
-export function utcText(date: Date): string {
-  return `${date.toISOString().slice(0, 19)}Z`;
-}
-
-/** `Sun 2026-03-08 03:30 EDT`: local time with the zone's abbreviation, or its offset. Seconds unless they are 0. */
+/**
+ * `Sun 2026-03-08 03:30 EDT`: local time with the zone's abbreviation, or its offset. Seconds unless they are
+ * 0.
+ */
 export function localTime(date: Date, timezone = hostZone()): string {
   const { weekday, day, clock } = civil(date, timezone);
   const time = clock.endsWith(':00') ? clock.slice(0, 5) : clock;

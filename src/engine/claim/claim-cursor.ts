@@ -1,42 +1,45 @@
-// Room: engine. Where a worker's claims go on: after what the last one claimed, so that none walks over what has ended.
-// In: each claim's answer. Out: where the next one begins; now and then at the beginning, so that what is late or
-// urgent is seen.
+// Room: engine/claim. Where the next claim continues: after the last claimed run, so that it skips ended
+// runs.
+// In: each claim's answer. Out: a position per queue and priority; every 500 ms, the beginning.
 import type { Claim, ClaimPosition } from '../../store/runs/claim/claim.js';
 
-/** So long after the last claim from the beginning the next one begins there too. */
-const FROM_THE_START_EVERY_MS = 500;
+/** How often a claim starts at the beginning, where late, urgent or resumed runs are found. */
+const RESTART_EVERY_MS = 500;
 
-export interface Scan {
-  /** Where the next claim goes on; null: from the beginning. @param now milliseconds of any steady clock */
-  from(now: number): readonly ClaimPosition[] | null;
-  /** A claim has been answered. */
-  note(claim: Claim, now: number): void;
+export interface ClaimCursor {
+  /** Where the next claim continues; null: at the beginning. @param now milliseconds of any steady clock */
+  position(now: number): readonly ClaimPosition[] | null;
+  /** Moves past what a claim took. @param now when that claim was sent */
+  advance(claim: Claim, now: number): void;
 }
 
-/** A scan that has seen nothing. */
-export function createScan(): Scan {
-  let lanes: readonly ClaimPosition[] | null = null;
-  let startedAt = Number.NEGATIVE_INFINITY;
+/** A cursor at the beginning. */
+export function createClaimCursor(): ClaimCursor {
+  let positions: readonly ClaimPosition[] | null = null;
+  let restartedAt = Number.NEGATIVE_INFINITY;
+  const mustRestart = (now: number) => positions === null || now - restartedAt >= RESTART_EVERY_MS;
   return {
-    from(now) {
-      if (lanes === null || now - startedAt >= FROM_THE_START_EVERY_MS) return null;
-      return lanes;
+    position(now) {
+      return mustRestart(now) ? null : positions;
     },
-    note(claim, now) {
-      const isFromStart = lanes === null || now - startedAt >= FROM_THE_START_EVERY_MS;
-      if (isFromStart) startedAt = now;
-      // Less than was asked for: nothing more lies ahead, and what comes may lie anywhere.
-      const mayGoOn =
-        claim.hasMore && claim.positions.length > 0 && !claim.positions.some(lane => lane.isLimited);
-      lanes = mayGoOn ? goneOn(lanes, claim.positions) : null;
+    advance(claim, now) {
+      if (mustRestart(now)) restartedAt = now;
+      // A claim that came up short has reached the end, and what comes next may be anywhere.
+      const canContinue =
+        claim.hasMore && claim.positions.length > 0 && !claim.positions.some(position => position.isLimited);
+      positions = canContinue ? advanced(positions, claim.positions) : null;
     },
   };
 }
 
-function goneOn(before: readonly ClaimPosition[] | null, claimed: readonly ClaimPosition[]): ClaimPosition[] {
-  return claimed.map(lane => {
-    if (lane.at !== null) return lane;
-    // Nothing was claimed from it this time; it stays where it was.
-    return before?.find(each => each.queue === lane.queue && each.priority === lane.priority) ?? lane;
+function advanced(
+  before: readonly ClaimPosition[] | null,
+  claimed: readonly ClaimPosition[],
+): ClaimPosition[] {
+  return claimed.map(position => {
+    if (position.at !== null) return position;
+    // This claim took nothing from that queue and priority, so the earlier position stays.
+    const { queue, priority } = position;
+    return before?.find(known => known.queue === queue && known.priority === priority) ?? position;
   });
 }

@@ -1,25 +1,29 @@
-// Room: engine, fourth of a tick. Claims due runs, in batches, as long as there are more and room for them.
-// In: how much room there is, and who takes in what was claimed. Out: claims, one under way at a time.
+// Room: engine/claim. Claims due runs in batches, as long as there are more and the worker has room for them.
+// In: how many the worker may take. Out: claims, given to `accept`, one under way at a time.
 import { performance } from 'node:perf_hooks';
 import { type Claim, claimFreeRuns, type QueuePriority } from '../../store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
 import type { Engine } from '../engine.js';
-import { claimDespite } from '../set-aside.js';
-import { createScan } from './claim-cursor.js';
+import { claimDespiteBadRows } from '../set-aside.js';
+import { createClaimCursor } from './claim-cursor.js';
 
 export interface Claimer {
   /**
-   * Claims until there is no room, or no more. Called while one is under way, it is that one. Returns how many.
+   * Claims until there is no room, or nothing more is due. Called while a claim is under way, it returns that
+   * one. Returns how many runs were accepted.
    *
-   * @param told a queue and priority in which somebody has just enqueued: only there
+   * @param hint where somebody has just enqueued: claims only there
    */
-  claim(told?: QueuePriority): Promise<number>;
-  /** There was more at the last claim. */
-  readonly isFlowing: boolean;
+  claim(hint?: QueuePriority): Promise<number>;
+  /** Whether there was more at the last claim. */
+  readonly hasMore: boolean;
   readonly isClaiming: boolean;
   /** Resolves when no claim is under way, however it ended. */
-  rest(): Promise<unknown>;
-  /** What is wrong with the database shows in the claims of the tick or daemon: until then, none goes on by itself. */
+  idle(): Promise<unknown>;
+  /**
+   * Forgets that there was more: a claim that fails by itself is left to the tick or daemon, which reports
+   * it.
+   */
   halt(): void;
 }
 
@@ -29,91 +33,94 @@ export interface ClaimerOptions {
   readonly queues: readonly string[] | null;
   /** Only runs of these jobs; null: of all. */
   readonly jobs: () => readonly string[] | null;
-  /** How many more the worker could take. */
-  readonly room: () => number;
-  /** Begins what was claimed. Returns how many. @param sentAt when the claim was sent, by performance.now() */
-  readonly takeIn: (claim: Claim, sentAt: number) => Promise<number>;
-  /** There was more, and is no more. */
-  readonly onEnd: () => void;
-  /** It has stopped for now. Whoever ended meanwhile found it at work, and left it to go on by itself. */
-  readonly onRest: () => void;
+  /** How many more runs the worker may claim. */
+  readonly claimable: () => number;
+  /** Accepts claimed runs. Returns how many. @param sentAt when the claim was sent, by performance.now() */
+  readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
+  /** There was more, and now there is not. */
+  readonly onExhausted: () => void;
+  /** A claim is over. Runs that ended during it started no other. */
+  readonly onIdle: () => void;
 }
 
-/** How often one call looks again, when what it found had no place under a limit. */
-const MOST_PASSES = 20;
-const MOST_PER_CLAIM = 2000;
+/** How often one call claims again when what it found needs a slot. */
+const MAX_PASSES = 20;
+const MAX_PER_CLAIM = 2000;
 
-/** A claimer that has not looked yet. */
+/** A claimer that has claimed nothing yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
-  const { workerId, queues, jobs, room, takeIn, onEnd, onRest } = options;
+  const { workerId, queues, jobs, claimable, accept, onExhausted, onIdle } = options;
   const { leaseMs } = engine.settings;
-  const scan = createScan();
-  let isFlowing = false;
+  const cursor = createClaimCursor();
+  let hasMore = false;
   let claiming: Promise<number> | null = null;
 
-  /** A claim under way; null where there is no room for one. */
+  /** Sends a claim; null where there is no room for one. */
   const send = (room: number) => {
     if (room <= 0) return null;
     const sentAt = performance.now();
-    const only = jobs();
-    const lanes = only === null ? scan.from(sentAt) : null;
-    const limit = Math.min(room, MOST_PER_CLAIM);
-    const wanted = { limit, workerId, leaseMs, queues, jobs: only };
-    const answer = claimDespite(engine, wanted, () => claimFreeRuns(engine.database, wanted, lanes));
-    // Whoever awaits it hears of it; until then something else may be awaited.
+    const onlyJobs = jobs();
+    const position = onlyJobs === null ? cursor.position(sentAt) : null;
+    const limit = Math.min(room, MAX_PER_CLAIM);
+    const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs };
+    const answer = claimDespiteBadRows(engine, wanted, () =>
+      claimFreeRuns(engine.database, wanted, position),
+    );
+    // It is awaited later; until then a rejection must not count as unhandled.
     answer.catch(() => undefined);
-    return { answer, sentAt, isFromStart: lanes === null };
+    return { answer, sentAt, isFromStart: position === null };
   };
 
-  /** What somebody has told of, and no more: the next look, or claim, finds what else there is. */
-  const claimTold = async (told: QueuePriority): Promise<number> => {
-    const limit = Math.min(room(), MOST_PER_CLAIM);
+  /** Claims only where the hint says; the next look or claim finds the rest. */
+  const claimHinted = async (hint: QueuePriority): Promise<number> => {
+    const limit = Math.min(claimable(), MAX_PER_CLAIM);
     if (limit <= 0) return 0;
     const sentAt = performance.now();
     const wanted = { limit, workerId, leaseMs, queues };
-    const claimed = await claimDespite(engine, wanted, () =>
-      claimNotifiedRuns(engine.database, wanted, told),
+    const claimed = await claimDespiteBadRows(engine, wanted, () =>
+      claimNotifiedRuns(engine.database, wanted, hint),
     );
-    isFlowing ||= claimed.hasMore;
-    return await takeIn(claimed, sentAt);
+    hasMore ||= claimed.hasMore;
+    return await accept(claimed, sentAt);
   };
 
-  const claimNow = async (): Promise<number> => {
-    const wasFlowing = isFlowing;
+  const claimAll = async (): Promise<number> => {
+    const hadMore = hasMore;
     let total = 0;
     let failure: unknown;
-    let underWay = send(room());
+    let underWay = send(claimable());
     for (let pass = 1; underWay !== null; pass++) {
       const { answer, sentAt, isFromStart } = underWay;
       const claimed = await answer;
-      scan.note(claimed, sentAt);
-      isFlowing = claimed.hasMore;
+      cursor.advance(claimed, sentAt);
+      hasMore = claimed.hasMore;
       const hasLimited = claimed.limited.length > 0;
-      // What had no place was put aside, or its queue is closed now: there may be others behind it. And what came up
-      // short from where the last claim left off says nothing of what lies before.
+      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued an
+      // earlier one and came up short says nothing about what lies before.
       const goesOn = () =>
-        failure === undefined && pass < MOST_PASSES && (isFlowing || hasLimited || !isFromStart);
-      // The server looks for the next ones while these begin; where some need a place, they are put aside first.
-      underWay = goesOn() && !hasLimited ? send(room() - claimed.runs.length) : null;
+        failure === undefined && pass < MAX_PASSES && (hasMore || hasLimited || !isFromStart);
+      // The server looks for the next runs while these start; but runs that need a slot must be blocked
+      // first.
+      underWay = goesOn() && !hasLimited ? send(claimable() - claimed.runs.length) : null;
       try {
-        total += await takeIn(claimed, sentAt);
+        total += await accept(claimed, sentAt);
       } catch (error) {
-        // What is under way is leased already, and must be taken in.
+        // The claim that is under way has leases already, so it must still be accepted.
         failure = error;
       }
-      if (hasLimited && goesOn()) underWay = send(room());
+      if (hasLimited && goesOn()) underWay = send(claimable());
     }
-    if (wasFlowing && !isFlowing) onEnd();
+    if (hadMore && !hasMore) onExhausted();
     if (failure !== undefined) throw failure;
     return total;
   };
 
   return {
-    claim(told) {
-      claiming ??= (told && jobs() === null ? claimTold(told) : claimNow()).then(
+    claim(hint) {
+      claiming ??= (hint && jobs() === null ? claimHinted(hint) : claimAll()).then(
         total => {
           claiming = null;
-          onRest();
+          onIdle();
           return total;
         },
         (error: unknown) => {
@@ -123,15 +130,15 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       );
       return claiming;
     },
-    get isFlowing() {
-      return isFlowing;
+    get hasMore() {
+      return hasMore;
     },
     get isClaiming() {
       return claiming !== null;
     },
-    rest: async () => await claiming?.catch(() => undefined),
+    idle: async () => await claiming?.catch(() => undefined),
     halt() {
-      isFlowing = false;
+      hasMore = false;
     },
   };
 }

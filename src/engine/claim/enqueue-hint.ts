@@ -1,32 +1,36 @@
-// Room: engine. What NOTIFY has told of new runs since the last claim.
-// In: queues and priorities. Out: the one in which there is something new, if it is one.
+// Room: engine/claim. Where NOTIFY said there are new runs, since the last claim.
+// In: the queue and priority of each notice. Out: the one queue and priority that all notices named, if they
+// agree.
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 
-export interface Hearsay {
-  /** Notes where a new run is; null: anywhere. Whether it may be one for this worker. */
-  note(lane: QueuePriority | null): boolean;
-  /** Where all that was told of is; null: nothing was, or it may be anywhere. Forgets it. */
+export interface EnqueueHint {
+  /** Records a notice; null: a run anywhere. Returns whether this worker may claim that run. */
+  record(place: QueuePriority | null): boolean;
+  /**
+   * Returns the queue and priority that all notices named, and clears the hint. Null: no notice, or several
+   * places.
+   */
   take(): QueuePriority | null;
 }
 
-/** Nothing told yet. @param queues what the worker claims from; null: all */
-export function createHearsay(queues: readonly string[] | null): Hearsay {
-  let lane: QueuePriority | null = null;
-  let isElsewhere = false;
+/** An empty hint. @param queues what the worker claims from; null: all */
+export function createEnqueueHint(queues: readonly string[] | null): EnqueueHint {
+  let only: QueuePriority | null = null;
+  let hasSeveral = false;
   return {
-    note(noted) {
-      if (noted !== null && queues?.includes(noted.queue) === false) return false;
-      if (noted === null) isElsewhere = true;
-      else if (lane !== null && (lane.queue !== noted.queue || lane.priority !== noted.priority))
-        isElsewhere = true;
-      else lane = noted;
+    record(place) {
+      if (place !== null && queues?.includes(place.queue) === false) return false;
+      const isOther =
+        place === null || (only !== null && (only.queue !== place.queue || only.priority !== place.priority));
+      if (isOther) hasSeveral = true;
+      else only = place;
       return true;
     },
     take() {
-      const told = isElsewhere ? null : lane;
-      lane = null;
-      isElsewhere = false;
-      return told;
+      const hint = hasSeveral ? null : only;
+      only = null;
+      hasSeveral = false;
+      return hint;
     },
   };
 }

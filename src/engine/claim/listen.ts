@@ -1,62 +1,64 @@
-// Room: engine. Wakes a daemon the moment something is enqueued. Only a courtesy: polling is the truth.
-// In: the pool. Out: calls of `onNotice`, for as long as the connection holds; it is made again when it breaks.
+// Room: engine/claim. LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything
+// too.
+// In: the pool. Out: calls of `onNotice`, over one connection that is reopened when it breaks.
 import type { PoolClient } from 'pg';
+import { listenToSchema } from '../../store/connection/listen.js';
 import { type Notice, readNotice } from '../../store/runs/notices.js';
 import type { Engine } from '../engine.js';
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
 export interface Listener {
   stop(): void;
 }
 
 /**
- * Listens on the schema's channel over one connection of the pool that it keeps for itself. What Tock does not send is
- * passed over.
+ * Listens on the schema's channel, over one connection of the pool that it keeps. Ignores what Tock does not
+ * send.
  */
 export function startListener(engine: Engine, onNotice: (notice: Notice) => void): Listener {
   const { database, logger } = engine;
   let isStopped = false;
   let client: PoolClient | null = null;
   let timer: NodeJS.Timeout | undefined;
-  let pause = FIRST_PAUSE_MS;
+  let pauseMs = FIRST_PAUSE_MS;
 
   const connect = async () => {
     try {
-      const fresh = await database.pool.connect();
-      client = fresh;
-      if (isStopped) return drop();
-      fresh.on('notification', ({ payload }) => {
+      const opened = await database.pool.connect();
+      client = opened;
+      if (isStopped) return disconnect();
+      opened.on('notification', ({ payload }) => {
         const notice = readNotice(payload ?? '');
         if (notice) onNotice(notice);
       });
-      fresh.once('error', again);
-      fresh.once('end', again);
-      await fresh.query(`listen "${database.schema}"`);
-      pause = FIRST_PAUSE_MS;
-      // What was enqueued while nobody listened.
-      onNotice({ kind: 'queued', lane: null });
+      opened.once('error', reconnect);
+      opened.once('end', reconnect);
+      await listenToSchema(opened, database.schema);
+      pauseMs = FIRST_PAUSE_MS;
+      // For runs that were enqueued while nothing listened.
+      onNotice({ kind: 'queued', queuePriority: null });
     } catch (error) {
       logger.debug({ event: 'listen.failed', error: String(error) }, 'cannot listen; polling goes on');
-      again();
+      reconnect();
     }
   };
 
-  const drop = () => {
-    const old = client;
+  const disconnect = () => {
+    const closed = client;
     client = null;
-    old?.removeAllListeners('notification');
-    // Destroyed, not returned: a pooled connection that listens would wake nobody and hold its memory.
-    old?.release(true);
+    closed?.removeAllListeners('notification');
+    // Destroyed, not returned: a pooled connection that listens would wake nobody and keep its memory.
+    closed?.release(true);
   };
 
-  const again = () => {
-    if (client) drop();
+  const reconnect = () => {
+    if (client) disconnect();
     clearTimeout(timer);
     if (isStopped) return;
-    timer = setTimeout(() => void connect(), pause);
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    timer = setTimeout(() => void connect(), pauseMs);
+    pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
   };
 
   void connect();
@@ -64,7 +66,7 @@ export function startListener(engine: Engine, onNotice: (notice: Notice) => void
     stop() {
       isStopped = true;
       clearTimeout(timer);
-      drop();
+      disconnect();
     },
   };
 }

@@ -1,27 +1,29 @@
-// Room: engine. How often a notice may make a worker look. Every role that may connect can send notices, and as many as
-// it likes: they are worth a look, and less often the longer looks find nothing.
-// In: notices, and what the looks found. Out: calls of `look`, four a second at most while they find nothing.
+// Room: engine/claim. Limits how often notices make a worker look: every role that may connect can send any
+// number.
+// In: notices, and whether looks found anything. Out: calls of `look`, at most four a second while they find
+// nothing.
 import { performance } from 'node:perf_hooks';
 
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 250;
 
-export interface NoticeGate {
-  /** A notice has arrived: looks at once, or when the pause since the last look is over. */
+export interface NoticeLimiter {
+  /** A notice has arrived: looks now, or once the pause since the last look is over. */
   notice(): void;
-  /** A look found something: the next notice is answered at once. */
+  /** A look found something, so the next notice makes the worker look at once. */
   found(): void;
-  /** Calls `look` no more for what has arrived. */
+  /** Looks no more, neither for notices that wait nor for later ones. */
   close(): void;
 }
 
 /** @param look must not throw */
-export function createNoticeGate(look: () => void): NoticeGate {
+export function createNoticeLimiter(look: () => void): NoticeLimiter {
   let pauseMs = 0;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
 
-  const open = () => {
+  const lookNow = () => {
     timer = undefined;
     lookedAt = performance.now();
     pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), MAX_PAUSE_MS);
@@ -30,17 +32,17 @@ export function createNoticeGate(look: () => void): NoticeGate {
 
   return {
     notice() {
-      if (timer !== undefined) return;
+      if (timer !== undefined || isClosed) return;
       const waitMs = lookedAt + pauseMs - performance.now();
-      if (waitMs <= 0) open();
-      else timer = setTimeout(open, waitMs);
+      if (waitMs <= 0) lookNow();
+      else timer = setTimeout(lookNow, waitMs);
     },
     found() {
       pauseMs = 0;
     },
     close() {
+      isClosed = true;
       clearTimeout(timer);
-      timer = undefined;
     },
   };
 }

@@ -1,16 +1,17 @@
-// Room: engine. The line in which claimed runs wait for their turn in this process.
-// In: at the end. Out: at the front, each at a cost that does not depend on how many wait; a word when it stands still.
+// Room: engine/claim. Claimed runs that wait for free capacity in this process, first in, first out.
+// In: runs. Out: the same in order, at constant cost each; a call when the first one waits too long.
 
-export interface Line<Each> {
+export interface PrefetchBuffer<Run> {
   readonly length: number;
-  push(each: Each): void;
-  take(): Each | undefined;
-  takeAll(): readonly Each[];
+  push(run: Run): void;
+  shift(): Run | undefined;
+  /** Removes and returns all. */
+  drain(): readonly Run[];
 }
 
-/** A line in which nobody waits. `onStandstill` is called when the same one has been the first for `ms`. */
-export function createLine<Each>(ms: number, onStandstill: () => void): Line<Each> {
-  let waiting: Each[] = [];
+/** An empty buffer. Calls `onStalled` each time the same run has been first for `maxWaitMs`. */
+export function createPrefetchBuffer<Run>(maxWaitMs: number, onStalled: () => void): PrefetchBuffer<Run> {
+  let waiting: Run[] = [];
   let front = 0;
   let timer: NodeJS.Timeout | undefined;
   const watch = () => {
@@ -18,30 +19,30 @@ export function createLine<Each>(ms: number, onStandstill: () => void): Line<Eac
     if (first === undefined || timer !== undefined) return;
     timer = setTimeout(() => {
       timer = undefined;
-      if (waiting[front] === first) onStandstill();
+      if (waiting[front] === first) onStalled();
       watch();
-    }, ms);
+    }, maxWaitMs);
   };
   return {
     get length() {
       return waiting.length - front;
     },
-    push(each) {
-      waiting.push(each);
+    push(run) {
+      waiting.push(run);
       watch();
     },
-    take() {
-      const each = waiting[front];
-      if (each === undefined) return undefined;
+    shift() {
+      const run = waiting[front];
+      if (run === undefined) return undefined;
       front++;
-      // Now and then: to take an array's first element away moves all the others.
+      // Only now and then, because removing an array's first element moves all the others.
       if (front === waiting.length || front >= 1000) {
         waiting = waiting.slice(front);
         front = 0;
       }
-      return each;
+      return run;
     },
-    takeAll() {
+    drain() {
       const all = waiting.slice(front);
       waiting = [];
       front = 0;

@@ -2,7 +2,7 @@
 // In: a name. Out: the definition as it is then; of a pause that ended, what it left out. One transaction each, under
 // the definition's row lock.
 import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
+import { quote, storableNote } from '../../model/names.js';
 import { readNow } from '../../store/connection/clock.js';
 import { lockDefinition } from '../../store/definitions/stored-definition.js';
 import { markPaused, markResumed } from '../../store/definitions/write-definitions.js';
@@ -27,7 +27,7 @@ export async function pauseDefinition(
   name: string,
   { note }: { readonly note?: string } = {},
 ): Promise<DefinitionRecord> {
-  const kept = note?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
+  const kept = storableNote(note);
   const record = await engine.database.transaction(async session => {
     const row = requireDefinition(await lockDefinition(session, name), name);
     if (row.cron === null && row.every_ms === null && row.at === null && row.after === null)

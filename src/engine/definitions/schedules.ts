@@ -4,11 +4,16 @@
 
 import { TockError } from '../../model/errors.js';
 import { checkPriority } from '../../model/job/define-job.js';
-import type { AnyJob, JobSchedule, PayloadOf } from '../../model/job/job.js';
+import type { AnyJob, JobSchedule, PayloadFor } from '../../model/job/job.js';
 import { acceptPayload, findJob } from '../../model/job/registry.js';
 import { checkName, quote } from '../../model/names.js';
+import { checkOptions } from '../../model/options.js';
 import { circleError } from '../../model/planning/chain.js';
-import { type DescribedDefinition, describeSchedule } from '../../model/planning/definition.js';
+import {
+  type DescribedDefinition,
+  describeSchedule,
+  SCHEDULE_OPTIONS,
+} from '../../model/planning/definition.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
@@ -37,14 +42,14 @@ import { linkChains, readCircle } from './chain-links.js';
 import { writtenRow } from './register.js';
 
 /** A schedule made at run time: when, by which policies, with which payload a job is to run. */
-export interface ScheduleInput<J extends string | AnyJob = string | AnyJob>
+export interface ScheduleInput<J = string | AnyJob, Payload = PayloadFor<J>>
   extends Omit<JobSchedule, 'payload'> {
   /** Identity; letters, digits and `. _ : @ -`, at most 200 bytes. No definition in code may have it. */
   readonly name: string;
   /** Several schedules may share one job. */
   readonly job: J;
   /** JSON, checked by the job's schema. Default `{}`. */
-  readonly payload?: J extends AnyJob ? PayloadOf<J> : unknown;
+  readonly payload?: Payload;
   /** Default: the job's. */
   readonly queue?: string;
   /** Lower goes first. Default: the job's. */
@@ -53,6 +58,7 @@ export interface ScheduleInput<J extends string | AnyJob = string | AnyJob>
   readonly maxAttempts?: number;
 }
 
+/** Guards an edit against somebody else’s that came in between. */
 export interface VersionGuard {
   /** Refuse, with TOCK_VERSION_CONFLICT, unless the schedule has this version; 0: unless there is none. */
   readonly ifVersion?: number;
@@ -107,7 +113,15 @@ async function requireParents(session: Session, { columns }: DescribedDefinition
   );
 }
 
+const SCHEDULE_INPUT = new Set([...SCHEDULE_OPTIONS, 'name', 'job', 'queue', 'priority', 'maxAttempts']);
+
+function scheduleNamed(input: unknown): string {
+  const name = typeof input === 'object' && input !== null ? (input as { name?: unknown }).name : undefined;
+  return typeof name === 'string' ? `schedule ${quote(name)}` : 'the schedule';
+}
+
 async function describeInput(engine: Engine, input: ScheduleInput): Promise<DescribedDefinition> {
+  checkOptions(input, SCHEDULE_INPUT, scheduleNamed(input), 'TOCK_BAD_OPTION');
   const { name, job: stated, payload, queue, priority, maxAttempts, ...schedule } = input;
   checkName(name, 'schedule', 'TOCK_BAD_OPTION');
   if (engine.registry.jobs.has(name)) throw definedInCode(name);

@@ -1,10 +1,11 @@
-// Room: engine. An abort that costs nothing until somebody looks: most handlers never ask for their signal.
-// In: a reason, at most once. Out: whoever listens is called; an AbortSignal for who wants one.
+// Room: engine/execute. An abort that costs nothing until it is used: most handlers never ask for their
+// signal.
+// In: a reason, at most once. Out: a callback, and an AbortSignal on demand.
 
-/** As an AbortController, whose signal is made when it is asked for. Changed by the functions of this file only. */
+/** Like an AbortController whose signal is made on demand. Changed by the functions of this file only. */
 export interface Interrupt {
   readonly isAborted: boolean;
-  /** Why; undefined before. */
+  /** Undefined before the abort. */
   readonly reason: unknown;
 }
 
@@ -15,13 +16,13 @@ interface State extends Interrupt {
   callback: (() => void) | null;
 }
 
-/** An interrupt that has not happened yet. */
+/** An interrupt that is not aborted. */
 export function createInterrupt(): Interrupt {
   const state: State = { isAborted: false, reason: undefined, controller: null, callback: null };
   return state;
 }
 
-/** Its signal, the same one each time. */
+/** Its signal; the same one each time. */
 export function signalOf(interrupt: Interrupt): AbortSignal {
   const state = interrupt as State;
   if (state.controller === null) {
@@ -31,7 +32,7 @@ export function signalOf(interrupt: Interrupt): AbortSignal {
   return state.controller.signal;
 }
 
-/** Aborts; once more changes nothing. */
+/** Aborts. A second abort changes nothing. */
 export function abort(interrupt: Interrupt, reason: unknown): void {
   const state = interrupt as State;
   if (state.isAborted) return;
@@ -43,7 +44,7 @@ export function abort(interrupt: Interrupt, reason: unknown): void {
   callback?.();
 }
 
-/** Calls back once at the abort, at once if that has been; in place of whoever was to be called before. Null: nobody. */
+/** Sets the abort callback, replacing any earlier one. Fires now if already aborted; null clears it. */
 export function onAbort(interrupt: Interrupt, callback: (() => void) | null): void {
   const state = interrupt as State;
   if (state.isAborted) callback?.();

@@ -1,9 +1,11 @@
-// Room: engine. A run while this process holds its lease: what execute, heartbeat and finalize share about it.
+// Room: engine/execute. A run while this process holds its lease: what execute, heartbeat and finalize share
+// about it.
+// In: a claimed run. Out: an ActiveRun.
 import { performance } from 'node:perf_hooks';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import { createInterrupt, type Interrupt } from './abort.js';
 
-/** How far a handler is, as it told last; `events`: how often it has told. */
+/** What a handler reported last; `events`: how often it has reported in this attempt. */
 export interface Progress {
   readonly fraction: number;
   readonly stage: string | null;
@@ -13,24 +15,23 @@ export interface Progress {
 export interface ActiveRun {
   readonly run: ClaimedRun;
   readonly interrupt: Interrupt;
-  /** When the lease was last known to be renewed, by performance.now() taken before the statement was sent. */
+  /** When the statement was sent that last renewed the lease, by performance.now(). */
   renewedAt: number;
-  /** When its handler's turn came, by performance.now(); null while it waits for that. */
-  begunAt: number | null;
-  /** It is executed in a child process. */
+  /** When the attempt started, by performance.now(); null while the run is prefetched. */
+  startedAt: number | null;
+  /** Executed in a child process. */
   isIsolated: boolean;
   /** The lease is lost: nothing of this attempt may be written. */
   isLost: boolean;
-  /** Past its timeout: its lease is renewed no more. */
+  /** Past its timeout: its lease is no longer renewed. */
   isTimedOut: boolean;
   cancelRequested: boolean;
-  /** The attempt has ended and its outcome is on its way. */
+  /** The attempt has ended, and its outcome is not written yet. */
   isFinalizing: boolean;
   /** The handler's own transaction has committed the success. */
-  isSettled: boolean;
-  /** Progress that is not yet written. */
+  isCommitted: boolean;
+  /** Progress that is not written yet. */
   progress: Progress | null;
-  /** How often the handler has told of progress. */
   progressEvents: number;
 }
 
@@ -39,19 +40,19 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     run,
     interrupt: createInterrupt(),
     renewedAt: claimedAt,
-    begunAt: null,
+    startedAt: null,
     isIsolated: false,
     isLost: false,
     isTimedOut: false,
     cancelRequested: false,
     isFinalizing: false,
-    isSettled: false,
+    isCommitted: false,
     progress: null,
     progressEvents: 0,
   };
 }
 
-/** Whether its lease still lasts, by our own clock. */
+/** Whether the lease still lasts, by our own clock. */
 export function isHeld({ isLost, renewedAt }: ActiveRun, leaseMs: number): boolean {
   return !isLost && performance.now() - renewedAt < leaseMs;
 }

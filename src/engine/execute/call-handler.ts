@@ -1,19 +1,24 @@
-// Room: engine. Calls a job's handler in this process, be it the worker's or a child's.
-// In: a run whose lease is held. Out: what the handler returned; what it threw is thrown.
+// Room: engine/execute. Calls a job's handler in this process: a worker's, or the child of an isolated
+// attempt.
+// In: a run whose lease is held. Out: what the handler returned or threw.
 import type { AnyJob, Occurrence } from '../../model/job/job.js';
 import { parsePayload } from '../../model/job/registry.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from './active-run.js';
 import { createContext } from './context.js';
 
-/** What the handler gets: the run's payload, as the job's schema makes it. @throws TockError TOCK_BAD_PAYLOAD */
+/**
+ * What the handler gets: the run's payload, parsed by the job's schema.
+ *
+ * @throws TockError TOCK_BAD_PAYLOAD
+ */
 export function readPayload(job: AnyJob, active: ActiveRun): unknown {
   const payload = payloadOf(job, active);
   // Without a schema there is nothing to wait for.
   return job.payload === undefined ? payload : parsePayload(job, payload);
 }
 
-/** Calls the handler. A handler that throws before its first await ends like any other. */
+/** Calls the handler. One that throws before its first await gives a rejected promise too. */
 export function callHandler(
   engine: Engine,
   active: ActiveRun,
@@ -28,7 +33,7 @@ export function callHandler(
   }
 }
 
-/** The stored payload; where code computes it and could not when the run was made, it is computed now. */
+/** The stored payload; computed now if the job's code computes it and could not when the run was made. */
 function payloadOf(job: AnyJob, { run }: ActiveRun): unknown {
   if (run.payload !== null) return run.payload;
   const compute: unknown = job.schedule?.payload;

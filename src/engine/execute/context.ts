@@ -1,4 +1,5 @@
-// Room: engine. What a handler is given: its context, made from the run whose lease we hold.
+// Room: engine/execute. The context that a handler gets.
+// In: a run whose lease is held. Out: a JobContext.
 import type { JobContext } from '../../model/job/job.js';
 import type { Logger } from '../../model/logger.js';
 import type { Trigger } from '../../model/run/states.js';
@@ -9,7 +10,7 @@ import type { ActiveRun } from './active-run.js';
 import { createEffects, type Effects } from './effects.js';
 import { createSchedulerView } from './scheduler-view.js';
 
-/** What a context works with. */
+/** Hides what a context needs from handlers. */
 const OWN = Symbol('own');
 interface Own {
   readonly engine: Engine;
@@ -25,12 +26,11 @@ export function createContext(engine: Engine, active: ActiveRun, workerId: strin
 }
 
 /**
- * Facts of its own and, made when they are asked for, what most handlers need little of: a dozen closures for each run
- * were a tenth of what a run costs in this process. Its functions may be taken apart (`({ step }) => …`); it is not to be
- * spread, but passed on.
+ * A class whose functions are made on demand: a dozen closures for each run cost a tenth of its time in this
+ * process. It may be destructured (`({ step }) => …`), but not spread.
  */
 class RunContext implements JobContext {
-  // Not `#own`: a context that is derived from another (Object.create) has it too.
+  // Not `#own`, so that a context derived by Object.create has it too.
   readonly [OWN]: Own;
   readonly runId: string;
   readonly job: string;

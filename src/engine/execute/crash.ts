@@ -1,5 +1,5 @@
-// Room: engine. The runs of a worker at the moment in which an error that nothing caught ends its process.
-// In: the runs that are active. Out: whose handlers are at work, and how each attempt ends.
+// Room: engine/execute. The runs of a worker when an uncaught error ends its process.
+// In: the active runs. Out: those whose handlers are at work, and how each attempt ends.
 import { endingAtCrash } from '../../model/run/crash.js';
 import type { Ending } from '../../model/run/decide.js';
 import type { ActiveRun } from './active-run.js';
@@ -15,8 +15,8 @@ export interface RunAtWork {
   readonly isIsolated: boolean;
 }
 
-export function runsAtWork(active: Iterable<ActiveRun>): RunAtWork[] {
-  return [...active].filter(isAtWork).map(({ run, isIsolated }) => ({
+export function runsAtWork(activeRuns: Iterable<ActiveRun>): RunAtWork[] {
+  return [...activeRuns].filter(isAtWork).map(({ run, isIsolated }) => ({
     id: run.id,
     job: run.job,
     attempt: run.attempts,
@@ -25,19 +25,19 @@ export function runsAtWork(active: Iterable<ActiveRun>): RunAtWork[] {
   }));
 }
 
-/** How the attempts end that have begun, and not ended by themselves. `thrown` null: nobody is to blame. */
-export function endingsAtCrash(active: Iterable<ActiveRun>, thrown: unknown): [ActiveRun, Ending][] {
-  const all = [...active];
-  // Also those that have just ended: what they left behind may have thrown.
-  const count = all.filter(each => each.begunAt !== null && !each.isIsolated).length;
+/** How each attempt ends that has started and not ended. `thrown` null: no run is to blame. */
+export function endingsAtCrash(activeRuns: Iterable<ActiveRun>, thrown: unknown): [ActiveRun, Ending][] {
+  const all = [...activeRuns];
+  // Including those that have just ended, because something they left behind may have thrown.
+  const count = all.filter(active => active.startedAt !== null && !active.isIsolated).length;
   return all
-    .filter(each => each.begunAt !== null && !each.isFinalizing)
-    .map(each => {
-      const run = { isIsolated: each.isIsolated, isSuspect: isSuspect(each) };
-      return [each, endingAtCrash(run, count, thrown)];
+    .filter(active => active.startedAt !== null && !active.isFinalizing)
+    .map(active => {
+      const run = { isIsolated: active.isIsolated, isSuspect: isSuspect(active) };
+      return [active, endingAtCrash(run, count, thrown)];
     });
 }
 
-function isAtWork({ begunAt, isFinalizing, isSettled }: ActiveRun): boolean {
-  return begunAt !== null && !isFinalizing && !isSettled;
+function isAtWork({ startedAt, isFinalizing, isCommitted }: ActiveRun): boolean {
+  return startedAt !== null && !isFinalizing && !isCommitted;
 }

@@ -1,5 +1,5 @@
-// Room: engine. Effects that happen once: ctx.step, ctx.once, ctx.transaction.
-// In: a run whose lease we hold, and the handler's work. Out: its result, and a ledger row committed with it.
+// Room: engine/execute. Effects that happen once: ctx.step, ctx.once, ctx.transaction.
+// In: a run whose lease is held, and the handler's work. Out: its result, and a ledger row committed with it.
 import { performance } from 'node:perf_hooks';
 import type { Transaction } from 'kysely';
 import { TockError } from '../../model/errors.js';
@@ -11,35 +11,27 @@ import { describeOutput } from '../../model/run/sanitize.js';
 import type { Session } from '../../store/connection/database.js';
 import { isConnectionFailure, isTransient, isUnstorable } from '../../store/connection/errors.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';
+import {
+  keepResult,
+  keepStep,
+  lockHeldRun,
+  readEffect,
+  readEffectIfHeld,
+  reserveEffect,
+  type StoredEffect,
+} from '../../store/runs/effects.js';
 import { finalizeRuns, readEndedAttempts } from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
-import { settle } from '../finalize/after-commit.js';
+import { afterCommit } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
-import { keepTrying } from '../finalize/retry-until.js';
+import { retryUntil } from '../finalize/retry-until.js';
 import type { ActiveRun } from './active-run.js';
 
-/** Nothing that a handler does in a transaction is done again by us: what it did outside of it would be doubled. */
-const HANDLERS_OWN = { retries: 0, isPatient: true } as const;
+/** A handler's transaction is never retried: what the handler did outside of it would happen twice. */
+const HANDLERS_TRANSACTION = { retries: 0, mayTakeLong: true } as const;
 
-/** How long a transaction of the handler's may be held open, with its locks, for a server that does not take its end. */
-const LONGEST_IN_TRANSACTION_MS = 10_000;
-
-const IS_HELD = `exists (
-  select from tock.job_runs_live r where r.id = $2 and r.fence = $3 and r.locked_by = $4 and r.status = 'running')`;
-// Results as text: an app's own pool may read jsonb in a way of its own, and a JSON null is not the same as none.
-const READ_EFFECT = 'select result::text as result from tock.job_effects where key = $1';
-const READ_IF_HELD = `${READ_EFFECT} and ${IS_HELD}`;
-const CLAIM_EFFECT =
-  'insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothing returning key';
-const KEEP_RESULT = 'update tock.job_effects set result = $2 where key = $1 returning result::text as result';
-const KEEP_STEP = `
-insert into tock.job_effects (key, run_id, result) select $1, $2, $5 where ${IS_HELD}
-on conflict (key) do nothing
-returning result::text as result`;
-// FOR KEY SHARE lets heartbeats through, but not a reaper that would move the row while we commit.
-const HOLD_LEASE = `
-select from tock.job_runs_live r where r.id = $1 and r.fence = $2 and r.locked_by = $3 and r.status = 'running'
-for key share`;
+/** How long a handler's transaction, with its locks, stays open for a server that rejects its end. */
+const MAX_END_OF_TRANSACTION_MS = 10_000;
 
 export interface Effects {
   readonly step: <T>(name: string, work: () => Promise<T> | T) => Promise<T>;
@@ -47,31 +39,30 @@ export interface Effects {
   readonly transaction: <T>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) => Promise<T>;
 }
 
-/** A row of the ledger; the result is null where there was none. */
-interface Kept {
-  readonly result: string | null;
-}
-
 /**
- * The effects of one attempt. Each refuses with TOCK_LEASE_LOST, and rolls back, once the lease is lost. What they keep
- * is given back as it is read from the ledger, so that the first caller gets what all later ones get. They go on
- * through what the server refuses for now, until the handler is to stop; but the handler's work is done once.
+ * The effects of one attempt. Each fails with TOCK_LEASE_LOST, and rolls back, once the lease is lost.
+ * Results are returned as the ledger has them, so that the first caller gets what all later ones get. What
+ * the server rejects for now is tried again until the handler is to stop; but the handler's work is done
+ * once.
  */
 export function createEffects(engine: Engine, active: ActiveRun, workerId: string): Effects {
   const { database } = engine;
   const { id, fence } = active.run;
-  const mayGoOn = (error: unknown) => isTransient(error) && !active.interrupt.isAborted;
+  const holder = { id, fence, workerId };
+  const canRetry = (error: unknown) => isTransient(error) && !active.interrupt.isAborted;
 
-  /** The end of a transaction of the handler's: what fails for now is done again, what the handler did is left as it is. */
-  const atTheEnd = async <T>(session: Session, part: () => Promise<T>): Promise<T> => {
-    const until = performance.now() + LONGEST_IN_TRANSACTION_MS;
-    return await keepTrying(
-      () => inSavepoint(session, part),
-      error => mayGoOn(error) && !isConnectionFailure(error) && performance.now() < until,
+  /**
+   * Retries only the end of a handler's transaction, in a savepoint: what the handler did is left as it is.
+   */
+  const atEnd = async <T>(session: Session, work: () => Promise<T>): Promise<T> => {
+    const until = performance.now() + MAX_END_OF_TRANSACTION_MS;
+    return await retryUntil(
+      () => inSavepoint(session, work),
+      error => canRetry(error) && !isConnectionFailure(error) && performance.now() < until,
     );
   };
 
-  /** Writes the success, in the handler's transaction. */
+  /** Writes the success in the handler's transaction. */
   const succeed = async (session: Session, outcome: Outcome) => {
     const finalized = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
     const [failed] = finalized.failed;
@@ -84,15 +75,14 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     async step<T>(name: string, work: () => Promise<T> | T) {
       const key = `step:${id}:${checkEffectKey(name)}`;
       const effect = `step ${quote(name)}`;
-      const [kept] = await keepTrying(() => database.run<Kept>(READ_EFFECT, [key]), mayGoOn);
+      const kept = await retryUntil(() => readEffect.first(database, { key }), canRetry);
       if (kept) return valueOf(kept) as T;
       const result = resultText(await work(), effect);
-      const held = [key, id, fence, workerId];
-      const [row] = await keepTrying(async () => {
-        const rows = await database.run<Kept>(KEEP_STEP, [...held, result]);
-        // It is there already if an earlier try has kept it and its reply was lost.
-        return rows.length > 0 ? rows : await database.run<Kept>(READ_IF_HELD, held);
-      }, mayGoOn).catch((error: unknown) => refuse(error, effect));
+      const row = await retryUntil(async () => {
+        const inserted = await keepStep.first(database, { ...holder, key, result });
+        // An earlier try may have kept it and lost the reply.
+        return inserted ?? (await readEffectIfHeld.first(database, { ...holder, key }));
+      }, canRetry).catch((error: unknown) => refuse(error, effect));
       if (!row) throw leaseLost(active);
       return valueOf(row) as T;
     },
@@ -100,49 +90,44 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     async once<T>(key: string, work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) {
       const ledgerKey = `once:${checkEffectKey(key)}`;
       const effect = `once ${quote(key)}`;
-      let hasBegun = false;
+      let hasStarted = false;
       const attempt = () =>
         database.transaction(async (session, trx) => {
-          const claimed = await session.run(CLAIM_EFFECT, [ledgerKey, id]);
-          if (claimed.length === 0) {
-            const [kept] = await session.run<Kept>(READ_EFFECT, [ledgerKey]);
-            return valueOf(kept) as T;
-          }
-          hasBegun = true;
+          const reserved = await reserveEffect.first(session, { key: ledgerKey, id });
+          if (!reserved) return valueOf(await readEffect.first(session, { key: ledgerKey })) as T;
+          hasStarted = true;
           const result = resultText(await work(trx), effect);
-          // An SQL error that the work swallowed has aborted the transaction: then this fails, and so it must.
-          const [row] = await atTheEnd(session, async () => {
-            await demandLease(session, active, workerId);
-            return await session.run<Kept>(KEEP_RESULT, [ledgerKey, result]);
+          // Fails, as it must, if the work swallowed an SQL error: that has aborted the transaction.
+          const row = await atEnd(session, async () => {
+            await requireLease(session, active, workerId);
+            return await keepResult.first(session, { key: ledgerKey, result });
           }).catch((error: unknown) => refuse(error, effect));
           return valueOf(row) as T;
-        }, HANDLERS_OWN);
-      return await keepTrying(attempt, error => !hasBegun && mayGoOn(error));
+        }, HANDLERS_TRANSACTION);
+      return await retryUntil(attempt, error => !hasStarted && canRetry(error));
     },
 
     async transaction<T>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) {
       try {
-        const { value, left } = await database.transaction(async (session, trx) => {
-          const done = await work(trx);
+        const { value, committed } = await database.transaction(async (session, trx) => {
+          const returned = await work(trx);
           const outcome: Outcome = {
             transition: 'succeed',
-            output: describeOutput(done),
+            output: describeOutput(returned),
             error: null,
             delayMs: 0,
             skipReason: null,
           };
-          const { freed, outboxWritten } = await atTheEnd(session, () => succeed(session, outcome)).catch(
+          const { freed, outboxWritten } = await atEnd(session, () => succeed(session, outcome)).catch(
             async (error: unknown) => {
               if (!isUnstorable(error)) throw error;
-              return await atTheEnd(session, () =>
-                succeed(session, refusedOutcome(engine, id, outcome, error)),
-              );
+              return await atEnd(session, () => succeed(session, refusedOutcome(engine, id, outcome, error)));
             },
           );
-          return { value: done, left: { freed, outboxWritten, dead: [] } };
-        }, HANDLERS_OWN);
-        active.isSettled = true;
-        await settle(engine, left);
+          return { value: returned, committed: { freed, outboxWritten, dead: [] } };
+        }, HANDLERS_TRANSACTION);
+        active.isCommitted = true;
+        await afterCommit(engine, committed);
         return value;
       } catch (error) {
         if (isConnectionFailure(error)) await readBack(engine, active, workerId, error);
@@ -152,31 +137,31 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   };
 }
 
-/** The COMMIT may have been carried out though its reply was lost: ask, never guess, never do the work again. */
+/** The COMMIT may have succeeded though its reply was lost: ask, never guess, never do the work again. */
 async function readBack(engine: Engine, active: ActiveRun, workerId: string, cause: unknown): Promise<void> {
-  const settled = await keepTrying(
+  const succeeded = await retryUntil(
     () => readEndedAttempts(engine.database, [active.run], workerId),
     error => isTransient(error) && !active.interrupt.isAborted,
   ).catch(() => null);
-  if (settled?.has(active.run.id)) active.isSettled = true;
-  if (settled === null) {
+  if (succeeded?.has(active.run.id)) active.isCommitted = true;
+  if (succeeded === null) {
     throw new TockError(
       'TOCK_OUTCOME_UNKNOWN',
-      'the connection was lost at the commit, and whether it was carried out cannot be read now',
+      'the connection was lost at the commit, and it cannot be read now whether the commit succeeded',
       { cause },
     );
   }
 }
 
-async function demandLease(session: Session, active: ActiveRun, workerId: string): Promise<void> {
-  const rows = await session.run(HOLD_LEASE, [active.run.id, active.run.fence, workerId]);
-  if (rows.length === 0) throw leaseLost(active);
+async function requireLease(session: Session, { run }: ActiveRun, workerId: string): Promise<void> {
+  const held = await lockHeldRun.first(session, { id: run.id, fence: run.fence, workerId });
+  if (!held) throw leaseLost({ run });
 }
 
-export function leaseLost(active: ActiveRun): TockError {
+export function leaseLost({ run }: Pick<ActiveRun, 'run'>): TockError {
   return new TockError(
     'TOCK_LEASE_LOST',
-    `the lease of run ${active.run.id} is lost: another worker may have taken it; nothing of this attempt is kept`,
+    `the lease of run ${run.id} is lost: another worker may have taken it; nothing of this attempt is kept`,
   );
 }
 
@@ -194,12 +179,12 @@ function checkEffectKey(key: string): string {
   );
 }
 
-/** What a row of the ledger holds; undefined where there was no result. */
-function valueOf(kept: Kept | undefined): unknown {
+/** The result of a ledger row; undefined if there was none. */
+function valueOf(kept: StoredEffect | undefined): unknown {
   return typeof kept?.result === 'string' ? JSON.parse(kept.result) : undefined;
 }
 
-/** PostgreSQL itself may refuse what looked sound. */
+/** PostgreSQL may refuse a result that passed our checks. */
 function refuse(error: unknown, effect: string): never {
   if (!isUnstorable(error)) throw error;
   throw new TockError(

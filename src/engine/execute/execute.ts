@@ -1,6 +1,5 @@
-// Room: engine, fifth of a tick. Executes one claimed run and tells how its attempt ended.
-// In: a run whose lease we hold. Out: an Ending, or null when the lease was lost and nothing may be written.
-
+// Room: engine/execute. Executes one attempt of a claimed run.
+// In: a run whose lease is held. Out: an Ending; null if the lease was lost and nothing may be written.
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { type Isolate, readIsolate } from '../../model/job/isolate.js';
@@ -16,31 +15,32 @@ import { callHandler, readPayload } from './call-handler.js';
 import { leaseLost } from './effects.js';
 import { executeIsolated } from './isolate/parent.js';
 
-/** Why a handler's signal aborted, as `signal.reason`. */
+/** The `signal.reason` of handlers when their worker drains. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
 
-const SUSPECTED: Isolate = { memoryMb: null };
-/** Whether a run may have ended a process before: where one can be had, it gets a process of its own. */
+const SUSPECT_ISOLATE: Isolate = { memoryMb: null };
+/** Whether a run may have ended a process before. Then it gets its own process, if isolation is possible. */
 export const isSuspect = ({ run }: ActiveRun) => run.slot_keys?.includes(SUSPECTS.key) === true;
 
 /**
- * Executes the handler, and calls `end` once, later, with how the attempt ended; null where the lease was lost and
- * nothing may be written. Never throws.
+ * Executes the handler and later calls `onEnd` once with how the attempt ended; null if the lease was lost
+ * and nothing may be written. Never throws.
  *
  * When the signal aborts (timeout, cancel, drain, lost lease), the handler has `graceMs` to stop; then the
- * attempt ends without it, and that of an isolated job is killed. No database transaction is open meanwhile,
- * unless the handler asked for one. A handler that nobody interrupts costs its own promise and one more, and no timer.
+ * attempt ends without it, and an isolated handler is killed. No database transaction is open meanwhile,
+ * unless the handler opened one. A handler that is not interrupted costs its own promise and one more, and no
+ * timer.
  */
 export function executeRun(
   engine: Engine,
   active: ActiveRun,
   workerId: string,
-  end: (ending: Ending | null) => void,
+  onEnd: (ending: Ending | null) => void,
 ): void {
-  new Attempt(engine, active, workerId, end).begin();
+  new Attempt(engine, active, workerId, onEnd).start();
 }
 
-/** A class, since of closures each would be made anew for each run. */
+/** A class, because closures would be allocated anew for each run. */
 class Attempt {
   private timeout: NodeJS.Timeout | undefined;
   private grace: NodeJS.Timeout | undefined;
@@ -48,23 +48,23 @@ class Attempt {
   private readonly engine: Engine;
   private readonly active: ActiveRun;
   private readonly workerId: string;
-  private readonly end: (ending: Ending | null) => void;
+  private readonly onEnd: (ending: Ending | null) => void;
 
-  constructor(engine: Engine, active: ActiveRun, workerId: string, end: (ending: Ending | null) => void) {
+  constructor(engine: Engine, active: ActiveRun, workerId: string, onEnd: (ending: Ending | null) => void) {
     this.engine = engine;
     this.active = active;
     this.workerId = workerId;
-    this.end = end;
+    this.onEnd = onEnd;
   }
 
-  begin(): void {
+  start(): void {
     const { engine, active } = this;
     try {
       const early = endingBefore(active);
-      // Later, like every other end: whoever is told may begin the next one.
+      // Deferred, because `onEnd` may start the next run.
       if (early !== undefined) return queueMicrotask(() => this.finish(early));
       const job = findJob(engine.registry, active.run.job);
-      // That of an isolated job is read again by its child: what a schema makes of it may not survive the way there.
+      // An isolated job's child parses it again, because the parsed value may not survive serialization.
       const payload = readPayload(job, active);
       if (payload instanceof Promise)
         payload.then(read => this.call(job, read)).catch((error: unknown) => this.fail(error));
@@ -76,14 +76,15 @@ class Attempt {
 
   private call(job: AnyJob, payload: unknown): void {
     const { engine, active, workerId } = this;
-    // Enqueued in SQL, or before the job had a limit: it comes back once it has its place.
+    // Enqueued in SQL, or before the job had a limit: it is claimed again when it has a slot.
     const limit = jobLimit(job, payload);
     if (limit && !active.run.slot_keys?.includes(limit.key))
-      return queueMicrotask(() => this.finish({ kind: 'unplaced', limits: [limit] }));
+      return queueMicrotask(() => this.finish({ kind: 'noSlot', limits: [limit] }));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
-    const isolate = readIsolate(job.isolate) ?? (engine.isolation && isSuspect(active) ? SUSPECTED : null);
+    const isolate =
+      readIsolate(job.isolate) ?? (engine.isolation && isSuspect(active) ? SUSPECT_ISOLATE : null);
     active.isIsolated = isolate !== null;
-    // A child is given its grace by who watches it.
+    // The grace of a child is up to KillEscalation.
     if (!isolate) onAbort(active.interrupt, () => this.startGrace());
     const running = isolate
       ? executeIsolated(engine, active, workerId, isolate)
@@ -110,11 +111,11 @@ class Attempt {
     if (this.timeout !== undefined) clearTimeout(this.timeout);
     if (this.grace !== undefined) clearTimeout(this.grace);
     onAbort(this.active.interrupt, null);
-    this.end(ending);
+    this.onEnd(ending);
   }
 }
 
-/** How an attempt ends whose handler is not to be called at all; undefined where it is. */
+/** How the attempt ends without its handler being called; undefined if the handler is to be called. */
 function endingBefore(active: ActiveRun): Ending | null | undefined {
   const { run } = active;
   if (run.is_late) return { kind: 'late' };
@@ -124,7 +125,7 @@ function endingBefore(active: ActiveRun): Ending | null | undefined {
     if (!window.isOpen(now))
       return { kind: 'outside', opensAt: outside === 'skip' ? null : window.opening(now) };
   }
-  // Cancelled, or told to drain, while it was waiting for its turn in this process.
+  // Cancelled or drained while it was prefetched.
   return active.interrupt.isAborted ? endingOf(active, active.interrupt.reason) : undefined;
 }
 

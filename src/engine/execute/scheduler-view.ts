@@ -1,4 +1,5 @@
-// Room: engine. The scheduler as a job sees it: figures, reports, retention.
+// Room: engine/execute. The scheduler as a job sees it: figures, reports, retention.
+// In: an engine. Out: a SchedulerView.
 import type { SchedulerView } from '../../model/scheduler-view.js';
 import { readReport, readStatus } from '../../store/reads/figures.js';
 import { findZoneDisagreements } from '../definitions/zone-data.js';

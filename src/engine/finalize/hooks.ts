@@ -1,6 +1,5 @@
-// Room: engine. Calls the app's hooks, so that nothing they do can harm a run.
-// In: what became of a run. Out: nothing; what a hook throws is logged.
-
+// Room: engine/finalize. Calls the app's hooks. Hooks observe runs; they cannot change them.
+// In: what happened to a run. Out: nothing; what a hook throws is logged.
 import type { HookRun, Hooks } from '../../model/job/hooks.js';
 import type { Outcome } from '../../model/run/decide.js';
 import type { Trigger } from '../../model/run/states.js';
@@ -8,13 +7,13 @@ import { getRun } from '../../store/reads/runs.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 
-/** Tells that a handler is about to begin. */
-export function tellStart(engine: Engine, run: ClaimedRun): void {
+/** Calls `onStart`, before the handler is called. */
+export function notifyStart(engine: Engine, run: ClaimedRun): void {
   call(engine, 'onStart', run.id, hook => hook(hookRun(run)));
 }
 
-/** Tells of an outcome that is written. */
-export function tellOutcome(engine: Engine, run: ClaimedRun, outcome: Outcome, durationMs: number): void {
+/** Calls the hook for an outcome that is written. */
+export function notifyOutcome(engine: Engine, run: ClaimedRun, outcome: Outcome, durationMs: number): void {
   const { transition, output, error, delayMs } = outcome;
   if (transition === 'succeed')
     call(engine, 'onSuccess', run.id, hook => hook(hookRun(run), { output, durationMs }));
@@ -24,16 +23,16 @@ export function tellOutcome(engine: Engine, run: ClaimedRun, outcome: Outcome, d
     call(engine, 'onDead', run.id, hook => hook(hookRun(run), { error }));
 }
 
-/** Tells of runs that the reaper of this process found dead. */
-export async function tellReapedDead(engine: Engine, ids: readonly string[]): Promise<void> {
+/** Calls `onDead` for runs that ended dead without a handler in this process: reaped or set aside. */
+export async function notifyDead(engine: Engine, ids: readonly string[]): Promise<void> {
   if (!engine.hooks.onDead) return;
   for (const id of ids) {
     const run = await getRun(engine.database, id);
     const error = run?.errors.at(-1);
     if (!run || !error) continue;
     const { job, definition, attempts: attempt, maxAttempts, scheduledFor, trigger } = run;
-    const told: HookRun = { id, job, definition, attempt, maxAttempts, scheduledFor, trigger };
-    call(engine, 'onDead', id, hook => hook(told, { error }));
+    const deadRun: HookRun = { id, job, definition, attempt, maxAttempts, scheduledFor, trigger };
+    call(engine, 'onDead', id, hook => hook(deadRun, { error }));
   }
 }
 
@@ -48,7 +47,7 @@ function call<Name extends keyof Hooks>(
   const failed = (error: unknown) =>
     engine.logger.error(
       { event: 'hook.failed', hook: name, run_id: runId, error: String(error) },
-      `the hook ${name} failed; the run is not touched`,
+      `the hook ${name} failed; the run is not affected`,
     );
   // In a promise, so that a hook that throws at once ends like one that rejects.
   void Promise.resolve()

@@ -1,14 +1,15 @@
-// Room: engine. What takes the place of an outcome that PostgreSQL can never store.
-// In: the outcome, and why it was refused. Out: the same move of the run, with a constant text, or without its output.
+// Room: engine/finalize. What replaces an outcome that PostgreSQL can never store.
+// In: the outcome, and why it was refused. Out: the same transition, with a constant error and without the
+// output.
 import type { Outcome } from '../../model/run/decide.js';
 import { sqlState } from '../../store/connection/errors.js';
 import type { Engine } from '../engine.js';
 
-/** Logs that the outcome was refused, and gives one that can be stored. */
+/** Logs that the outcome was refused, and returns one that can be stored. */
 export function refusedOutcome(engine: Engine, runId: string, outcome: Outcome, error: unknown): Outcome {
   engine.logger.error(
     { event: 'finalize.refused', run_id: runId, error: String(error), code: sqlState(error) },
-    'PostgreSQL refused the outcome; a constant text takes its place',
+    'PostgreSQL refused the outcome; a constant text replaces it',
   );
   return {
     ...outcome,

@@ -1,21 +1,24 @@
-// Room: engine. Work that may be repeated, again and again.
-// In: the work, and whether an error is worth another try. Out: what the work gave in the end.
+// Room: engine/finalize. Repeats work that is safe to repeat.
+// In: the work, and whether an error allows another try. Out: the result.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 1000;
 
-/** Does the work until it succeeds, with growing pauses, as long as `mayTryAgain` says so; then throws its last error. */
-export async function keepTrying<T>(
+/**
+ * Repeats `work` with growing pauses until it succeeds or `canRetry` is false for its error, which is then
+ * thrown.
+ */
+export async function retryUntil<T>(
   work: () => Promise<T>,
-  mayTryAgain: (error: unknown) => boolean,
+  canRetry: (error: unknown) => boolean,
 ): Promise<T> {
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
     try {
       return await work();
     } catch (error) {
-      if (!mayTryAgain(error)) throw error;
-      await sleep(pause);
+      if (!canRetry(error)) throw error;
+      await sleep(pauseMs);
     }
   }
 }

@@ -3,12 +3,13 @@
 //
 // The occurrences are those of the scheduler: a second backfill, or a tick at the same moment, makes none of their runs
 // twice. One that belongs to a skipped row is taken over, since what was skipped was never executed.
+
 import { setImmediate } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
-import { readInstant } from '../../model/schedule/instant-text.js';
-import { MOST_OCCURRENCES } from '../../model/schedule/occurrences.js';
+import { readInstant, utcText } from '../../model/schedule/instant-text.js';
+import { MAX_OCCURRENCES } from '../../model/schedule/occurrences.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { readDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
@@ -17,6 +18,7 @@ import type { Engine } from '../engine.js';
 import { requireDefinition, scheduleOf } from './locked-definition.js';
 import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
 
+/** Options of `schedules.backfill`: the window, half-open. */
 export interface BackfillOptions {
   /** The first instant that counts: a Date, or ISO text with Z or an offset. */
   readonly from: Date | string;
@@ -28,6 +30,7 @@ export interface BackfillOptions {
   readonly onProgress?: (progress: BackfillProgress) => void;
 }
 
+/** What a backfill made. */
 export interface BackfillResult {
   /** In the window. */
   readonly occurrences: number;
@@ -112,18 +115,17 @@ function requireSchedule(row: StoredDefinition): CompiledSchedule {
 }
 
 function checkWindow({ from, to }: Window, now: number): void {
-  const text = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
   if (to <= from)
     throw new TockError(
       'TOCK_BAD_TIME',
-      `the window from ${text(from)} to ${text(to)} is empty: to must be later`,
+      `the window from ${utcText(from)} to ${utcText(to)} is empty: to must be later`,
     );
   // Occurrences are whole seconds: before this one lies none that is yet to come.
   const latest = Math.floor(now / 1000) * 1000 + 1000;
   if (to <= latest) return;
   throw new TockError(
     'TOCK_BAD_TIME',
-    `to ${text(to)} is in the future, where the scheduler makes the runs; write ${text(latest)} or earlier`,
+    `to ${utcText(to)} is in the future, where the scheduler makes the runs; write ${utcText(latest)} or earlier`,
   );
 }
 
@@ -144,10 +146,10 @@ async function countIn(schedule: CompiledSchedule, window: Window): Promise<numb
   let count = 0;
   for (const batch of batchesIn(schedule, window)) {
     count += batch.length;
-    if (count > MOST_OCCURRENCES)
+    if (count > MAX_OCCURRENCES)
       throw new TockError(
         'TOCK_BAD_TIME',
-        `the window has more than ${MOST_OCCURRENCES} occurrences; backfill a shorter one, then the next`,
+        `the window has more than ${MAX_OCCURRENCES} occurrences; backfill a shorter one, then the next`,
       );
     // A million take seconds, in which this process has other things to do.
     await setImmediate();

@@ -4,7 +4,7 @@
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { fingerprintOf, type StoredColumns, scheduleOfColumns } from '../../model/planning/definition.js';
-import { MOST_COUNTED } from '../../model/planning/plan-occurrences.js';
+import { MAX_COUNTED } from '../../model/planning/plan-occurrences.js';
 import type { SkipReason } from '../../model/run/states.js';
 import { type CompiledSchedule, compileSchedule } from '../../model/schedule/compile.js';
 import type { Session } from '../../store/connection/database.js';
@@ -63,7 +63,7 @@ function spanUpTo(row: StoredDefinition, now: number): SkippedSpan | null {
   const schedule = workingSchedule(row);
   const first = schedule?.next(row.cursor_ms) ?? null;
   if (schedule === null || first === null || first > now || row.remaining_count === 0) return null;
-  const most = Math.min(row.remaining_count ?? MOST_COUNTED, MOST_COUNTED);
+  const most = Math.min(row.remaining_count ?? MAX_COUNTED, MAX_COUNTED);
   let count = 0;
   for (let at: number | null = first; at !== null && at <= now && count < most; at = schedule.next(at))
     count++;

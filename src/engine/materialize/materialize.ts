@@ -28,6 +28,7 @@ const BATCH = 500;
 /** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */
 const MAX_ROWS = 5000;
 
+/** What materializing made. */
 export interface MaterializeResult {
   readonly definitions: number;
   readonly runs: number;

@@ -3,6 +3,7 @@
 import type { Occurrence } from '../../model/job/job.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';
 import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import type { DueDefinition } from '../../store/definitions/due.js';
 import type { NewRow } from '../../store/runs/materialize.js';
 import type { Engine } from '../engine.js';
@@ -59,7 +60,7 @@ export function slotsOf(
 
 /** The identity of an occurrence as text: the definition's id and the nominal instant, in whole seconds of UTC. */
 export function occurrenceKey(definitionId: string, instant: number): string {
-  return `cron:${definitionId}:${iso(instant).replace('.000Z', 'Z')}`;
+  return `cron:${definitionId}:${utcText(instant)}`;
 }
 
 export function iso(ms: number): string {

@@ -2,7 +2,7 @@
 // In: a name, and what to change. Out: the queue as it is then.
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
-import { checkName, quote } from '../../model/names.js';
+import { checkName, quote, storableNote } from '../../model/names.js';
 import { checkWindow } from '../../model/planning/window.js';
 import { findZone } from '../../model/schedule/zone.js';
 import {
@@ -56,7 +56,7 @@ export async function pause(
   name: string,
   { note }: { readonly note?: string } = {},
 ): Promise<QueueRecord> {
-  const kept = note?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
+  const kept = storableNote(note);
   await pauseQueue(engine.database, checkQueue(name), kept);
   engine.logger.info({ event: 'queue.paused', queue: name, note: kept }, `queue ${name} is paused`);
   return await readQueue(engine, name);

@@ -1,7 +1,7 @@
 // Room: engine/operate. What an operator does to a run: retry, cancel, wait for it.
 // In: a run's id. Out: the run as it is then; or an error that says why not.
 import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
+import { quote, storableNote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
@@ -10,12 +10,12 @@ import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { requireOriginal } from '../../store/schema/database-identity.js';
 import type { Engine } from '../engine.js';
-import { settle } from '../finalize/after-commit.js';
+import { afterCommit } from '../finalize/after-commit.js';
 import { reasonOf } from '../materialize/broken-definition.js';
 import { openWorker } from '../worker/worker.js';
 
 /** The run, or TOCK_NOT_FOUND. */
-export async function findRun(engine: Engine, id: string): Promise<RunRecord> {
+async function findRun(engine: Engine, id: string): Promise<RunRecord> {
   const run = await getRun(engine.database, id);
   if (run) return run;
   throw new TockError(
@@ -71,14 +71,15 @@ export async function cancel(
   options: { readonly reason?: string } = {},
 ): Promise<RunRecord> {
   const before = await findRun(engine, id);
-  const reason = options.reason?.replaceAll('\0', '').toWellFormed().slice(0, 500) ?? null;
+  const reason = storableNote(options.reason);
   const { result, freed, outboxWritten } = await cancelRun(engine.database, before.id, reason);
-  await settle(engine, { freed, outboxWritten, dead: [] });
+  await afterCommit(engine, { freed, outboxWritten, dead: [] });
   if (result) return await findRun(engine, id);
   const now = await findRun(engine, id);
   throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);
 }
 
+/** Options of `runs.wait`. */
 export interface WaitOptions {
   /** Called with the run each time it is looked at. */
   readonly onChange?: (run: RunRecord) => void;

@@ -2,10 +2,10 @@
 // In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for long.
 import { TockError } from '../../model/errors.js';
 import {
+  fateOf,
   type Partition,
   type Retention,
   readRetention,
-  retentionAction,
   unitOf,
 } from '../../model/planning/retention.js';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
@@ -73,7 +73,7 @@ async function pruneLocked(engine: Engine, retention: Retention, stop: Stop): Pr
   const pruned: PrunedPartitions = { dropped: [], left: [], keptRuns: 0 };
   await dropLeftovers(engine, pruned, stop);
   const unit = unitOf(retention.partition, await readVolume(database));
-  const { made, isLeft } = await makeComingPartitions(database, { unit, isPatient: true, ...stop });
+  const { made, isLeft } = await makeComingPartitions(database, { unit, mayTakeLong: true, ...stop });
   if (isLeft) pruned.left.push('coming partitions');
   await prunePartitions(engine, retention, { now, cutoffs, pruned, stop });
   const result: PruneResult = {
@@ -115,7 +115,7 @@ async function prunePartitions(
   { now, cutoffs, pruned, stop }: Pruning & { readonly pruned: PrunedPartitions },
 ): Promise<void> {
   const due = (await readPartitions(engine.database))
-    .map(partition => ({ partition, action: retentionAction(partition, retention, now) }))
+    .map(partition => ({ partition, action: fateOf(partition, retention, now) }))
     .filter(({ action }) => action === 'drop' || action === 'compact');
   for (const [index, { partition, action }] of due.entries()) {
     const isGone =
@@ -133,7 +133,7 @@ async function deleteOldRuns(
   retention: Retention,
   { now, cutoffs, stop }: Pruning,
 ): Promise<number> {
-  const hasOld = (partition: Partition) => retentionAction(partition, retention, now) === 'delete';
+  const hasOld = (partition: Partition) => fateOf(partition, retention, now) === 'delete-runs';
   let total = 0;
   for (const { name } of (await readPartitions(engine.database)).filter(hasOld)) {
     const remove = (slice: Slice) => deleteRuns(engine.database, name, cutoffs, slice, BATCH);

@@ -38,7 +38,7 @@ export async function whyChain(asked: ChainAsked, time: AskedTime): Promise<Why>
   if (only && answers.length === 1) return only;
   const local = time.kind === 'civil' ? civilText(time.civil) : '';
   if (only) {
-    const sentences = [`${local} comes twice in ${table.zone.name}`];
+    const sentences = [`${local} happens twice in ${table.zone.name}`];
     return answer(definition, { local, verdict: 'several', sentences, occurrences: answers });
   }
   const sentences = [

@@ -4,7 +4,7 @@
 
 import { TockError } from '../../model/errors.js';
 import { civilText, dayText, readAskedTime } from '../../model/explain/asked-time.js';
-import { questionsOfDay } from '../../model/explain/day.js';
+import { explainDay } from '../../model/explain/day.js';
 import {
   type Explained,
   explainCivil,
@@ -103,7 +103,7 @@ async function whyDay(
   table: Timetable,
   day: number,
 ): Promise<Why> {
-  const { explained, isCut } = questionsOfDay(table, day, MAX_ANSWERS_OF_A_DAY);
+  const { explained, isCut } = explainDay(table, day, MAX_ANSWERS_OF_A_DAY);
   const rows = await rowsFor(engine, definition, explained);
   const asked = { engine, definition, table, rows };
   const occurrences: Why[] = [];

@@ -2,7 +2,7 @@
 // In: the definition, and the run on record or none. Out: a verdict and sentences. Pure; the rows come from why.ts.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
-import { MOST_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import { type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
 import type { Zone } from '../../model/schedule/zone.js';
 import type { RunRecord } from '../../store/reads/runs.js';
@@ -90,7 +90,7 @@ export function overlapWords(policy: OverlapPolicy): string[] {
     case 'buffer_one':
       return ['the overlap policy is buffer_one: one run may wait for the one that is live, and one did'];
     case 'buffer_all':
-      return [`the overlap policy is buffer_all: at most ${MOST_BUFFERED} runs are live at once`];
+      return [`the overlap policy is buffer_all: at most ${MAX_BUFFERED} runs are live at once`];
     case 'cancel_other':
     case 'terminate_other':
       return [`the overlap policy is ${policy}: of several that come due at once only the last runs`];

@@ -1,22 +1,25 @@
-// Room: engine. How attempts ended, counted and told.
-// In: an attempt and its outcome. Out: a tally, and one log line for each.
-
+// Room: engine/worker. Counts and logs how attempts ended.
+// In: an attempt and its outcome. Out: counts, and one log line for each attempt.
 import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
+import { withoutStacks } from '../../model/run/sanitize.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 
-/** How many attempts ended how. `deferred` were claimed outside their window, or without a place under a limit. `lost` are those whose lease had expired before the outcome could be written. */
-export type Tally = Record<
+/**
+ * How many attempts ended in which way. `deferred`: claimed outside the window, or without a slot under a
+ * limit. `lost`: the lease had expired before the outcome could be written.
+ */
+export type OutcomeCounts = Record<
   'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'deferred' | 'released' | 'lost',
   number
 >;
 
-/** A tally in which nothing has happened yet. */
-export function emptyTally(): Tally {
+/** All counts at zero. */
+export function noOutcomes(): OutcomeCounts {
   return {
     claimed: 0,
     succeeded: 0,
@@ -30,8 +33,8 @@ export function emptyTally(): Tally {
   };
 }
 
-/** What a log line about a run holds; never its payload. */
-export function fieldsOf(run: ClaimedRun) {
+/** The fields of a log line about a run; never its payload. */
+export function logFields(run: ClaimedRun) {
   return {
     run_id: run.id,
     job: run.job,
@@ -40,7 +43,7 @@ export function fieldsOf(run: ClaimedRun) {
   };
 }
 
-const LEVELS: Readonly<Record<keyof Tally, 'debug' | 'info' | 'warn' | 'error'>> = {
+const LEVELS: Readonly<Record<keyof OutcomeCounts, 'debug' | 'info' | 'warn' | 'error'>> = {
   claimed: 'debug',
   succeeded: 'info',
   failed: 'warn',
@@ -53,16 +56,19 @@ const LEVELS: Readonly<Record<keyof Tally, 'debug' | 'info' | 'warn' | 'error'>>
 };
 
 /** Counts and logs how an attempt ended. */
-export function reportEnd(
+export function countOutcome(
   engine: Engine,
-  tally: Tally,
-  each: ActiveRun,
+  counts: OutcomeCounts,
+  active: ActiveRun,
   outcome: Outcome | null,
   isWritten: boolean,
   durationMs: number,
 ): void {
-  const word = isWritten ? wordFor(each.isSettled ? 'succeed' : (outcome?.transition ?? 'succeed')) : 'lost';
-  tally[word]++;
+  const { run } = active;
+  const word = isWritten
+    ? wordFor(active.isCommitted ? 'succeed' : (outcome?.transition ?? 'succeed'))
+    : 'lost';
+  counts[word]++;
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${error.message.split('\n')[0]}` : '';
@@ -70,15 +76,15 @@ export function reportEnd(
   engine.logger[LEVELS[word]](
     {
       event: `run.${word}`,
-      ...fieldsOf(each.run),
+      ...logFields(run),
       duration_ms: Math.round(durationMs),
-      ...(error ? { error: { name: error.name, code: error.code, message: error.message } } : {}),
+      ...(error ? { error: withoutStacks(error) } : {}),
     },
-    `run ${each.run.id} of ${each.run.job} ${word} after ${formatDuration(durationMs)} (attempt ${each.run.attempts} of ${each.run.max_attempts})${why}${next}`,
+    `run ${run.id} of ${run.job} ${word} after ${formatDuration(durationMs)} (attempt ${run.attempts} of ${run.max_attempts})${why}${next}`,
   );
 }
 
-function wordFor(transition: TransitionName): keyof Tally {
+function wordFor(transition: TransitionName): keyof OutcomeCounts {
   if (transition === 'release') return 'released';
-  return transition === 'defer' ? 'deferred' : (TRANSITIONS[transition].to as keyof Tally);
+  return transition === 'defer' ? 'deferred' : (TRANSITIONS[transition].to as keyof OutcomeCounts);
 }

@@ -1,16 +1,14 @@
-// Room: engine. Waiting that ends when something has changed.
-// In: how long at most. Out: a promise that resolves at the next change, or at one that nobody has waited for yet.
+// Room: engine/worker. Waiting that ends when something has changed.
+// In: the longest wait. Out: a promise that resolves at the next change, or at one that no wait has seen yet.
 
 export interface Wakeup {
-  /** Resolves when `wake` is called, also if that was since the last call; or after `ms`. */
+  /** Resolves after `ms`, or when `wake` is called; at once if it was called while nobody waited. */
   readonly change: (ms: number) => Promise<void>;
   readonly wake: () => void;
 }
 
-/** A wake-up that nobody has called yet. */
 export function createWakeup(): Wakeup {
   let wakers: (() => void)[] = [];
-  /** Something changed while nobody waited for it; the next who would wait looks again at once. */
   let hasChanged = false;
   return {
     async change(ms) {
@@ -30,7 +28,7 @@ export function createWakeup(): Wakeup {
       const woken = wakers;
       wakers = [];
       hasChanged = woken.length === 0;
-      for (const each of woken) each();
+      for (const wakeOne of woken) wakeOne();
     },
   };
 }

@@ -1,8 +1,8 @@
-// Room: engine. What a worker is to those who use it: ticks, the daemon, the command line. worker.ts makes one.
+// Room: engine/worker. A worker as ticks, the daemon and the command line see it; worker.ts opens one.
 // In: nothing. Out: types.
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { RunAtWork } from '../execute/crash.js';
-import type { Tally } from './outcome-counts.js';
+import type { OutcomeCounts } from './outcome-counts.js';
 
 export interface WorkerOptions {
   readonly kind: 'tick' | 'daemon' | 'library' | 'manual';
@@ -10,50 +10,53 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined;
   /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[] | undefined;
-  /** Whether a newer version of the jobs is in force: what is new in it is left to those who know it. */
+  /** Whether the database knows a newer version of the jobs: then only jobs in this code are claimed. */
   readonly isSuperseded?: () => boolean;
 }
 
 export interface Worker {
   readonly id: string;
-  readonly tally: Readonly<Tally>;
-  /** How many runs it holds. */
+  readonly outcomeCounts: Readonly<OutcomeCounts>;
+  /** How many runs it holds: prefetched, executing, or with an outcome that is not written. */
   readonly running: number;
-  /** How many more it could take. */
-  readonly room: number;
-  /** Makes the worker known in `workers`. */
+  /** How many more runs it may claim now. */
+  readonly claimable: number;
+  /** Writes the worker's row in `workers`. */
   announce(): Promise<void>;
   /**
-   * Claims as many due runs as there is room for and begins to execute them; and goes on claiming by itself as long as
-   * there are more. Returns how many at first.
+   * Claims due runs as long as there is room and starts them. While there are more, it then goes on claiming
+   * by itself. Returns how many runs this call accepted.
    *
-   * @param told a queue and priority in which somebody has just enqueued: it looks only there
+   * @param hint a queue and priority in which somebody has just enqueued: claims only there
    */
-  claim(told?: QueuePriority): Promise<number>;
-  /** Whether there was more at the last claim: it goes on claiming by itself. */
-  readonly isFlowing: boolean;
-  /** Claims nothing more; what is claimed already is executed. */
+  claim(hint?: QueuePriority): Promise<number>;
+  /** Whether there was more at the last claim, so that it goes on claiming by itself. */
+  readonly hasMore: boolean;
+  /** Claims no more. The runs it holds are executed. */
   close(): void;
-  /** Claims one named run, if it is due and free. */
+  /** Claims one run by its id, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;
-  /** Resolves when a run has ended or `wake` is called, also if that was since the last call; or after `ms`. */
+  /**
+   * Resolves when a run has ended or `wake` is called, at once if that was since the last call; or after
+   * `ms`.
+   */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
-  /** Looks soon whether an operator asked to cancel a run, if this worker holds it. */
-  readonly lookAt: (runId: string) => void;
+  /** Soon checks whether an operator asked to cancel a run, if this worker holds it. */
+  readonly checkCancel: (runId: string) => void;
   /** The runs whose handlers are at work. */
   readonly atWork: () => readonly RunAtWork[];
   /**
-   * For a process that ends by an error that nothing caught: claims no more, does not wait for handlers, and writes what
-   * becomes of all its runs (see model/run/crash.ts). Null: they are given back, and nobody is to blame.
+   * For a process that an uncaught error ends: claims no more, does not wait for handlers, and writes how all
+   * its runs end (see model/run/crash.ts). Null: they are released, and none is to blame.
    */
   crash(thrown: unknown): Promise<void>;
   /** Resolves when no run is left. */
   idle(): Promise<void>;
   /**
    * Drains: claims no more, lets runs end for `graceMs`, then aborts their signals, waits the engine's grace,
-   * and releases what remains without counting the attempt. Beats until the last outcome is written; where the
-   * server takes none, for one more lease.
+   * and releases the rest without counting the attempt. Renews leases until the last outcome is written, for
+   * at most one more lease where the server accepts none.
    */
   stop(graceMs?: number): Promise<void>;
 }

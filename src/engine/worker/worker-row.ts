@@ -1,19 +1,17 @@
-// Room: engine. A worker's row in `workers`: by which others know that it lives.
-// In: its id. Out: the row, written, kept and removed. A failure costs no run anything: the lease is what counts.
+// Room: engine/worker. The row in `workers` that shows others that this worker lives.
+// In: the worker's id. Out: the row, inserted, refreshed and removed. Failures cost no run: the lease is what
+// counts.
 import { hostname } from 'node:os';
+import { drainWorker, insertWorker, refreshWorker, removeWorker } from '../../store/runs/worker-rows.js';
 import type { Engine } from '../engine.js';
-
-const ANNOUNCE =
-  'insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms) values ($1, $2, $3, $4, $5, $6)';
-const BE_SEEN = 'update tock.workers set seen_at = tock.now() where id = $1 returning id';
 
 export interface WorkerRow {
   readonly isAnnounced: boolean;
-  /** Makes the worker known, once. */
+  /** Inserts the row, once. */
   readonly announce: () => Promise<void>;
-  /** Says that it lives. */
-  readonly beSeen: () => Promise<void>;
-  /** Says that it claims no more. */
+  /** Shows that the worker lives. */
+  readonly refresh: () => Promise<void>;
+  /** Shows that it claims no more. */
   drain(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -24,8 +22,9 @@ export function workerRow(
   kind: string,
   capacity: number,
 ): WorkerRow {
+  const { heartbeatMs } = settings;
   const insert = () =>
-    database.run(ANNOUNCE, [id, kind, hostname(), process.pid, capacity, settings.heartbeatMs]);
+    insertWorker.run(database, { id, kind, host: hostname(), pid: process.pid, capacity, heartbeatMs });
   let announced: Promise<unknown> | null = null;
   let isAnnounced = false;
   return {
@@ -34,29 +33,26 @@ export function workerRow(
     },
     async announce() {
       announced ??= insert();
-      // What was claimed is executed, known or not; the next heartbeat makes the worker known.
+      // Claimed runs are executed without the row; the next heartbeat inserts it.
       await announced.catch(error =>
         logger.warn(
           { event: 'worker.unknown', error: String(error) },
-          'the worker could not make itself known',
+          'the worker could not register itself; the next heartbeat tries again',
         ),
       );
       isAnnounced = true;
     },
-    async beSeen() {
+    async refresh() {
       if (!announced) return;
-      const rows = await database.run(BE_SEEN, [id]);
-      // Cut off for so long that a reaper has forgotten us.
+      const rows = await refreshWorker.run(database, { id });
+      // After a long disconnection, a reaper may have removed the row.
       if (rows.length === 0) await insert();
     },
     async drain() {
-      await database
-        .run('update tock.workers set draining = true where id = $1', [id])
-        .catch(() => undefined);
+      await drainWorker.run(database, { id }).catch(() => undefined);
     },
     async remove() {
-      if (!announced) return;
-      await database.run('delete from tock.workers where id = $1', [id]).catch(() => undefined);
+      if (announced) await removeWorker.run(database, { id }).catch(() => undefined);
     },
   };
 }

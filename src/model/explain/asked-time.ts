@@ -1,5 +1,5 @@
-// Room: model. A time as a person asks about it: an instant, a local time, or a whole local day.
-// In: a Date or text, the schedule's zone, and now. Out: which of the three it is, in whole seconds. Pure.
+// Room: model/explain. A time that a person asks about: an instant, a local time, or a whole local day.
+// In: a Date or text, the schedule's zone, and now. Out: which of the three it is, in whole seconds.
 import { TockError } from '../errors.js';
 import { show } from '../schedule/bad-schedule.js';
 import {
@@ -64,7 +64,7 @@ function checkDay(day: number, text: string): number {
   if (year >= FIRST_YEAR && year <= LAST_YEAR) return day;
   throw new TockError(
     'TOCK_BAD_TIME',
-    `${show(text)} is not between the years ${FIRST_YEAR} and ${LAST_YEAR}, within which schedules have occurrences`,
+    `${show(text)} is not between the years ${FIRST_YEAR} and ${LAST_YEAR}, the range in which schedules have occurrences`,
   );
 }
 
@@ -82,7 +82,7 @@ export function dayText(day: number): string {
   return `${yearOf(packed)}-${two(monthOf(packed))}-${two(dayOf(packed))}`;
 }
 
-/** `02:30`, with the seconds where there are any: the clock of a civil time. */
+/** `02:30`, with the seconds unless they are 0: the clock of a civil time. */
 export function clockText(civil: number): string {
   const time = civil - Math.floor(civil / DAY_SECONDS) * DAY_SECONDS;
   const seconds = time % 60 === 0 ? '' : `:${two(time % 60)}`;

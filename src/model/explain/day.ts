@@ -1,15 +1,17 @@
-// Room: model. A whole local day as questions about its occurrences.
-// In: a schedule and a day. Out: one explanation for each nominal time, those that the clocks skip included. Pure.
+// Room: model/explain. Explains the occurrences of a whole local day.
+// In: a schedule and a day. Out: one explanation for each nominal time, including those that the clocks skip.
 
 import type { Zone } from '../schedule/zone.js';
-import { type Explained, explainCivil, explainInstant, isTied, type Timetable } from './instant.js';
+import { type Explained, explainCivil, explainInstant, followsLocalTime, type Timetable } from './instant.js';
 import { placeOfCivil } from './local-clock.js';
 
-/** The nominal local times of a day, or for `every` and `at` the occurrences in it, as questions; at most `most`. */
-export function questionsOfDay(
+/**
+ * Explains the nominal local times of a day, or the occurrences of `every` and `at` in it; `limit` at most.
+ */
+export function explainDay(
   table: Timetable,
   day: number,
-  most: number,
+  limit: number,
 ): { explained: Explained[]; isCut: boolean } {
   const start = day * 86_400;
   const explained: Explained[] = [];
@@ -19,10 +21,10 @@ export function questionsOfDay(
   for (let at = schedule.next((start + shift) * 1000 - 1); at !== null; at = schedule.next(at)) {
     const second = at / 1000;
     if (second - shift >= end) break;
-    if (explained.length === most) return { explained, isCut: true };
+    if (explained.length === limit) return { explained, isCut: true };
     const answer = table.nominal ? explainCivil(table, second) : explainInstant(table, second);
-    // A continuous schedule loses nothing in a gap: there is nothing to tell of it.
-    if (answer.verdict !== 'nonexistent' || isTied(table)) explained.push(answer);
+    // A continuous schedule loses nothing in a gap, so there is nothing to explain.
+    if (answer.verdict !== 'nonexistent' || followsLocalTime(table)) explained.push(answer);
   }
   return { explained, isCut: false };
 }

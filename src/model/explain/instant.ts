@@ -1,6 +1,5 @@
-// Room: model. What a schedule says of one time: whether it is an occurrence, and if not, why not.
-// In: a schedule, the definition's name, and an instant or a local time. Out: a verdict and sentences. Pure: no
-// clock, no database. What became of an occurrence is told by engine/why/why.ts.
+// Room: model/explain. Whether a schedule has an occurrence at a time, and if not, why not.
+// In: a schedule, the definition's name, and an instant or a local time. Out: a verdict and sentences.
 
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { type ReadSpec, readSpec, type ScheduleSpec } from '../schedule/spec.js';
@@ -9,11 +8,11 @@ import { civilText, clockText } from './asked-time.js';
 import { instantText, placeOfCivil, placeOfInstant } from './local-clock.js';
 
 /**
- * - `occurrence`: it is one, perhaps shifted out of a gap
+ * - `occurrence`: it is one, possibly shifted out of a gap
  * - `nonexistent`: the clocks skip this local time, and the schedule leaves it out
  * - `repeated`: the second pass of a local time whose first pass is the occurrence
  * - `excluded`, `before-start`, `after-end`: it would be one, but for exclude, startAt, endAt
- * - `no-occurrence`: it is none
+ * - `no-occurrence`: none of these
  */
 export type ScheduleVerdict =
   | 'occurrence'
@@ -30,7 +29,7 @@ export interface Explained {
   readonly civil: number;
   /** The instant asked about, in epoch milliseconds; null for a local time that does not exist. */
   readonly instant: number | null;
-  /** What occurs for it, in epoch milliseconds: mostly one or none, two where both passes count. */
+  /** Its occurrences, in epoch milliseconds: usually one or none, two if both passes count. */
   readonly occurrences: readonly number[];
   readonly sentences: readonly string[];
 }
@@ -46,7 +45,9 @@ export interface Timetable {
   readonly nominal: CompiledSchedule | null;
 }
 
-/** Reads a schedule for {@link explainInstant} and {@link explainCivil}. @throws TockError TOCK_BAD_SCHEDULE */
+/**
+ * Reads a schedule for {@link explainInstant} and {@link explainCivil}. @throws TockError TOCK_BAD_SCHEDULE
+ */
 export function openTimetable(spec: ScheduleSpec, name: string): Timetable {
   const { startAt: _from, endAt: _to, exclude: _exclude, ...bare } = spec;
   const read = readSpec(spec, name);
@@ -60,7 +61,7 @@ export function openTimetable(spec: ScheduleSpec, name: string): Timetable {
 }
 
 /** Whether an instant, in epoch milliseconds, is in a schedule. */
-export function occursAt(schedule: CompiledSchedule, ms: number): boolean {
+function occursAt(schedule: CompiledSchedule, ms: number): boolean {
   return schedule.next(ms - 1) === ms;
 }
 
@@ -69,7 +70,7 @@ export function explainInstant(table: Timetable, second: number): Explained {
   const ms = second * 1000;
   const { civil, passes, skipped } = placeOfInstant(table.zone, second);
   const about = { civil, instant: ms };
-  const fellInGap = skipped !== null && isTied(table) && isNominal(table, skipped);
+  const fellInGap = skipped !== null && followsLocalTime(table) && isNominal(table, skipped);
   const wasShifted = fellInGap && table.read.dst === 'once';
   if (occursAt(table.compiled, ms)) {
     const shift = wasShifted ? [shiftedSentence(table, skipped, ms)] : [];
@@ -99,7 +100,7 @@ export function explainInstant(table: Timetable, second: number): Explained {
     ...about,
     verdict: 'no-occurrence',
     occurrences: [],
-    sentences: [`${instantText(ms, table.zone)} is no occurrence`, neighbours(table, ms)],
+    sentences: [`${instantText(ms, table.zone)} is not an occurrence`, neighbours(table, ms)],
   };
 }
 
@@ -108,23 +109,25 @@ export function explainCivil(table: Timetable, civil: number): Explained {
   const { instants, gap } = placeOfCivil(table.zone, civil);
   if (gap) return explainGap(table, civil, gap);
   const [first, second] = instants.map(instant => explainInstant(table, instant));
-  if (first === undefined) return nowhere(table, civil);
+  if (first === undefined) return outOfBounds(table, civil);
   if (second === undefined || first.verdict !== 'occurrence')
     return second?.verdict === 'occurrence' ? second : first;
   return { ...first, occurrences: [...first.occurrences, ...second.occurrences] };
 }
 
-/** The occurrences around an instant, in words. */
+/** The occurrences before and after an instant, as text. */
 export function neighbours({ compiled, zone }: Timetable, ms: number): string {
   const [previous, next] = [compiled.previous(ms), compiled.next(ms)];
   const before =
-    previous === null ? 'there is none before it' : `the one before is ${instantText(previous, zone)}`;
-  const after = next === null ? 'none after it' : `the one after is ${instantText(next, zone)}`;
+    previous === null
+      ? 'there is no earlier occurrence'
+      : `the previous one is ${instantText(previous, zone)}`;
+  const after = next === null ? 'no later one' : `the next one is ${instantText(next, zone)}`;
   return `${before}, ${after}`;
 }
 
-/** Whether local times decide: a cron expression whose hour field leaves something out. */
-export function isTied({ read: { timing } }: Timetable): boolean {
+/** Whether local times decide: a cron expression whose hour field does not cover all 24 hours. */
+export function followsLocalTime({ read: { timing } }: Timetable): boolean {
   return timing.kind === 'cron' && !timing.fields.everyHour;
 }
 
@@ -132,7 +135,7 @@ function isNominal({ nominal }: Timetable, civil: number): boolean {
   return nominal !== null && occursAt(nominal, civil * 1000);
 }
 
-/** Why something that the expression names is left out; null where the expression does not name it. */
+/** Why a time that the expression names is left out; null if the expression does not name it. */
 function whyNot(
   { bare, read, zone }: Timetable,
   ms: number,
@@ -152,18 +155,18 @@ function whyNot(
       sentences: [`${would} the schedule ended at ${instantText(endAt, zone)} (endAt)`],
     };
   }
-  return { verdict: 'excluded', sentences: [`${would} the schedule leaves it out (exclude)`] };
+  return { verdict: 'excluded', sentences: [`${would} the schedule excludes it (exclude)`] };
 }
 
 function explainGap(table: Timetable, civil: number, gap: Segment): Explained {
   const about = { civil, instant: null, occurrences: [] };
   const missing = gapSentence(table, civil);
   if (!isNominal(table, civil)) {
-    const sentences = [missing, `the schedule does not name it; ${neighbours(table, gap.start * 1000)}`];
+    const sentences = [missing, `the schedule does not include it; ${neighbours(table, gap.start * 1000)}`];
     return { ...about, verdict: 'no-occurrence', sentences };
   }
-  if (!isTied(table)) {
-    const sentences = [missing, 'the schedule covers all 24 hours and goes on in real time: nothing is lost'];
+  if (!followsLocalTime(table)) {
+    const sentences = [missing, 'the schedule covers all 24 hours and follows real time, so nothing is lost'];
     return { ...about, verdict: 'nonexistent', sentences };
   }
   if (table.read.dst !== 'once')
@@ -184,14 +187,14 @@ function explainGap(table: Timetable, civil: number, gap: Segment): Explained {
     : { ...about, verdict: 'nonexistent', sentences: [missing] };
 }
 
-/** A time beyond the bounds of the calendar. */
-function nowhere(table: Timetable, civil: number): Explained {
+/** A time outside of the calendar's bounds. */
+function outOfBounds(table: Timetable, civil: number): Explained {
   return {
     civil,
     instant: null,
     occurrences: [],
     verdict: 'no-occurrence',
-    sentences: [`${civilText(civil)} is no time in ${table.zone.name}`],
+    sentences: [`${civilText(civil)} is not a time in ${table.zone.name}`],
   };
 }
 
@@ -208,19 +211,19 @@ function shiftedSentence(table: Timetable, civil: number, ms: number): string {
 }
 
 function leftOut({ read }: Timetable): string {
-  return `under dst ${read.dst} there is no occurrence for it (under once it would be shifted)`;
+  return `under dst ${read.dst} it has no occurrence (under once it would be shifted)`;
 }
 
 function passSentence(table: Timetable, passes: readonly [number, number] | null, second: number): string[] {
   if (passes === null || table.nominal === null) return [];
   const [first, last] = passes.map(pass => instantText(pass * 1000, table.zone));
-  const twice = `${civilText(placeOfInstant(table.zone, second).civil)} comes twice in ${table.zone.name}`;
-  if (!isTied(table))
-    return [`${twice}; the schedule covers all 24 hours and goes on in real time: both count`];
+  const twice = `${civilText(placeOfInstant(table.zone, second).civil)} happens twice in ${table.zone.name}`;
+  if (!followsLocalTime(table))
+    return [`${twice}; the schedule covers all 24 hours and follows real time, so both count`];
   if (table.read.dst === 'literal') return [`${twice}; under dst literal both passes are occurrences`];
   const which =
     second === passes[0]
-      ? `the first pass, and the second (${last ?? ''}) is none`
+      ? `the first pass, and the second (${last ?? ''}) is not`
       : `only the first pass: ${first ?? ''}`;
   return [`${twice}; under dst ${table.read.dst} the occurrence is ${which}`];
 }

@@ -1,6 +1,7 @@
-// Room: model. What the clocks of a zone show: the instants of a local time, and the gaps and overlaps around it.
-// In: a zone, a local time or an instant in seconds. Out: where it lies. Pure.
+// Room: model/explain. The instants of a local time, and the gaps and overlaps around it.
+// In: a zone, a local time or an instant in seconds. Out: where it lies.
 
+import { utcText } from '../schedule/instant-text.js';
 import type { Segment, Zone } from '../schedule/zone.js';
 import { civilText } from './asked-time.js';
 
@@ -30,16 +31,16 @@ export function placeOfCivil(zone: Zone, civil: number): LocalPlace {
   return { instants, gap: instants.length === 0 ? gap : null };
 }
 
-/** What is special about an instant's local time. Seconds throughout. */
+/** How an instant's local time relates to clock changes. In seconds. */
 export interface InstantPlace {
   readonly civil: number;
-  /** The two instants of a local time that comes twice; null where it comes once. */
+  /** The two instants of a local time that happens twice; otherwise null. */
   readonly passes: readonly [first: number, second: number] | null;
-  /** The local time that the zone skipped and `once` shifts to this instant; null elsewhere. */
+  /** The local time that the zone skipped and `once` shifts to this instant; otherwise null. */
   readonly skipped: number | null;
 }
 
-/** Finds out what is special about an instant's local time. */
+/** Finds how an instant's local time relates to clock changes. */
 export function placeOfInstant(zone: Zone, at: number): InstantPlace {
   const { start, offset, before } = zone.segmentAt(at);
   const civil = at + offset;
@@ -53,10 +54,13 @@ export function placeOfInstant(zone: Zone, at: number): InstantPlace {
   };
 }
 
-/** `2026-03-08 03:30 (2026-03-08T07:30:00Z)`: an instant in local time and UTC; in UTC alone where that is the same. */
+/**
+ * `2026-03-08 03:30 (2026-03-08T07:30:00Z)`: an instant in local time and UTC; only in UTC if that is the
+ * same.
+ */
 export function instantText(ms: number, zone: Zone): string {
   const second = Math.floor(ms / 1000);
   const { offset } = zone.segmentAt(second);
-  const utc = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
+  const utc = utcText(second * 1000);
   return offset === 0 && /^(?:etc\/)?utc$/i.test(zone.name) ? utc : `${civilText(second + offset)} (${utc})`;
 }

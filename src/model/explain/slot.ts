@@ -1,4 +1,4 @@
-// Room: model. A slot of a limit as text.
+// Room: model/explain. A slot of a limit as text.
 // In: a concurrency key, and the run that needs a slot of it. Out: text.
 import { SUSPECTS } from '../run/limits.js';
 

@@ -4,11 +4,31 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
+import { checkOptions, optionNames } from '../options.js';
 import { describeDefinition } from '../planning/definition.js';
 import { checkConcurrencyLimit } from '../run/limits.js';
 import { checkRetryPolicy } from '../run/retry.js';
 import { readIsolate } from './isolate.js';
-import type { Job, JobOptions } from './job.js';
+import type { AnyJob, Job, JobOptions } from './job.js';
+import { isTypeOnly } from './type-only.js';
+
+/** What a job states; and what defineJob has added to one that is spread into another. */
+const OPTIONS = optionNames<AnyJob>({
+  name: true,
+  description: true,
+  payload: true,
+  schedule: true,
+  retry: true,
+  timeout: true,
+  isolate: true,
+  queue: true,
+  priority: true,
+  concurrency: true,
+  onDead: true,
+  run: true,
+  kind: true,
+  file: true,
+});
 
 /**
  * Defines a job. Checks the name, the schedule, the retry policy and the limits, so that a mistake is found
@@ -16,17 +36,20 @@ import type { Job, JobOptions } from './job.js';
  *
  * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with the file
  */
-export function defineJob<const Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>(
-  options: JobOptions<Schema, Output>,
-): Job<Schema, Output> {
+export function defineJob<
+  const Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+  const Name extends string = string,
+>(options: JobOptions<Schema, Output, Name>): Job<Schema, Output, Name> {
   const file = callerFile();
   try {
     if (typeof options !== 'object' || options === null)
       throw bad('defineJob takes an object with a name and a run function');
+    checkOptions(options, OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
     checkName(options.name, 'job');
     if (typeof options.run !== 'function') throw bad(`job ${options.name} has no run function`);
     checkSchema(options.name, options.payload);
-    checkRetryPolicy(options.retry ?? {});
+    if (options.retry !== undefined) checkRetryPolicy(options.retry);
     if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
       throw bad('timeout must be longer than 0');
     readIsolate(options.isolate);
@@ -34,7 +57,11 @@ export function defineJob<const Schema extends StandardSchemaV1 = StandardSchema
     checkPriority(options.priority);
     checkConcurrencyLimit(options.concurrency);
     checkOnDead(options.name, options.onDead);
-    const job: Job<Schema, Output> = Object.freeze({ ...options, kind: 'tock.job', file });
+    const job: Job<Schema, Output, Name> = Object.freeze({
+      ...withoutTypeOnly(options),
+      kind: 'tock.job',
+      file,
+    });
     describeDefinition(job);
     return job;
   } catch (error) {
@@ -42,6 +69,13 @@ export function defineJob<const Schema extends StandardSchemaV1 = StandardSchema
       throw new TockError(error.code, `${where(file, options)}${error.message}`, { cause: error });
     throw error;
   }
+}
+
+/** What checks nothing is left out, so that enqueueing takes the same short way as without a schema. */
+function withoutTypeOnly<Options extends { readonly payload?: unknown }>(options: Options): Options {
+  if (!isTypeOnly(options.payload)) return options;
+  const { payload: _typeOnly, ...others } = options;
+  return others as Options;
 }
 
 /** Whether the value came from {@link defineJob}, be it another copy of the package. */

@@ -2,6 +2,7 @@
 // In: the option as the author states it. Out: the same, checked, with its default filled in.
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
+import { checkOptions } from '../options.js';
 
 /** `true`, or with a limit for the heap of the child. */
 export type IsolateOption = boolean | { readonly memoryMb?: number };
@@ -12,8 +13,10 @@ export interface Isolate {
 }
 
 /** Under this Node itself hardly starts. */
-const LEAST_MB = 32;
-const MOST_MB = 1_048_576;
+const MIN_MB = 32;
+const MAX_MB = 1_048_576;
+
+const OPTIONS: ReadonlySet<string> = new Set(['memoryMb']);
 
 /**
  * Reads the option. Null: the handler runs in the worker's process.
@@ -25,12 +28,11 @@ export function readIsolate(option: IsolateOption | undefined): Isolate | null {
   if (option === true) return { memoryMb: null };
   if (typeof option !== 'object' || option === null || Array.isArray(option))
     throw bad(`isolate ${quote(option)} is neither true, false nor { memoryMb }`);
-  const unknown = Object.keys(option).find(key => key !== 'memoryMb');
-  if (unknown !== undefined) throw bad(`isolate has no option ${quote(unknown)}; there is memoryMb`);
+  checkOptions(option, OPTIONS, 'isolate', 'TOCK_BAD_JOB');
   const { memoryMb } = option;
   if (memoryMb === undefined) return { memoryMb: null };
-  if (Number.isInteger(memoryMb) && memoryMb >= LEAST_MB && memoryMb <= MOST_MB) return { memoryMb };
-  throw bad(`isolate.memoryMb ${quote(memoryMb)} is not a whole number from ${LEAST_MB} to ${MOST_MB}`);
+  if (Number.isInteger(memoryMb) && memoryMb >= MIN_MB && memoryMb <= MAX_MB) return { memoryMb };
+  throw bad(`isolate.memoryMb ${quote(memoryMb)} is not a whole number from ${MIN_MB} to ${MAX_MB}`);
 }
 
 function bad(message: string): TockError {

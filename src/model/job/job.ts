@@ -11,9 +11,10 @@ import type { Trigger } from '../run/states.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import type { SchedulerView } from '../scheduler-view.js';
 import type { IsolateOption } from './isolate.js';
+import type { Json, StoredOutput } from './json.js';
+import type { RunId } from './run-id.js';
 
-/** A value that JSON can hold, which is what payloads and outputs are stored as. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+export type { Json } from './json.js';
 
 /** The half-open span of time `[start, end)` between the previous occurrence and this one. */
 export interface DataInterval {
@@ -21,7 +22,7 @@ export interface DataInterval {
   readonly end: Date;
 }
 
-/** What a schedule's payload function is told about the occurrence. */
+/** What a schedule's payload function gets: the occurrence. */
 export interface Occurrence {
   readonly scheduledFor: Date;
   readonly dataInterval: DataInterval;
@@ -30,7 +31,7 @@ export interface Occurrence {
 }
 
 /**
- * A Kysely handle on Tock's own database, for a job's own tables. The type of the tables is the job's affair:
+ * A Kysely handle on Tock's own database, for a job's own tables. The job gives the type of its tables:
  * `ctx.db.withTables<{ invoices: … }>()`.
  */
 // biome-ignore lint/suspicious/noExplicitAny: the job's tables are unknown here
@@ -47,7 +48,7 @@ export interface JobContext {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly maxAttempts: number;
-  /** Grows with each attempt, over all hosts: hand it to systems that can refuse an older one. */
+  /** Grows with each attempt, over all hosts: pass it to systems that can refuse an older one. */
   readonly fence: number;
   /** The nominal time of the occurrence; null for a one-off run. */
   readonly scheduledFor: Date | null;
@@ -60,9 +61,9 @@ export interface JobContext {
   readonly log: Logger;
   /** Tock's own pool, for the job's own tables; no transaction is open. */
   readonly db: Kysely<AnyDatabase>;
-  /** What the scheduler itself can tell and do: figures, reports, retention. */
+  /** The scheduler itself: figures, reports, retention. */
   readonly scheduler: SchedulerView;
-  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was told is kept too. */
+  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was called is kept too. */
   readonly progress: (fraction: number, stage?: string) => void;
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
@@ -90,7 +91,10 @@ export interface JobContext {
     work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
   ) => Promise<T>;
   /** Enqueues another run; see `Tock.enqueue`. */
-  readonly enqueue: <J extends string | AnyJob>(job: J, ...rest: PayloadAndOptions<J>) => Promise<string>;
+  readonly enqueue: <J extends string | AnyJob>(
+    job: J,
+    ...rest: PayloadAndOptions<J>
+  ) => Promise<RunId<OutputFor<J>>>;
 }
 
 /** Options of one enqueued run. */
@@ -158,7 +162,7 @@ export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
   readonly window?: string;
   /** A run outside its window waits for the next opening (`defer`, default), or is skipped. */
   readonly outsideWindow?: OutsideWindow;
-  /** Pauses the definition after so many dead runs in a row. Default: never. */
+  /** Pauses the definition after this many dead runs in a row. Default: never. */
   readonly pauseOnFailure?: number;
   /** Missed occurrences: `latest` (default) gives one run that knows how many it stands for, `all`, `none`. */
   readonly catchup?: CatchupPolicy;
@@ -182,12 +186,19 @@ export interface JobConcurrency<Payload = never> {
   readonly key?: (payload: Payload) => string | number;
 }
 
-/** A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …). */
-export interface JobOptions<Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown> {
+/** A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …), or `typeOnly`. */
+export interface JobOptions<
+  Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+  Name extends string = string,
+> {
   /** Letters, digits and `. _ : @ -`, at most 200 bytes; unique in the project. */
-  readonly name: string;
+  readonly name: Name;
   readonly description?: string;
-  /** Checked when a run is enqueued and again before the handler. Default: any JSON. */
+  /**
+   * Checked when a run is enqueued and again before the handler. `typeOnly<…>()` gives the payload a type and no
+   * check. Default: any JSON.
+   */
   readonly payload?: Schema;
   readonly schedule?: JobSchedule<StandardSchemaV1.InferInput<Schema>>;
   readonly retry?: RetryPolicy;
@@ -218,10 +229,13 @@ export interface JobOptions<Schema extends StandardSchemaV1 = StandardSchemaV1, 
 }
 
 /** A job with its defaults filled in, as {@link defineJob} returns it. */
-export interface Job<Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
-  extends JobOptions<Schema, Output> {
+export interface Job<
+  Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+  Name extends string = string,
+> extends JobOptions<Schema, Output, Name> {
   readonly kind: 'tock.job';
-  /** The file that defined it, where that could be told; for error messages. */
+  /** The file that defined it, where the call stack shows it; for error messages. */
   readonly file: string | null;
 }
 
@@ -234,12 +248,50 @@ export type AnyJob = Job<any, any>;
 export type PayloadOf<J extends AnyJob> =
   J extends Job<infer Schema> ? StandardSchemaV1.InferInput<Schema> : never;
 
-/** A typed job's payload, or anything for a job that is named by text. */
-type PayloadFor<J extends string | AnyJob> = J extends AnyJob ? PayloadOf<J> : unknown;
+/** What a succeeded run of a job keeps: what its handler returned, as it comes back from JSON. Else null. */
+export type OutputOf<J extends AnyJob> =
+  J extends Job<infer _Schema, infer Output> ? StoredOutput<Output> : never;
+
+/** The names of some jobs; any text where the compiler does not know them. */
+export type JobName<Jobs extends readonly AnyJob[] = readonly AnyJob[]> = Jobs[number]['name'];
+
+/** One of some jobs, by its object or its name; any job where the compiler does not know them. */
+export type JobReference<Jobs extends readonly AnyJob[] = readonly AnyJob[]> =
+  string extends JobName<Jobs> ? string | AnyJob : JobName<Jobs> | Jobs[number];
+
+/** The job that a reference stands for among `Jobs`; never where only a name is known. */
+export type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends AnyJob
+  ? Reference
+  : string extends JobName<Jobs>
+    ? never
+    : Extract<Jobs[number], { readonly name: Reference }>;
+
+/** The payload of the job that a reference stands for; unknown where only a name is known. */
+export type PayloadFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
+  JobOf<Reference, Jobs>,
+] extends [never]
+  ? unknown
+  : PayloadOf<JobOf<Reference, Jobs>>;
+
+/** The output of the job that a reference stands for; unknown where only a name is known. */
+export type OutputFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
+  JobOf<Reference, Jobs>,
+] extends [never]
+  ? unknown
+  : OutputOf<JobOf<Reference, Jobs>>;
 
 /** What follows the job: its payload, which may be left out where `{}` would do, and the options. */
-export type PayloadAndOptions<J extends string | AnyJob, Options = EnqueueOptions> =
+export type PayloadAndOptions<
+  Reference,
+  Options = EnqueueOptions,
+  Jobs extends readonly AnyJob[] = readonly AnyJob[],
+> =
   // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
-  Record<never, never> extends PayloadFor<J>
-    ? [payload?: PayloadFor<J>, options?: Options]
-    : [payload: PayloadFor<J>, options?: Options];
+  Record<never, never> extends PayloadFor<Reference, Jobs>
+    ? [payload?: PayloadFor<Reference, Jobs>, options?: Options]
+    : [payload: PayloadFor<Reference, Jobs>, options?: Options];
+
+/** One of the runs that `enqueueMany` takes: the job, its payload, and the options of `enqueue` but `client`. */
+export type NewRun<Reference = string | AnyJob, Payload = unknown> = Omit<EnqueueOptions, 'client'> & {
+  readonly job: Reference;
+} & (Record<never, never> extends Payload ? { readonly payload?: Payload } : { readonly payload: Payload });

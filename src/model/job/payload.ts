@@ -1,12 +1,12 @@
 // Room: model. What may be stored as a payload, or as the result of an effect: JSON that comes back as it went in.
-// In: any value. Out: the same as JSON, or a TockError that names the place and the mend.
+// In: any value. Out: the same as JSON, or a TockError that names the place and the remedy.
 import { TockError, type TockErrorCode } from '../errors.js';
 import { isStorable } from '../names.js';
-import { MOST_OUTPUT_BYTES } from '../run/sanitize.js';
+import { MAX_OUTPUT_BYTES } from '../run/sanitize.js';
 import type { Json } from './job.js';
 
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1024 * 1024;
-const MOST_DEPTH = 200;
+const MAX_DEPTH = 200;
 
 /** What is checked, for the messages, and whether it may change on its way through JSON. */
 interface Kind {
@@ -60,7 +60,7 @@ export function payloadText(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES
  */
 export function resultText(value: unknown, effect: string): string | null {
   if (value === undefined) return null;
-  return textOf(value, MOST_OUTPUT_BYTES, {
+  return textOf(value, MAX_OUTPUT_BYTES, {
     code: 'TOCK_BAD_RESULT',
     noun: 'result',
     prefix: `the result of ${effect} cannot be kept: `,
@@ -92,7 +92,7 @@ function isPlain(value: unknown, depth: number): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
   if (typeof value === 'number')
     return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value));
-  if (typeof value !== 'object' || depth >= MOST_DEPTH) return false;
+  if (typeof value !== 'object' || depth >= MAX_DEPTH) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   // A hole of an array is undefined, which is not plain.
   if (prototype === Array.prototype) {
@@ -108,8 +108,8 @@ function isPlain(value: unknown, depth: number): boolean {
 }
 
 function copy(value: unknown, path: string, depth: number, kind: Kind): Json {
-  if (depth > MOST_DEPTH)
-    throw bad(`the ${kind.noun} is nested deeper than ${MOST_DEPTH} levels, or holds itself`, kind);
+  if (depth > MAX_DEPTH)
+    throw bad(`the ${kind.noun} is nested deeper than ${MAX_DEPTH} levels, or holds itself`, kind);
   switch (typeof value) {
     case 'string':
       if (isStorable(value)) return value;

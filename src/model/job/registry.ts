@@ -3,6 +3,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
+import { didYouMean } from '../nearest.js';
 import { circleError, findCircle } from '../planning/chain.js';
 import { type DescribedDefinition, describeDefinition, fingerprintOf } from '../planning/definition.js';
 import { payloadError } from '../run/decide.js';
@@ -55,14 +56,15 @@ export function createRegistry(jobs: readonly AnyJob[]): Registry {
   return { jobs: byName, definitions, fingerprint: fingerprintOf(definitions.map(each => each.fingerprint)) };
 }
 
-/** Finds a job by its object or its name; with the near misses in the error. */
+/** Finds a job by its object or its name. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
 export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
   const name = typeof job === 'string' ? job : job.name;
   const found = registry.jobs.get(name);
   if (found) return found;
   const known = [...registry.jobs.keys()];
-  const hint = known.length === 0 ? 'no jobs are defined' : `known are ${known.slice(0, 20).join(', ')}`;
-  throw new TockError('TOCK_UNKNOWN_JOB', `there is no job ${quote(name)}; ${hint}`);
+  const all = known.length === 0 ? '; no jobs are defined' : `; known jobs: ${known.slice(0, 20).join(', ')}`;
+  const near = typeof name === 'string' ? didYouMean(name, known) : '';
+  throw new TockError('TOCK_UNKNOWN_JOB', `there is no job ${quote(name)}${near || all}`);
 }
 
 /**

@@ -2,9 +2,10 @@
 // In: what a schedule says in `after`, and how the others' runs of one occurrence ended. Out: whether it runs. Pure.
 import { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
+import { checkOptions } from '../options.js';
 import type { RunStatus } from '../run/states.js';
 
-export const CHAIN_ON = ['success', 'failure', 'completion'] as const;
+const CHAIN_ON = ['success', 'failure', 'completion'] as const;
 /** Which outcomes count: succeeded; dead; or either of them, or cancelled. */
 export type ChainOn = (typeof CHAIN_ON)[number];
 
@@ -25,7 +26,8 @@ export interface Chain {
   readonly on: ChainOn;
 }
 
-const MOST_PARENTS = 100;
+const MAX_PARENTS = 100;
+const OPTIONS: ReadonlySet<string> = new Set(['all', 'any', 'on']);
 
 /** Checks `after` and brings it into its one form. @throws TockError TOCK_BAD_SCHEDULE */
 export function readAfter(after: After, name: string): Chain {
@@ -36,10 +38,11 @@ export function readAfter(after: After, name: string): Chain {
       `after is ${quote(after)}; write a definition's name, a list of names, or { all: […] } or { any: […], on: 'failure' }`,
     );
   }
+  checkOptions(stated, OPTIONS, 'after', 'TOCK_BAD_SCHEDULE');
   if (!CHAIN_ON.includes(on)) throw bad(`after.on ${quote(on)} is none of ${CHAIN_ON.join(', ')}`);
   const names = [all ?? any].flat();
-  if (names.length === 0 || names.length > MOST_PARENTS)
-    throw bad(`after names ${names.length} definitions; write 1 to ${MOST_PARENTS}`);
+  if (names.length === 0 || names.length > MAX_PARENTS)
+    throw bad(`after names ${names.length} definitions; write 1 to ${MAX_PARENTS}`);
   const definitions = [...new Set(names.map(each => checkName(each, 'definition', 'TOCK_BAD_SCHEDULE')))];
   if (definitions.includes(name)) throw bad(`after names ${quote(name)} itself: it would wait for ever`);
   return { definitions: definitions.sort(), require: all === undefined ? 'any' : 'all', on };

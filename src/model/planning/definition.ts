@@ -6,6 +6,7 @@ import { TockError } from '../errors.js';
 import type { AnyJob, JobSchedule, Json } from '../job/job.js';
 import { checkPayload } from '../job/payload.js';
 import { checkName, quote } from '../names.js';
+import { checkOptions, optionNames } from '../options.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../run/retry.js';
 import { compileSchedule } from '../schedule/compile.js';
 import type { Dst, ScheduleSpec } from '../schedule/spec.js';
@@ -63,6 +64,30 @@ export interface DescribedDefinition {
 
 const DAY_MS = 86_400_000;
 
+/** What a schedule may state, of a job or made at run time. */
+export const SCHEDULE_OPTIONS = optionNames<JobSchedule>({
+  cron: true,
+  every: true,
+  phase: true,
+  at: true,
+  after: true,
+  timezone: true,
+  dst: true,
+  startAt: true,
+  endAt: true,
+  exclude: true,
+  window: true,
+  outsideWindow: true,
+  overlap: true,
+  catchup: true,
+  catchupWindow: true,
+  startDeadline: true,
+  jitter: true,
+  remaining: true,
+  pauseOnFailure: true,
+  payload: true,
+});
+
 /**
  * Turns a job into its definition's columns. A job without a schedule gets a row as well, which holds the
  * defaults of its one-off runs.
@@ -83,7 +108,7 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
   });
 }
 
-/** What a definition is made of, whether code or somebody at run time says so. */
+/** What a definition is made of, whether it is stated in code or at run time. */
 export interface StatedDefinition {
   readonly name: string;
   readonly job: string;
@@ -99,6 +124,7 @@ export interface StatedDefinition {
 /** Turns a stated definition into columns. @throws TockError when the schedule or a policy makes no sense */
 export function describeSchedule(stated: StatedDefinition): DescribedDefinition {
   const { schedule } = stated;
+  if (schedule !== undefined) checkOptions(schedule, SCHEDULE_OPTIONS, 'schedule', 'TOCK_BAD_SCHEDULE');
   const after = schedule?.after === undefined ? null : readAfter(schedule.after, stated.name);
   if (after) refuseTiming(schedule ?? {});
   else if (schedule !== undefined) compileSchedule(schedule, stated.name);

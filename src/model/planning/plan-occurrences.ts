@@ -14,19 +14,21 @@ export const OVERLAP_POLICIES = [
   'terminate_other',
   'allow_all',
 ] as const;
+/** What becomes of an occurrence while an earlier run is live; see `JobSchedule.overlap`. */
 export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
 export const CATCHUP_POLICIES = ['latest', 'all', 'none'] as const;
+/** What becomes of missed occurrences; see `JobSchedule.catchup`. */
 export type CatchupPolicy = (typeof CATCHUP_POLICIES)[number];
 
 /** An occurrence this young was not missed: cron's minute, and one more for a slow start. */
-export const ON_TIME_MS = 120_000;
+const ON_TIME_MS = 120_000;
 /** Most runs that one plan makes; what is left comes with the next plan. Bounds memory. */
-export const MOST_RUNS_PER_PLAN = 1000;
-/** Occurrences are counted no further than this; an outage of more is told as "at least". */
-export const MOST_COUNTED = 100_000;
+export const MAX_RUNS_PER_PLAN = 1000;
+/** Occurrences are counted no further than this; an outage of more is shown as "at least". */
+export const MAX_COUNTED = 100_000;
 
 /** Most runs of a definition that are live at once under `buffer_all`; occurrences beyond it are skipped. */
-export const MOST_BUFFERED = 1000;
+export const MAX_BUFFERED = 1000;
 
 /** What planning needs to know of a definition. Times in epoch milliseconds. */
 export interface Planned {
@@ -56,7 +58,7 @@ export interface PlannedRun {
   readonly isSerial: boolean;
 }
 
-/** A span of occurrences that give no run, told in one row. */
+/** A span of occurrences that give no run, recorded in one row. */
 export interface PlannedSkip {
   readonly first: number;
   readonly last: number;
@@ -127,7 +129,7 @@ interface OverlapPlan<T> {
  * Decides which occurrences become runs while `liveRuns` earlier ones are live.
  *
  * `skip`: none. `buffer_one`: one may wait for the one that is live. `buffer_all`: all wait, up to
- * {@link MOST_BUFFERED}. `cancel_other` and `terminate_other`: only the last, in place of what is live.
+ * {@link MAX_BUFFERED}. `cancel_other` and `terminate_other`: only the last, in place of what is live.
  * `allow_all`: all, side by side. Under the others runs of the definition are serial: what is kept waits for its turn.
  *
  * Source: the six overlap policies of Temporal's schedules.
@@ -145,12 +147,12 @@ export function planOverlap<T>(
   });
   switch (overlap) {
     case 'skip':
-      // A lone run has nobody to wait for: it is spared the place.
+      // A single run waits for none and needs no slot.
       return { ...first(liveRuns > 0 ? 0 : wanted.length), isSerial: wanted.length > 1 };
     case 'buffer_one':
       return first(2 - liveRuns);
     case 'buffer_all':
-      return first(MOST_BUFFERED - liveRuns);
+      return first(MAX_BUFFERED - liveRuns);
     case 'allow_all':
       return { kept: wanted, dropped: [], isSerial: false, displaces: null };
     case 'cancel_other':
@@ -222,7 +224,7 @@ function chooseAll(schedule: CompiledSchedule, first: number, now: number, windo
   }
   const chosen: Chosen[] = [];
   let cursor = missed?.last ?? first;
-  while (at !== null && at <= now && chosen.length < MOST_RUNS_PER_PLAN) {
+  while (at !== null && at <= now && chosen.length < MAX_RUNS_PER_PLAN) {
     chosen.push({ at, count: 1 });
     cursor = at;
     at = schedule.next(at);
@@ -230,10 +232,10 @@ function chooseAll(schedule: CompiledSchedule, first: number, now: number, windo
   return { chosen, missed, cursor };
 }
 
-/** How many occurrences lie in [first, end), counted up to MOST_COUNTED. */
+/** How many occurrences lie in [first, end), counted up to MAX_COUNTED. */
 function countOccurrences(schedule: CompiledSchedule, first: number, end: number): number {
   let count = 0;
-  for (let at: number | null = first; at !== null && at < end && count < MOST_COUNTED; at = schedule.next(at))
+  for (let at: number | null = first; at !== null && at < end && count < MAX_COUNTED; at = schedule.next(at))
     count++;
   return count;
 }

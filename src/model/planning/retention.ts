@@ -8,10 +8,10 @@ import type { Keep, PruneOptions } from '../scheduler-view.js';
 
 const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';
-export const UNITS = ['month', 'day', 'auto'] as const;
+const UNITS = ['month', 'day', 'auto'] as const;
 
-/** From so many finished runs a day on, `auto` makes partitions of days; below half as many, of months again. */
-export const DAYS_FROM = 1_000_000;
+/** From this many finished runs a day on, `auto` makes partitions of days; below half of it, of months again. */
+const DAYS_FROM = 1_000_000;
 
 /** All in milliseconds. */
 export interface Retention {
@@ -74,27 +74,27 @@ export interface Partition {
   readonly name: string;
   readonly low: number | null;
   readonly high: number | null;
-  /** What is left of a partition that was dropped: runs whose state is kept longer. */
+  /** What is left of a partition that was forgotten: runs whose state is kept longer. */
   readonly isKept: boolean;
   readonly bytes: number;
 }
 
 /**
- * keep: nothing to be done. delete: some of its runs are past their time, and are deleted in batches. compact: the
- * shortest keep is over; it goes, and runs of other states stay in a smaller one. drop: all that it holds is past its
- * time.
+ * keep: nothing to do. delete-runs: some of its runs are past their time and are deleted in batches. compact: the
+ * shortest keep is over; it is dropped, and runs of other states stay in a smaller one. drop: all its runs are past
+ * their time.
  */
-export type RetentionAction = 'keep' | 'delete' | 'compact' | 'drop';
+export type Fate = 'keep' | 'delete-runs' | 'compact' | 'drop';
 
 const DAY_MS = 86_400_000;
 
-export function retentionAction(partition: Partition, retention: Retention, now: number): RetentionAction {
+export function fateOf(partition: Partition, retention: Retention, now: number): Fate {
   const { low, high, isKept } = partition;
-  if (low === null || high === null) return 'delete';
+  if (low === null || high === null) return 'delete-runs';
   if (high + retention.longestMs <= now) return 'drop';
-  if (high + retention.shortestMs <= now) return isKept ? 'delete' : 'compact';
+  if (high + retention.shortestMs <= now) return isKept ? 'delete-runs' : 'compact';
   // A day waits for its end, which is near; to delete the first hours of it row by row would be most of the work.
-  return low + retention.shortestMs < now && high - low > DAY_MS ? 'delete' : 'keep';
+  return low + retention.shortestMs < now && high - low > DAY_MS ? 'delete-runs' : 'keep';
 }
 
 /** What is kept of a month's partitions is put together up to this size, so that there are not hundreds of them. */

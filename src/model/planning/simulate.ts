@@ -36,7 +36,7 @@ export interface BusyMinute {
   readonly definitions: readonly { readonly name: string; readonly count: number }[];
 }
 
-/** The most runs that would start in any minute, and the first minute with so many; null where none would. */
+/** The most runs that would start in any minute, and the first minute with that many; null where none would. */
 export interface Peak {
   readonly perMinute: number;
   readonly minute: Date | null;
@@ -61,17 +61,17 @@ export interface Simulation {
 }
 
 /** The jitter of `jitterForAll`: 5 minutes. */
-export const JITTER_FOR_ALL_MS = 300_000;
-export const MOST_SIMULATED = 5_000_000;
+const JITTER_FOR_ALL_MS = 300_000;
+export const MAX_SIMULATED = 5_000_000;
 const MINUTE_MS = 60_000;
 const YEAR_MS = 366 * 86_400_000;
 const BUSIEST = 5;
 /** A window opens once a day, on the day of a change of the clocks perhaps an hour or two later. */
-const LONGEST_WAIT_MS = 27 * 3_600_000;
+const MAX_WAIT_MS = 27 * 3_600_000;
 
 /**
  * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up, overlap,
- * pauses and what runs after others are left aside. An occurrence just before the window counts when its jitter, or
+ * pauses and what runs after others are ignored. An occurrence just before the window counts when its jitter, or
  * the window of its definition, carries it in.
  *
  * @throws TockError TOCK_BAD_TIME for a window that is empty or longer than 366 days, and for over 5 million
@@ -82,13 +82,13 @@ export function simulate(definitions: readonly SimulatedDefinition[], window: Si
   checkWindow(from, to);
   const zone = findZone(timezone);
   const counts = { plain: counterOf(window), own: counterOf(window), all: counterOf(window) };
-  let left = MOST_SIMULATED;
+  let left = MAX_SIMULATED;
   let [deferred, skipped] = [0, 0];
   const isInside = (at: number) => at >= from.getTime() && at < to.getTime();
   for (const definition of definitions) {
     const { name, jitterMs: own = 0 } = definition;
     const hours = hoursOf(definition);
-    const reach = Math.max(own, JITTER_FOR_ALL_MS) + (hours === null ? 0 : LONGEST_WAIT_MS);
+    const reach = Math.max(own, JITTER_FOR_ALL_MS) + (hours === null ? 0 : MAX_WAIT_MS);
     left -= walk(definition, window, reach, left, (at, gap) => {
       if (hours && definition.outsideWindow === 'skip' && !hours.isOpen(at)) {
         if (isInside(at)) skipped++;
@@ -169,7 +169,7 @@ function walk(
     if (++count > most) {
       throw new TockError(
         'TOCK_BAD_TIME',
-        `there are more than ${MOST_SIMULATED} occurrences; simulate a shorter window, or fewer definitions`,
+        `there are more than ${MAX_SIMULATED} occurrences; simulate a shorter window, or fewer definitions`,
       );
     }
     const next = schedule.next(at);
@@ -245,7 +245,7 @@ function countIn(definition: SimulatedDefinition, begin: number, end: number): n
   const schedule = compileSchedule(spec, name);
   const hours = hoursOf(definition);
   let count = 0;
-  for (let at = schedule.next(begin - own - (hours ? LONGEST_WAIT_MS : 0) - 1); at !== null && at < end; ) {
+  for (let at = schedule.next(begin - own - (hours ? MAX_WAIT_MS : 0) - 1); at !== null && at < end; ) {
     const next = schedule.next(at);
     const jittered = at + jitterMs(name, own, next === null ? Number.POSITIVE_INFINITY : next - at);
     const isSkipped = hours !== null && outsideWindow === 'skip' && !hours.isOpen(at);

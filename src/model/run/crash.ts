@@ -1,23 +1,23 @@
-// Room: model. What an error that nothing caught means for the runs of the process that it ends.
-// In: the error, and a run that was executed. Out: how its attempt ends. Pure.
+// Room: model. What an uncaught error means for the runs of the process that it ends. Pure.
+// In: the error, and a run whose handler was at work. Out: how its attempt ends.
 import type { Ending } from './decide.js';
 import { describeError } from './sanitize.js';
 
-/** A run whose handler was at work when the error came. */
+/** A run whose handler was at work when the error occurred. */
 export interface CrashedRun {
-  /** In a child process, from which such an error does not come. */
+  /** In a child process, so the error is not its own. */
   readonly isIsolated: boolean;
-  /** It was at work in an earlier crash too. If it is not isolated all the same, no child could be had for it. */
+  /** It was at work in an earlier crash too. It is not isolated where child processes are impossible. */
   readonly isSuspect: boolean;
 }
 
 /**
- * How its attempt ends. Nobody can say whose error it was: what one handler has left behind may throw while others are at
- * work. A run that was alone is taken for the culprit, and its attempt counts. Of several each is given back uncounted,
- * once: from then on it is a suspect, and its attempts get processes of their own.
+ * How its attempt ends. It cannot be known whose error it was: what one handler left behind may throw while
+ * others are at work. A run that was alone is taken to be the cause, and its attempt counts. Several runs are
+ * released uncounted, once: from then on they are suspects, and their attempts get their own processes.
  *
- * @param count how many were executed in the process itself
- * @param thrown null where nobody is to blame
+ * @param count how many handlers were at work in the process itself
+ * @param thrown null if no run is to blame
  */
 export function endingAtCrash({ isIsolated, isSuspect }: CrashedRun, count: number, thrown: unknown): Ending {
   if (isIsolated || thrown === null) return { kind: 'drained' };
@@ -25,12 +25,12 @@ export function endingAtCrash({ isIsolated, isSuspect }: CrashedRun, count: numb
   return { kind: 'crashed', error: crashError(thrown, isCounted, count), isCounted };
 }
 
-/** What the run keeps: the error that ended the process, and what that means for the run. */
+/** The error on record: what ended the process, and what that means for the run. */
 function crashError(thrown: unknown, isCounted: boolean, count: number): Error {
   const { name, message, stack } = describeError(thrown, 0);
   const meaning = isCounted
     ? 'nothing caught it, and it ended the process'
-    : `nothing caught it, and it ended the process with ${count} runs at work; the attempt does not count, and the next one gets a process of its own`;
+    : `nothing caught it, and it ended the process with ${count} runs at work; the attempt does not count, and the next one gets its own process`;
   const error = new Error(`${message} (${meaning})`, { cause: thrown });
   return Object.assign(error, { name, code: 'TOCK_PROCESS_CRASHED', stack: stack ?? '' });
 }

@@ -1,4 +1,4 @@
-// Room: model. What an attempt's end means for the run: the decision that finalize carries out.
+// Room: model. Decides what the end of an attempt means for its run; finalize carries it out. Pure.
 // In: how the attempt ended, its number, the retry policy. Out: an outcome, one of the moves of states.ts.
 import { parseDuration } from '../duration.js';
 import { isSteering, type RetryLater, TockError } from '../errors.js';
@@ -8,29 +8,31 @@ import { backoffMs } from './retry.js';
 import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
 import type { SkipReason, TransitionName } from './states.js';
 
-/** How an attempt ended, before it is decided what that means. */
+/** How an attempt ended. */
 export type Ending =
   | { readonly kind: 'returned'; readonly value: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
-  /** An operator asked to cancel, and the handler has stopped. */
+  /** An operator has cancelled it, and the handler has stopped. */
   | { readonly kind: 'cancelled' }
-  /** The worker drains and the handler has stopped, or was given up on. */
+  /** The worker drains, and the handler has stopped or was abandoned. */
   | { readonly kind: 'drained' }
   | { readonly kind: 'late' }
-  /** Claimed outside its window: to wait until then (epoch milliseconds), or to be skipped where that is null. */
+  /**
+   * Claimed outside its window: waits until `opensAt` (epoch milliseconds), or is skipped if that is null.
+   */
   | { readonly kind: 'outside'; readonly opensAt: number | null }
-  /** Claimed without a place under its job's limits, which it is to have first. */
-  | { readonly kind: 'unplaced'; readonly limits: readonly Limit[] }
-  /** An error that nothing caught ends the process, and it may be this run's; `isCounted`: it is taken for this run's. */
+  /** Claimed without the slots that it needs under these limits. */
+  | { readonly kind: 'noSlot'; readonly limits: readonly Limit[] }
+  /** An uncaught error, perhaps this run's, ends the process; `isCounted`: it is taken to be this run's. */
   | { readonly kind: 'crashed'; readonly error: unknown; readonly isCounted: boolean };
 
-/** What a deferred run waits for: a time in epoch milliseconds, or places under limits. */
+/** What a deferred run waits for: a time in epoch milliseconds, or slots under limits. */
 export interface Deferral {
   readonly runAt: number | null;
   readonly limits: readonly Limit[];
 }
 
-/** What becomes of the run. `transition` is a move of states.ts made by the holder of the lease. */
+/** What happens to the run. `transition` is a move of states.ts by the holder of the lease. */
 export interface Outcome {
   readonly transition: Extract<
     TransitionName,
@@ -43,7 +45,9 @@ export interface Outcome {
   readonly skipReason: SkipReason | null;
   /** Only for `defer`. */
   readonly deferral?: Deferral;
-  /** Only for `fail` and `release`: it may have ended a process, so its attempts get processes of their own. */
+  /**
+   * Only for `fail` and `release`: the run may have ended a process, so its attempts get their own processes.
+   */
   readonly isSuspect?: boolean;
 }
 
@@ -72,7 +76,7 @@ export function decideOutcome(
       return ending.opensAt === null
         ? { ...NOTHING, transition: 'expire', skipReason: 'window' }
         : { ...NOTHING, transition: 'defer', deferral: { runAt: ending.opensAt, limits: [] } };
-    case 'unplaced':
+    case 'noSlot':
       return { ...NOTHING, transition: 'defer', deferral: { runAt: null, limits: ending.limits } };
     case 'threw':
       return decideFailure(ending.error, run, policy, random);
@@ -87,7 +91,7 @@ export function decideOutcome(
 }
 
 const NOTHING = { output: null, error: null, delayMs: 0, skipReason: null } as const;
-/** One for all that return nothing. */
+/** Shared by all handlers that return nothing. */
 const SUCCEEDED: Outcome = { ...NOTHING, transition: 'succeed' };
 
 function succeededWith(output: Json | null): Outcome {
@@ -117,7 +121,7 @@ function delayAfter(error: unknown, attempt: number, policy: RetryPolicy, random
     if (!isSteering(error, 'tock.retry-later')) return backoffMs(policy, attempt, error, random);
     return parseDuration((error as RetryLater).delay, 'the delay of RetryLater');
   } catch {
-    // A policy or delay that makes no sense must not cost the run its retry.
+    // An invalid policy or delay must not cost the run its retry.
     return backoffMs({}, attempt, error, random);
   }
 }
@@ -127,7 +131,7 @@ export function payloadError(
   job: string,
   issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[],
 ): TockError {
-  const told = issues.slice(0, 5).map(({ message, path }) => {
+  const texts = issues.slice(0, 5).map(({ message, path }) => {
     const at = (path ?? [])
       .map(part => String(typeof part === 'object' && part !== null ? (part as { key: unknown }).key : part))
       .join('.');
@@ -135,6 +139,6 @@ export function payloadError(
   });
   return new TockError(
     'TOCK_BAD_PAYLOAD',
-    `the payload does not fit the schema of job ${job}: ${told.join('; ')}`,
+    `the payload does not fit the schema of job ${job}: ${texts.join('; ')}`,
   );
 }

@@ -1,10 +1,13 @@
-// Room: model. Limits over all hosts: which of several candidates get a place, and which one.
-// In: candidates in the order in which they would go, and what is taken. Out: who is admitted, and who waits for what.
+// Room: model. Limits over all hosts: which candidates get a slot, and which slot. Pure.
+// In: candidates in order, and the slots that are taken. Out: who is admitted, and who waits for which key.
 import { TockError } from '../errors.js';
 import type { JobConcurrency } from '../job/job.js';
 import { isStorable, quote } from '../names.js';
+import { checkOptions, optionNames } from '../options.js';
 
-/** A key and how many places there are under it. */
+const OPTIONS = optionNames<JobConcurrency>({ limit: true, key: true });
+
+/** A key and how many slots it has. */
 export interface Limit {
   readonly key: string;
   readonly limit: number;
@@ -13,21 +16,22 @@ export interface Limit {
 export interface Candidate {
   readonly id: string;
   readonly queue: string;
-  /** The limits that it needs a place under, all at once. */
+  /** The limits under which it needs a slot, all at once. */
   readonly limits: readonly Limit[];
-  /** A key under which somebody else goes first, even if there is a place; null: nobody. */
+  /** A key under which another run goes first, even if a slot is free; null: none. */
   readonly waitsFor: string | null;
 }
 
-/** What is taken and what is left, read while nobody else may admit under the same keys. */
+/** What is taken and what is left, read while no other transaction may admit under the same keys. */
 export interface Taken {
-  /** By key: the run that holds each place. */
+  /** By key and slot: the run that holds it. */
   readonly slots: ReadonlyMap<string, ReadonlyMap<number, string>>;
   /** By queue with a rate limit: how many may start now. */
   readonly tokens: ReadonlyMap<string, number>;
 }
 
-export interface Place {
+/** A slot that an admitted run holds. */
+export interface SlotGrant {
   readonly id: string;
   readonly key: string;
   readonly slot: number;
@@ -35,32 +39,32 @@ export interface Place {
 
 export interface Admission {
   readonly admitted: readonly string[];
-  readonly places: readonly Place[];
-  /** Candidates that a key had no place for, and the first such key. */
+  readonly slots: readonly SlotGrant[];
+  /** Candidates for which a key had no slot, and the first such key. */
   readonly blocked: readonly { readonly id: string; readonly key: string }[];
   /** By queue with a rate limit: how many were admitted. */
   readonly spent: ReadonlyMap<string, number>;
 }
 
-/** The serial place of a definition is kept from the first claim until the run has ended, over all its attempts. */
+/** A run keeps its definition's slot from the first claim until it has ended, over all its attempts. */
 export const definitionKey = (definitionId: string) => `definition:${definitionId}`;
 export const queueKey = (queue: string) => `queue:${queue}`;
 /**
- * What a run needs a place under once it may have ended a process: its attempts get processes of their own. There are
- * few places, since hundreds of runs may have been at work in that process, and as many children at once would take
- * all memory.
+ * The limit for runs that may have ended a process, whose attempts get their own processes. It is low,
+ * because hundreds of runs may have been at work in that process, and as many children at once would take all
+ * memory.
  */
 export const SUSPECTS: Limit = { key: 'isolated', limit: 4 };
 
 /**
- * Admits candidates in their order: each that finds a free place under every one of its keys, and a token where its
- * queue has a rate. A run that holds a place already, from an earlier attempt, keeps it. One that is left out for
- * want of a token, or of a place in its queue, is not blocked: it is looked at again with the next claim.
+ * Admits candidates in their order: those that find a free slot under each of their keys, and a token where
+ * their queue has a rate. A run that holds a slot from an earlier attempt keeps it. One that lacks only a
+ * token, or a slot of its queue, is not blocked: the next claim finds it again.
  */
 export function admit(candidates: readonly Candidate[], taken: Taken): Admission {
-  const slots = new Map([...taken.slots].map(([key, places]) => [key, new Map(places)]));
+  const bySlot = new Map([...taken.slots].map(([key, held]) => [key, new Map(held)]));
   const admitted: string[] = [];
-  const places: Place[] = [];
+  const slots: SlotGrant[] = [];
   const blocked: { id: string; key: string }[] = [];
   const spent = new Map<string, number>();
   for (const { id, queue, limits, waitsFor } of candidates) {
@@ -70,29 +74,29 @@ export function admit(candidates: readonly Candidate[], taken: Taken): Admission
     }
     const tokens = taken.tokens.get(queue);
     if (tokens !== undefined && (spent.get(queue) ?? 0) >= tokens) continue;
-    const found = limits.map(({ key, limit }) => ({ id, key, slot: freeSlot(slots.get(key), id, limit) }));
-    const full = found.find(each => each.slot === null);
+    const found = limits.map(({ key, limit }) => ({ id, key, slot: freeSlot(bySlot.get(key), id, limit) }));
+    const full = found.find(({ slot }) => slot === null);
     if (full) {
       if (!full.key.startsWith('queue:')) blocked.push({ id, key: full.key });
       continue;
     }
     for (const { key, slot } of found) {
       if (slot === null) continue;
-      const held = slots.get(key) ?? new Map<number, string>();
+      const held = bySlot.get(key) ?? new Map<number, string>();
       held.set(slot, id);
-      slots.set(key, held);
-      places.push({ id, key, slot });
+      bySlot.set(key, held);
+      slots.push({ id, key, slot });
     }
     admitted.push(id);
     if (tokens !== undefined) spent.set(queue, (spent.get(queue) ?? 0) + 1);
   }
-  return { admitted, places, blocked, spent };
+  return { admitted, slots, blocked, spent };
 }
 
 function freeSlot(held: ReadonlyMap<number, string> | undefined, id: string, limit: number): number | null {
   if (held === undefined) return limit > 0 ? 1 : null;
   for (const [slot, holder] of held) if (holder === id) return slot;
-  // Places above a limit that was lowered count as taken until they are given back.
+  // Slots above a limit that was lowered count as taken until they are freed.
   if (held.size >= limit) return null;
   for (let slot = 1; slot <= limit; slot++) if (!held.has(slot)) return slot;
   return null;
@@ -101,7 +105,8 @@ function freeSlot(held: ReadonlyMap<number, string> | undefined, id: string, lim
 /** Checks a job's `concurrency`. */
 export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): void {
   if (concurrency === undefined) return;
-  const { limit, key } = concurrency ?? {};
+  checkOptions(concurrency, OPTIONS, 'concurrency', 'TOCK_BAD_JOB');
+  const { limit, key } = concurrency;
   if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
     throw new TockError(
       'TOCK_BAD_JOB',
@@ -114,7 +119,7 @@ export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): 
 /**
  * The limit of a job's run with this payload; null where the job has none. Jobs do not share keys.
  *
- * @throws TockError TOCK_BAD_KEY when the job's function gives something that cannot be a key
+ * @throws TockError TOCK_BAD_KEY if the job's function returns something that cannot be a key
  */
 export function jobLimit(
   job: { readonly name: string; readonly concurrency?: JobConcurrency },
@@ -135,7 +140,7 @@ export function jobLimit(
   return { key: `job:${job.name}:${text}`, limit };
 }
 
-/** What comes after the job's name in a key of {@link jobLimit}; null: nothing does. */
+/** The part of a key of {@link jobLimit} after the job's name; null if there is none. */
 export function slotOf(jobName: string, key: string): string | null {
   return key.slice(`job:${jobName}:`.length) || null;
 }

@@ -4,15 +4,24 @@ import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import type { RetryPolicy } from '../job/job.js';
 import { quote } from '../names.js';
+import { checkOptions, optionNames } from '../options.js';
 
 export const DEFAULT_MAX_ATTEMPTS = 10;
 export const DEFAULT_BASE = '10s';
 export const DEFAULT_MAX = '1h';
 const DEFAULT_JITTER = 0.2;
+const OPTIONS = optionNames<RetryPolicy>({
+  maxAttempts: true,
+  backoff: true,
+  base: true,
+  max: true,
+  jitter: true,
+});
 const BACKOFFS = ['fixed', 'linear', 'exponential'];
 
 /** Refuses a retry policy that makes no sense, with what would. */
 export function checkRetryPolicy(policy: RetryPolicy): void {
+  checkOptions(policy, OPTIONS, 'retry', 'TOCK_BAD_JOB');
   if (policy.maxAttempts !== undefined) checkMaxAttempts(policy.maxAttempts);
   if (policy.base !== undefined) parseDuration(policy.base, 'retry.base');
   if (policy.max !== undefined) parseDuration(policy.max, 'retry.max');

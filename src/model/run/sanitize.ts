@@ -3,36 +3,140 @@
 import type { Json } from '../job/job.js';
 import { isStorable } from '../names.js';
 
-/** One failed attempt, as `job_runs.errors` keeps it. */
-export interface ErrorEntry {
-  readonly at?: string;
-  readonly attempt: number;
+/** An error as it is stored and shown: without secrets, its texts cut. */
+export interface ErrorDescription {
+  /** Such as `TypeError`; `thrown string` and the like for what is no object. */
   readonly name: string;
   readonly code: string | null;
+  /** At most 4,000 characters; 1,000 for what lies beneath another error. */
   readonly message: string;
+  /** At most 8,000 characters; 2,000 for what lies beneath another error. */
   readonly stack: string | null;
+  /** What `error.cause` holds; absent where it holds nothing. */
+  readonly cause?: ErrorDescription;
+  /** The members of an AggregateError. */
+  readonly errors?: readonly ErrorDescription[];
+  /** How many causes and members are not kept: five levels are, and about 16,000 characters in all. */
+  readonly leftOut?: number;
 }
 
-const MOST_MESSAGE = 4000;
-const MOST_STACK = 8000;
-const MOST_NAME = 200;
-/** What is cut off is searched for passwords this far. */
-const LONGEST_SECRET = 2000;
-/** An output larger than this is left out, with a note in its place. */
-export const MOST_OUTPUT_BYTES = 1024 * 1024;
+/** One failed attempt, as `job_runs.errors` keeps it. */
+export interface ErrorEntry extends ErrorDescription {
+  /** When it failed: ISO text in UTC. The database adds it. */
+  readonly at?: string;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+}
 
-/** Describes whatever was thrown. Never throws itself, not even for a hostile getter. */
+const MAX_MESSAGE = 4000;
+const MAX_STACK = 8000;
+const MAX_NAME = 200;
+const MAX_NESTED_MESSAGE = 1000;
+const MAX_NESTED_STACK = 2000;
+/** Levels of causes and members beneath the error that was thrown. */
+const MAX_DEPTH = 5;
+/** Characters of all causes and members together. The last that is kept may go beyond. */
+const MAX_NESTED_TEXT = 16_000;
+/** What each of them counts for at least, so that thousands of empty ones are not kept. */
+const MIN_NESTED_TEXT = 100;
+const MAX_MEMBERS = 100;
+/** What is cut off is searched for passwords this far. */
+const MAX_SECRET = 2000;
+/** An output larger than this is left out, with a note in its place. */
+export const MAX_OUTPUT_BYTES = 1024 * 1024;
+
+/** How many causes and members an error that came from a child process has lost there. */
+export const LEFT_OUT = Symbol('tock.leftOut');
+
+/**
+ * Describes whatever was thrown, with its causes and the members of an AggregateError. Never throws itself, not even
+ * for a hostile getter; a circle of causes ends where it closes.
+ */
 export function describeError(thrown: unknown, attempt: number): ErrorEntry {
-  const isObject = typeof thrown === 'object' && thrown !== null;
-  const message = isObject ? read(thrown, 'message') : stringify(thrown);
-  const name = isObject ? read(thrown, 'name') : `thrown ${thrown === null ? 'null' : typeof thrown}`;
   return {
     attempt,
-    name: clean(name ?? 'Error', MOST_NAME),
-    code: isObject ? cleanOrNull(read(thrown, 'code'), MOST_NAME) : null,
-    message: clean(message ?? 'no message', MOST_MESSAGE),
-    stack: isObject ? cleanOrNull(read(thrown, 'stack'), MOST_STACK) : null,
+    ...describe(thrown, MAX_MESSAGE, MAX_STACK),
+    ...describeNested(thrown, [thrown], { characters: MAX_NESTED_TEXT }),
   };
+}
+
+/** The same without stacks, for a line of the log. */
+export function withoutStacks({ name, code, message, cause, errors, leftOut }: ErrorDescription): object {
+  return {
+    name,
+    code,
+    message,
+    ...(cause && { cause: withoutStacks(cause) }),
+    ...(errors && { errors: errors.map(withoutStacks) }),
+    ...(leftOut !== undefined && { leftOut }),
+  };
+}
+
+function describe(thrown: unknown, maxMessage: number, maxStack: number): ErrorDescription {
+  const isObject = typeof thrown === 'object' && thrown !== null;
+  const message = isObject ? readText(thrown, 'message') : stringify(thrown);
+  const name = isObject ? readText(thrown, 'name') : `thrown ${thrown === null ? 'null' : typeof thrown}`;
+  return {
+    name: clean(name ?? 'Error', MAX_NAME),
+    code: isObject ? cleanOrNull(readText(thrown, 'code'), MAX_NAME) : null,
+    message: clean(message ?? 'no message', maxMessage),
+    stack: isObject ? cleanOrNull(readText(thrown, 'stack'), maxStack) : null,
+  };
+}
+
+type Nested = Pick<ErrorDescription, 'cause' | 'errors' | 'leftOut'>;
+
+/** @param path the error itself and those above it */
+function describeNested(thrown: unknown, path: readonly unknown[], room: { characters: number }): Nested {
+  if (typeof thrown !== 'object' || thrown === null) return {};
+  const cause = read(thrown, 'cause') ?? null;
+  const { members, beyond } = membersOf(thrown);
+  const lost = read(thrown, LEFT_OUT);
+  if (cause === null && members.length === 0 && lost === undefined) return {};
+  let leftOut = beyond + (typeof lost === 'number' ? lost : 0);
+  const describeOne = (nested: unknown): ErrorDescription[] => {
+    if (path.includes(nested)) return [];
+    if (path.length > MAX_DEPTH || room.characters <= 0) {
+      leftOut++;
+      return [];
+    }
+    const description = describe(nested, MAX_NESTED_MESSAGE, MAX_NESTED_STACK);
+    room.characters -= MIN_NESTED_TEXT + lengthOf(description);
+    return [{ ...description, ...describeNested(nested, [...path, nested], room) }];
+  };
+  const [described] = cause === null ? [] : describeOne(cause);
+  const errors = members.flatMap(describeOne);
+  return {
+    ...(described && { cause: described }),
+    ...(errors.length > 0 && { errors }),
+    ...(leftOut > 0 && { leftOut }),
+  };
+}
+
+function lengthOf({ name, code, message, stack }: ErrorDescription): number {
+  return name.length + (code?.length ?? 0) + message.length + (stack?.length ?? 0);
+}
+
+interface Members {
+  readonly members: readonly unknown[];
+  /** How many there are beyond those. */
+  readonly beyond: number;
+}
+
+const NO_MEMBERS: Members = { members: [], beyond: 0 };
+
+/** The members of an AggregateError, also of one from another realm; of other errors none. */
+function membersOf(thrown: object): Members {
+  try {
+    if (!(thrown instanceof AggregateError) && Reflect.get(thrown, 'name') !== 'AggregateError')
+      return NO_MEMBERS;
+    const errors: unknown = Reflect.get(thrown, 'errors');
+    if (!Array.isArray(errors)) return NO_MEMBERS;
+    const members: readonly unknown[] = errors.slice(0, MAX_MEMBERS);
+    return { members, beyond: Math.max(0, errors.length - members.length) };
+  } catch {
+    return NO_MEMBERS;
+  }
 }
 
 /** Turns a handler's result into JSON that can be stored; what cannot be is replaced by a note. */
@@ -41,7 +145,7 @@ export function describeOutput(value: unknown): Json | null {
   try {
     const text = JSON.stringify(value);
     if (text === undefined) return note(`a ${typeof value} cannot be kept as JSON`);
-    if (Buffer.byteLength(text) > MOST_OUTPUT_BYTES)
+    if (Buffer.byteLength(text) > MAX_OUTPUT_BYTES)
       return note(`the output of ${text.length} characters is too large to keep`);
     // Escaped NULs and lone surrogates are legal JSON, but PostgreSQL refuses them.
     return JSON.parse(text, (_key, part: unknown) => storablePart(part)) as Json;
@@ -54,13 +158,17 @@ function note(reason: string): Json {
   return { outputLeftOut: reason };
 }
 
-function read(thrown: object, key: string): string | null {
+function read(thrown: object, key: string | symbol): unknown {
   try {
-    const value: unknown = Reflect.get(thrown, key);
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
+    return Reflect.get(thrown, key);
   } catch {
-    return null;
+    return undefined;
   }
+}
+
+function readText(thrown: object, key: string): string | null {
+  const value = read(thrown, key);
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
 }
 
 function stringify(value: unknown): string {
@@ -71,14 +179,14 @@ function stringify(value: unknown): string {
   }
 }
 
-function cleanOrNull(text: string | null, most: number): string | null {
-  return text === null ? null : clean(text, most);
+function cleanOrNull(text: string | null, maxLength: number): string | null {
+  return text === null ? null : clean(text, maxLength);
 }
 
-function clean(text: string, most: number): string {
+function clean(text: string, maxLength: number): string {
   // A message of 10 MB must not be searched whole; but a password must not be cut before it is found.
-  const told = redact(storable(text.slice(0, most + LONGEST_SECRET)));
-  return told.length > most ? `${told.slice(0, most - 1)}…`.toWellFormed() : told;
+  const safe = redact(storable(text.slice(0, maxLength + MAX_SECRET)));
+  return safe.length > maxLength ? `${safe.slice(0, maxLength - 1)}…`.toWellFormed() : safe;
 }
 
 /** One value of parsed JSON, made storable: a text, or an object with a key that is not. */

@@ -7,8 +7,11 @@ export const LIVE_STATUSES = ['queued', 'running', 'failed'] as const;
 export const FINISHED_STATUSES = ['succeeded', 'dead', 'cancelled', 'skipped'] as const;
 export const RUN_STATUSES = [...LIVE_STATUSES, ...FINISHED_STATUSES] as const;
 
+/** A state that a run leaves by itself. */
 export type LiveStatus = (typeof LIVE_STATUSES)[number];
+/** A state that a run does not leave, but by an operator’s retry. */
 export type FinishedStatus = (typeof FINISHED_STATUSES)[number];
+/** The state of a run; see docs/state-machine.md. */
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** What each state means, in the words of the documentation. */
@@ -37,8 +40,8 @@ export interface Transition {
  * Every move a run can make. A row changes its state through one of these and in no other way; each
  * statement that moves rows takes its `from` from here.
  *
- * `claim`, `terminate` and `retry` raise the fence. Moves by the `holder` must match id, fence and locked_by, or they
- * change nothing.
+ * `claim`, `terminate` and `retry` raise the fence. Moves by the `holder` must match id, fence and locked_by,
+ * or they change nothing.
  */
 export const TRANSITIONS = {
   claim: {
@@ -188,9 +191,11 @@ export const SKIP_REASONS = {
   paused: 'the definition was paused',
   edited: 'the definition was edited or removed before the run was made or due',
 } as const;
+/** Why an expected occurrence gave no execution. */
 export type SkipReason = keyof typeof SKIP_REASONS;
 
 export const TRIGGERS = ['cron', 'manual', 'api', 'chain', 'backfill'] as const;
+/** What made the run. */
 export type Trigger = (typeof TRIGGERS)[number];
 
 export function isFinished(status: RunStatus): status is FinishedStatus {

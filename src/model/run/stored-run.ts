@@ -20,20 +20,41 @@ export function readErrors(value: unknown, at: Date): readonly DatedError[] {
 
 function isEntry(value: unknown): value is DatedError {
   if (typeof value !== 'object' || value === null) return false;
-  const { at, attempt, name, code, message, stack } = value as Record<string, unknown>;
+  const { at, attempt } = value as Record<string, unknown>;
   return (
     typeof at === 'string' &&
     !Number.isNaN(Date.parse(at)) &&
     typeof attempt === 'number' &&
+    isDescription(value, 0)
+  );
+}
+
+/** More than what is ever written: what somebody has nested by hand must not exhaust the stack. */
+const MAX_DEPTH = 20;
+
+function isDescription(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return false;
+  const { name, code, message, stack, cause, errors = [] } = value as Record<string, unknown>;
+  return (
     typeof name === 'string' &&
     typeof message === 'string' &&
-    [code, stack].every(each => each === null || each === undefined || typeof each === 'string')
+    [code, stack].every(text => text === null || text === undefined || typeof text === 'string') &&
+    (cause === undefined || isDescription(cause, depth + 1)) &&
+    Array.isArray(errors) &&
+    errors.every(member => isDescription(member, depth + 1))
   );
 }
 
 function oddEntry(value: unknown, at: Date): DatedError {
-  const message = JSON.stringify(value).slice(0, 1000).toWellFormed();
-  return { at: at.toISOString(), attempt: 0, name: 'Error', code: null, message, stack: null };
+  return { at: at.toISOString(), attempt: 0, name: 'Error', code: null, message: textOf(value), stack: null };
+}
+
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value).slice(0, 1000).toWellFormed();
+  } catch {
+    return 'an entry that is nested too deep to show';
+  }
 }
 
 /** The value of `progress`; null for what is none. */

@@ -1,4 +1,4 @@
-// Room: schedule. Small sets of small numbers, held in the bits of integers.
+// Room: model/schedule. Small sets of small numbers, held in the bits of integers.
 // In: numbers 0-59 (Bits60) or 0-30 (one integer). Out: membership, and the nearest member either way.
 
 /** A set of numbers 0-59: 0-29 in `low`, 30-59 in `high`, so that no bit is the sign of a 32-bit integer. */

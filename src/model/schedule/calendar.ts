@@ -1,9 +1,9 @@
-// Room: schedule. The Gregorian calendar as arithmetic, free of Date and of any zone.
+// Room: model/schedule. The Gregorian calendar as arithmetic, free of Date and of any zone.
 // In: days since 1970-01-01. Out: year, month and day of month, and back. Valid for the years 0 to 10,000.
 
 /** Seconds in a civil day. */
 export const DAY_SECONDS = 86_400;
-/** The first and last years in which occurrences are looked for. Beyond them a schedule has none. */
+/** The first and last year in which a schedule has occurrences. */
 export const FIRST_YEAR = 1900;
 export const LAST_YEAR = 2200;
 
@@ -15,7 +15,7 @@ export const LAST_YEAR = 2200;
  * @param month 1-12
  * @param day 1-31
  */
-export function daysFromDate(year: number, month: number, day: number): number {
+function daysFromDate(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
   const era = Math.floor(y / 400);
   const yearOfEra = y - era * 400;
@@ -70,7 +70,7 @@ export function weekdayOf(days: number): number {
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 
-/** The day number of `'YYYY-MM-DD'`, or null where that is no date of the calendar. */
+/** The day number of `'YYYY-MM-DD'`, or null if it is not a date of the calendar. */
 export function readDate(text: string): number | null {
   const match = DATE.exec(text);
   if (!match) return null;

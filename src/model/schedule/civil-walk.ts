@@ -1,6 +1,7 @@
-// Room: schedule. The civil times that an expression names, as a walk over days in either direction.
-// In: fields, what is excluded, and a civil time in seconds since 1970-01-01T00:00 on the wall. Out: the nearest civil
-// time that matches, or an infinity. No zones here: a civil time may be one that a zone skips or repeats.
+// Room: model/schedule. The civil times that an expression names, as a walk over days in either direction.
+// In: fields, what is excluded, and a civil time in seconds since 1970-01-01T00:00 on the wall. Out: the
+// nearest civil time that matches, or an infinity. No zones here: a civil time may be one that a zone skips
+// or repeats.
 import { bitFrom, bitFrom60, bitTo, bitTo60, has60 } from './bits.js';
 import {
   DAY_SECONDS,
@@ -16,7 +17,7 @@ import {
 import { type CronFields, dayMask } from './cron-fields.js';
 import { dayGate, type Exclusions, minuteExcluded } from './exclusions.js';
 
-/** A set of civil times: the fields' less the excluded. */
+/** A set of civil times: those that the fields name, without the excluded ones. */
 export interface CivilSet {
   readonly fields: CronFields;
   readonly exclusions: Exclusions | null;
@@ -33,14 +34,16 @@ export function nextCivil(set: CivilSet, civil: number): number {
     if (found > from) time = 0;
     day = found;
     const gate = dayGate(exclusions, fields, day);
-    if (gate === 'shut') continue;
+    if (gate === 'closed') continue;
     let at = nextTime(fields, time);
     while (at >= 0 && gate !== 'open' && minuteExcluded(gate, at)) at = nextTime(fields, at - (at % 60) + 60);
     if (at >= 0) return day * DAY_SECONDS + at;
   }
 }
 
-/** The greatest civil time of the set that is <= `civil`, or -Infinity when there is none since the year 1900. */
+/**
+ * The greatest civil time of the set that is <= `civil`, or -Infinity when there is none since the year 1900.
+ */
 export function previousCivil(set: CivilSet, civil: number): number {
   const { fields, exclusions } = set;
   const from = Math.floor(civil / DAY_SECONDS);
@@ -51,7 +54,7 @@ export function previousCivil(set: CivilSet, civil: number): number {
     if (found < from) time = DAY_SECONDS - 1;
     day = found;
     const gate = dayGate(exclusions, fields, day);
-    if (gate === 'shut') continue;
+    if (gate === 'closed') continue;
     let at = previousTime(fields, time);
     while (at >= 0 && gate !== 'open' && minuteExcluded(gate, at))
       at = previousTime(fields, at - (at % 60) - 1);
@@ -65,7 +68,8 @@ function nextDay(fields: CronFields, day: number): number {
   let month = monthOf(packed);
   let date = dayOf(packed);
   let first = day - date + 1;
-  // At most 12 months a year until LAST_YEAR; a match is at most 40 years away, for 29 February on one weekday.
+  // At most 12 months a year until LAST_YEAR; a match is at most 40 years away, for 29 February on one
+  // weekday.
   while (year <= LAST_YEAR) {
     const length = monthLength(year, month);
     if (((fields.months >>> month) & 1) === 1) {

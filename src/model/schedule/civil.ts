@@ -1,13 +1,14 @@
-// Room: schedule. From civil times to instants and back: what happens at a gap and at an overlap.
-// In: a set of civil times, a zone, a way of mapping, and an instant in seconds. Out: the nearest instant, or null.
-// Inside a segment the instants are civil times less the offset; only at its start is there anything to decide.
+// Room: model/schedule. From civil times to instants and back: what happens at a gap and at an overlap.
+// In: a set of civil times, a zone, a way of mapping, and an instant in seconds. Out: the nearest instant, or
+// null. Inside a segment the instants are civil times less the offset; only at its start is there anything to
+// decide.
 import { type CivilSet, nextCivil, previousCivil } from './civil-walk.js';
 import type { Segment, Zone } from './zone.js';
 
 /**
- * What becomes of civil times that a zone skips or repeats. `once`: each gives one instant: in a gap that of the
- * offset before it, in an overlap the first. `skip`: as `once`, but in a gap none. `literal`: every instant whose
- * civil time matches: in a gap none, in an overlap both.
+ * How civil times map to instants where a zone skips or repeats them. `once`: each gives one instant: in a
+ * gap by the offset before it, in an overlap the first. `skip`: as `once`, but in a gap none. `literal`:
+ * every instant whose civil time matches: in a gap none, in an overlap both.
  */
 export type Mapping = 'once' | 'skip' | 'literal';
 
@@ -57,7 +58,7 @@ export function previousInstant(set: CivilSet, zone: Zone, mapping: Mapping, to:
   }
 }
 
-/** The first civil time that belongs to a segment: after an overlap, the first that was not there before. */
+/** The first civil time that belongs to a segment: after an overlap, the first that has not occurred yet. */
 function firstCivil({ start, offset, before }: Segment, mapping: Mapping): number {
   return start + (mapping === 'literal' ? offset : Math.max(offset, before));
 }

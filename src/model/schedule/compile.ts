@@ -1,6 +1,6 @@
-// Room: schedule. A spec made into two questions: what comes next, and what came before.
-// In: a spec, and the definition's name for `H`. Out: pure functions of an instant, in epoch milliseconds. They look
-// at no clock: the same question has the same answer at any time, on any host.
+// Room: model/schedule. Compiles a spec into two functions: the next and the previous occurrence.
+// In: a spec, and the definition's name for `H`. Out: pure functions of an instant, in epoch milliseconds.
+// They read no clock: the same question has the same answer at any time, on any host.
 import { TockError } from '../errors.js';
 import { nextInstant, previousInstant } from './civil.js';
 import { type CivilSet } from './civil-walk.js';
@@ -10,33 +10,39 @@ import { type ReadSpec, readSpec, type ScheduleSpec } from './spec.js';
 
 /** A set of instants, all of them whole seconds, between the years 1900 and 2200. */
 export interface CompiledSchedule {
-  /** The least occurrence > `after`, or null when there is none. Epoch milliseconds. @throws TockError TOCK_BAD_TIME on NaN */
+  /**
+   * The least occurrence > `after`, or null when there is none. Epoch milliseconds. @throws TockError
+   * TOCK_BAD_TIME on NaN
+   */
   readonly next: (after: number) => number | null;
-  /** The greatest occurrence < `before`, or null when there is none. Epoch milliseconds. @throws TockError TOCK_BAD_TIME on NaN */
+  /**
+   * The greatest occurrence < `before`, or null when there is none. Epoch milliseconds. @throws TockError
+   * TOCK_BAD_TIME on NaN
+   */
   readonly previous: (before: number) => number | null;
 }
 
 type Step = (second: number) => number | null;
 
-/** As {@link CompiledSchedule}, but inclusive and in seconds, and blind to startAt and endAt. */
+/** Like {@link CompiledSchedule}, but inclusive, in seconds, and without startAt and endAt. */
 interface Instants {
   readonly atOrAfter: Step;
   readonly atOrBefore: Step;
 }
 
-/** An `every` whose alignment never leaves what is excluded is given up after so many intervals. */
-const MOST_EXCLUDED = 200_000;
+/** After this many excluded intervals, an `every` counts as excluded for good. */
+const MAX_EXCLUDED = 200_000;
 
 /**
  * Compiles a schedule. Cheap to repeat: expressions and zones are cached, within bounds.
  *
  * @param seed the definition's name, which decides what `H` stands for. Without it H is the same for all.
- * @throws TockError TOCK_BAD_SCHEDULE; the message names the option, what is wrong and the mend
+ * @throws TockError TOCK_BAD_SCHEDULE; the message names the option, what is wrong and how to fix it
  */
 export function compileSchedule(spec: ScheduleSpec, seed?: string): CompiledSchedule {
   const read = readSpec(spec, seed);
   let compiled: Instants | undefined;
-  // With the first question: whoever only checks a schedule has none.
+  // Compiled on first use: a check of a schedule does not need it.
   const instants = () => {
     compiled ??= instantsOf(read);
     return compiled;
@@ -93,7 +99,7 @@ function everyGrid(every: number, phase: number): Instants {
 }
 
 function oneInstant(ms: number): Instants {
-  // Up and not down: a time that is still to come when it is defined must not fall before the cursor.
+  // Rounded up: a future time must not fall before the cursor.
   const at = Math.ceil(ms / 1000);
   return {
     atOrAfter: second => (second <= at ? at : null),
@@ -101,10 +107,10 @@ function oneInstant(ms: number): Instants {
   };
 }
 
-/** The nearest instant that is in both sets, by asking each in turn for what the other gave. */
+/** The nearest instant that is in both sets, found by asking them in turn. */
 function meet(second: number, grid: Step, open: Step): number | null {
   let at: number | null = second;
-  for (let step = 0; step < MOST_EXCLUDED; step++) {
+  for (let step = 0; step < MAX_EXCLUDED; step++) {
     const candidate: number | null = grid(at);
     if (candidate === null) return null;
     at = open(candidate);

@@ -1,5 +1,6 @@
-// Room: schedule. One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L`, `5L`, `1#2`.
-// In: the field's rule and the entry. Out: the entry as the parser is to read it, or a refusal with the mend.
+// Room: model/schedule. One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L`,
+// `5L`, `1#2`.
+// In: the field's rule and the entry. Out: the entry for the parser, or an error that says how to fix it.
 import type { CronFieldRule } from './cron-rules.js';
 
 /** Says why an entry is refused; never returns. */
@@ -17,9 +18,7 @@ const HASH = /^H(?:\((\d+)-(\d+)\))?$/;
  */
 export function checkEntry(rule: CronFieldRule, entry: string, listed: boolean, refuse: Refuse): string {
   if (entry === '')
-    refuse(
-      listed ? 'has an empty entry; remove the comma that is too many, or the space after it' : 'is empty',
-    );
+    refuse(listed ? 'has an empty entry; remove the extra comma, or the space after it' : 'is empty');
   if (/\+|^-|[-/,#(]-/.test(entry)) refuse(`has a sign; write ${bounds(rule)} without one`);
   if (/\d\.|\.\d/.test(entry) && !entry.includes('#'))
     refuse(`has a fraction; write whole numbers, ${bounds(rule)}`);
@@ -60,11 +59,11 @@ function checkRange(rule: CronFieldRule, text: string, refuse: Refuse): void {
   const last = readValue(rule, to, refuse);
   if (first <= last) return;
   // Sunday as the end of a range is 7: fri-sun is 5-7.
-  const mend =
+  const fix =
     rule.span === 7 && last === 0
       ? `${first}-7`
       : `${first}-${rule.max === 7 ? 6 : rule.max},${rule.min}-${last}`;
-  refuse(`runs backwards; write ${mend}`);
+  refuse(`runs backwards; write ${fix}`);
 }
 
 function readValue(rule: CronFieldRule, text: string, refuse: Refuse): number {
@@ -76,7 +75,7 @@ function readValue(rule: CronFieldRule, text: string, refuse: Refuse): number {
   const name = text.toLowerCase();
   const index = rule.names.indexOf(name);
   if (index >= 0) return index + rule.min;
-  const start = rule.names.find(each => /^[a-z]{4,9}$/.test(name) && name.startsWith(each));
+  const start = rule.names.find(short => /^[a-z]{4,9}$/.test(name) && name.startsWith(short));
   if (start !== undefined) refuse(`has a long name; write ${start}`);
   if (/^\d*w$/.test(name)) refuse('uses W, which is not in cron; write days or weekdays');
   return refuse(
@@ -89,32 +88,29 @@ function checkHash(rule: CronFieldRule, text: string, refuse: Refuse): string {
   if (!match) return refuse(`is not understood; write H, H(${rule.min}-${rule.hashMax}) or H/2`);
   if (match[1] === undefined) return `H(${rule.min}-${rule.hashMax})`;
   const [from, to] = [Number(match[1]), Number(match[2])];
-  const most = rule.name === 'weekday' ? rule.hashMax : rule.max;
-  if (from < rule.min || to > most || from > to) {
-    refuse(`is out of range; the bounds of H go upwards within ${rule.min}-${most}`);
+  const max = rule.name === 'weekday' ? rule.hashMax : rule.max;
+  if (from < rule.min || to > max || from > to) {
+    refuse(`is out of range; the bounds of H go upwards within ${rule.min}-${max}`);
   }
   return text;
 }
 
 function checkLast(rule: CronFieldRule, entry: string, refuse: Refuse): string {
   if (rule.name === 'day of month') {
-    return entry === 'L'
-      ? entry
-      : refuse('is not understood; L stands alone here and means the last day of the month');
+    return entry === 'L' ? entry : refuse('is not understood; L alone means the last day of the month');
   }
   if (rule.name !== 'weekday')
-    return refuse('uses L, which only days know: L as day of month, 5L as weekday');
+    return refuse('uses L, which is only for days: L as day of month, 5L as weekday');
   if (entry === 'L') return refuse('does not say which weekday; write 5L for the last Friday');
   readValue(rule, entry.slice(0, -1), refuse);
   return entry;
 }
 
 function checkNth(rule: CronFieldRule, entry: string, listed: boolean, refuse: Refuse): string {
-  if (rule.name !== 'weekday')
-    return refuse('uses #, which only the weekday knows: 1#2 is the second Monday');
+  if (rule.name !== 'weekday') return refuse('uses #, which is only for weekdays: 1#2 is the second Monday');
   const [weekday = '', nth = '', ...more] = entry.split('#');
   if (more.length > 0) return refuse('has more than one #; write 1#2 for the second Monday');
-  if (listed) return refuse('stands in a list, but # must stand alone; write one definition for each');
+  if (listed) return refuse('is in a list, but # must be alone in its field; write one definition for each');
   if (!/^[1-5]$/.test(nth))
     return refuse('must have a whole number 1-5 after the #, as in 1#2 for the second Monday');
   readValue(rule, weekday, refuse);

@@ -1,6 +1,7 @@
-// Room: schedule. A cron expression as sets of bits. The only file that knows cron-parser.
-// In: an expression and a seed for `H`. Out: which seconds, minutes, hours and months match, and which days of
-// any month, by Vixie's day rule. cron-parser expands the entries of a field; it never sees a zone or a clock.
+// Room: model/schedule. A cron expression as sets of bits. The only file that knows cron-parser.
+// In: an expression and a seed for `H`. Out: which seconds, minutes, hours and months match, and which days
+// of any month, by Vixie's day rule. cron-parser expands the entries of a field; it never sees a zone or a
+// clock.
 import { type CronExpression, CronExpressionParser } from 'cron-parser';
 import { badSchedule, show } from './bad-schedule.js';
 import { type Bits60, bits, bits60 } from './bits.js';
@@ -9,7 +10,9 @@ import { type CronText, type FieldText, readCronText } from './cron-text.js';
 import { createLru } from './lru.js';
 import { isPastMonthEnd } from './never-comes.js';
 
-/** An expression, ready to be walked. Bit n stands for the value n; in `days`, bit n stands for the day n + 1. */
+/**
+ * An expression, ready to be walked. Bit n stands for the value n; in `days`, bit n stands for the day n + 1.
+ */
 export interface CronFields {
   readonly seconds: Bits60;
   readonly minutes: Bits60;
@@ -21,17 +24,20 @@ export interface CronFields {
   readonly everyHour: boolean;
 }
 
-/** How many expressions are kept, read. One takes about 400 bytes. */
+/** How many parsed expressions are cached. One takes about 400 bytes. */
 const CACHED_EXPRESSIONS = 5000;
 const ALL_HOURS = 2 ** 24 - 1;
-/** A letter H that stands for a hash, rather than in THU or MARCH. */
+/** An H for a hash, not one inside THU or MARCH. */
 const HASHED = /(?:^|[\s,])H/;
-/** Where the definition has no name yet. cron-parser would draw at random from an empty seed. */
+/** The seed for a definition without a name. With an empty seed cron-parser would choose at random. */
 const NO_NAME = 'tock';
 
 const cache = createLru<CronFields>(CACHED_EXPRESSIONS);
 
-/** The bits of the days that match in a month of `length` days (28-31) that begins on `firstWeekday` (0 is Sunday). */
+/**
+ * The bits of the days that match in a month of `length` days (28-31) that begins on `firstWeekday` (0 is
+ * Sunday).
+ */
 export function dayMask(fields: CronFields, length: number, firstWeekday: number): number {
   return fields.days[(length - 28) * 7 + firstWeekday] ?? 0;
 }
@@ -42,7 +48,7 @@ export function dayMask(fields: CronFields, length: number, firstWeekday: number
  * Day of month and weekday are OR only where neither begins with `*`, else AND, as in Vixie cron.
  *
  * @param seed decides what `H` stands for: the definition's name. Without it, H is the same for all.
- * @throws TockError TOCK_BAD_SCHEDULE for what is not cron, and for a date that never comes
+ * @throws TockError TOCK_BAD_SCHEDULE for invalid cron, and for a date that never comes
  */
 export function readCron(expression: string, seed?: string): CronFields {
   const key = HASHED.test(expression) ? `${expression}\n${seed ?? ''}` : expression;
@@ -56,8 +62,8 @@ export function readCron(expression: string, seed?: string): CronFields {
 }
 
 /**
- * Checks a cron expression: refuses what {@link readCron} refuses. What is plain is known to be sound by its text, and is
- * expanded when it is first asked for: most processes that define a schedule, as each tick does, never ask.
+ * Checks a cron expression like {@link readCron}, but expands a plain one only on first use: most processes
+ * that define a schedule, such as each tick, never use it.
  *
  * @throws TockError TOCK_BAD_SCHEDULE
  */
@@ -69,8 +75,8 @@ export function checkCron(expression: string, seed?: string): void {
 const PLAIN = /^(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?$/i;
 
 /**
- * Whether the text alone tells that the parser takes it, and that it comes: in some year, a date that the month has is
- * each of the weekdays.
+ * Whether the text alone shows that the parser accepts it and that it has occurrences: over the years, each
+ * date of a month falls on every weekday.
  */
 function isPlain(text: CronText): boolean {
   const fields: readonly FieldText[] = Object.values({ ...text });
@@ -95,8 +101,8 @@ interface Days {
 }
 
 /**
- * The parser refuses lists that overlap and drops days that the month lacks, so it is given one entry of each
- * field at a time, and the months apart from the days.
+ * The parser refuses lists that overlap and drops days that the month lacks, so it gets one entry of each
+ * field at a time, and the months separately from the days.
  */
 function expand(text: CronText, expression: string, seed: string | undefined): CronFields {
   const months = new Set<number>();
@@ -133,7 +139,7 @@ function expand(text: CronText, expression: string, seed: string | undefined): C
     for (const value of fields.minute.values) minutes.add(value);
     for (const value of fields.hour.values) hours.add(value);
     if (row < dayRows) addDays(days, fields);
-    // A long list of minutes need not be read to be refused.
+    // Refused before a long list of minutes is read.
     if (row === dayRows - 1 && !everComes(months, daysOf(text, days))) throw neverComes(text, expression);
   }
   return {
@@ -146,7 +152,7 @@ function expand(text: CronText, expression: string, seed: string | undefined): C
   };
 }
 
-/** A shorter list repeats its last entry: sets do not mind. */
+/** A shorter list repeats its last entry, which does not change a set. */
 function entryAt({ entries }: FieldText, row: number): string {
   return entries[Math.min(row, entries.length - 1)] ?? '*';
 }
@@ -196,7 +202,10 @@ function daysOf({ dayOfMonth, weekday }: CronText, days: Days): Int32Array {
   return masks;
 }
 
-/** Every month begins on every weekday in some year, leap years too: so the masks tell whether a day ever matches. */
+/**
+ * Every month begins on every weekday in some year, leap years too: so the masks show whether a day ever
+ * matches.
+ */
 function everComes(months: ReadonlySet<number>, days: Int32Array): boolean {
   return [...months].some(month => {
     // 2001 and 2000: February with 28 days and with 29.

@@ -1,12 +1,12 @@
-// Room: schedule. What each of cron's six fields may hold.
-// In: nothing. Out: names, bounds and letters of the fields, in cron's order.
+// Room: model/schedule. What each of cron's six fields may hold.
+// Out: names and bounds of the fields, in cron's order.
 
 /** The bounds of one field. `max` of the weekday is 7, because Sunday is both 0 and 7. */
 export interface CronFieldRule {
   readonly name: 'second' | 'minute' | 'hour' | 'day of month' | 'month' | 'weekday';
   readonly min: number;
   readonly max: number;
-  /** The greatest value that `H` may pick: one that is there in every month, and no weekday twice. */
+  /** The greatest value that `H` may choose: it exists in every month, and names no weekday twice. */
   readonly hashMax: number;
   /** How many different values the field has: the widest step. */
   readonly span: number;

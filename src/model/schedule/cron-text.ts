@@ -1,6 +1,6 @@
-// Room: schedule. Cron's language, checked before any parser sees it.
-// In: an expression. Out: its six fields as lists of entries that are known to be sound, or an error that points
-// at the field and says what would be right. Linear in the length of the text, which is at most 1,024.
+// Room: model/schedule. Cron's language, checked before any parser sees it.
+// In: an expression. Out: its six fields as lists of valid entries, or an error that names the
+// field and says what would be right. Linear in the length of the text, which is at most 1,024.
 import { badSchedule, show } from './bad-schedule.js';
 import { checkEntry } from './cron-entry.js';
 import { CRON_FIELDS, type CronFieldRule } from './cron-rules.js';
@@ -21,8 +21,8 @@ export interface CronText {
   readonly weekday: FieldText;
 }
 
-/** The longest expression that is read. To list every value of every field needs half of it. */
-export const MAX_CRON_LENGTH = 1024;
+/** The longest expression allowed. Listing every value of every field needs half of it. */
+const MAX_CRON_LENGTH = 1024;
 
 const MACROS: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
@@ -70,7 +70,7 @@ function readMacro(text: string): string {
   if (fields !== undefined) return fields;
   if (macro === '@reboot') {
     throw badSchedule(
-      'cron "@reboot" names no time: a definition outlives restarts and runs on any host. Enqueue a run where the process starts instead',
+      'cron "@reboot" names no time: a definition outlives restarts and runs on any host. Enqueue a run at the start of the process instead',
     );
   }
   const every = macro.startsWith('@every')

@@ -1,6 +1,7 @@
-// Room: schedule. What a schedule leaves out: local dates, and cron sets such as holidays.
-// In: the option `exclude`. Out: for a civil day, whether it is open, shut, or which sets hold some of its minutes.
-// Exclusion acts on nominal civil time, before a zone maps it to instants.
+// Room: model/schedule. What a schedule leaves out: local dates, and cron sets such as holidays.
+// In: the option `exclude`. Out: for a civil day, whether it is open, closed, or which sets contain some of
+// its minutes. Exclusion acts on nominal civil time, before a zone maps it to instants.
+import { checkOptions } from '../options.js';
 import { badSchedule, show } from './bad-schedule.js';
 import { bitFrom, has60 } from './bits.js';
 import { dayOf, monthLength, monthOf, packedDate, readDate, weekdayOf, yearOf } from './calendar.js';
@@ -12,17 +13,22 @@ export interface Exclusions {
   readonly sets: readonly CronFields[];
 }
 
-/** `open`: nothing of the day is excluded; `shut`: all that matches is; else the sets that hold some minutes of it. */
-export type DayGate = 'open' | 'shut' | readonly CronFields[];
+/**
+ * `open`: nothing of the day is excluded; `closed`: all of it is; otherwise the sets that exclude some
+ * minutes.
+ */
+export type DayGate = 'open' | 'closed' | readonly CronFields[];
 
-const MOST_ENTRIES = 10_000;
-const MOST_SETS = 100;
+const MAX_ENTRIES = 10_000;
+const MAX_SETS = 100;
+const SET_OPTIONS: ReadonlySet<string> = new Set(['cron']);
 
 /**
- * Reads the option `exclude`: dates `'YYYY-MM-DD'` in the schedule's zone, and sets `{ cron }` of five fields. A
- * set excludes the minutes that it names, whole: `'* * 25 12 *'` is all of Christmas Day, `'0 9 25 12 *'` only 09:00.
+ * Reads the option `exclude`: dates `'YYYY-MM-DD'` in the schedule's zone, and sets `{ cron }` of five
+ * fields. A set excludes the minutes that it names, whole: `'* * 25 12 *'` is all of Christmas Day, `'0 9 25
+ * 12 *'` only 09:00.
  *
- * @returns null where nothing is excluded
+ * @returns null if nothing is excluded
  * @throws TockError TOCK_BAD_SCHEDULE
  */
 export function readExclusions(exclude: unknown, seed: string | undefined): Exclusions | null {
@@ -33,22 +39,21 @@ export function readExclusions(exclude: unknown, seed: string | undefined): Excl
     );
   }
   if (exclude.length === 0) return null;
-  if (exclude.length > MOST_ENTRIES)
-    throw badSchedule(`exclude has ${exclude.length} entries; at most ${MOST_ENTRIES}`);
+  if (exclude.length > MAX_ENTRIES)
+    throw badSchedule(`exclude has ${exclude.length} entries; at most ${MAX_ENTRIES}`);
   const dates = new Set<number>();
   const sets: CronFields[] = [];
   for (const entry of exclude as readonly unknown[]) {
     if (typeof entry === 'string') dates.add(readDay(entry));
     else sets.push(readSet(entry, seed));
   }
-  if (sets.length > MOST_SETS)
-    throw badSchedule(`exclude has ${sets.length} cron sets; at most ${MOST_SETS}`);
+  if (sets.length > MAX_SETS) throw badSchedule(`exclude has ${sets.length} cron sets; at most ${MAX_SETS}`);
   return { dates, sets };
 }
 
 function readDay(text: string): number {
   const day = readDate(text);
-  if (day === null) throw badSchedule(`exclude ${show(text)} is no date; write it as 2026-12-25`);
+  if (day === null) throw badSchedule(`exclude ${show(text)} is not a date; write it as 2026-12-25`);
   return day;
 }
 
@@ -59,6 +64,7 @@ function readSet(entry: unknown, seed: string | undefined): CronFields {
       `exclude has ${show(entry)}; each entry is a date '2026-12-25' or { cron: '* * 1 1 *' }`,
     );
   }
+  checkOptions(entry, SET_OPTIONS, 'an entry of exclude', 'TOCK_BAD_SCHEDULE');
   if (cron.trim().split(/\s+/).length === 6) {
     throw badSchedule(
       `exclude ${show(cron)} has seconds; a cron set excludes whole minutes: write five fields`,
@@ -70,14 +76,14 @@ function readSet(entry: unknown, seed: string | undefined): CronFields {
 /** What exclusion means for one civil day of a schedule. */
 export function dayGate(exclusions: Exclusions | null, fields: CronFields, day: number): DayGate {
   if (exclusions === null) return 'open';
-  if (exclusions.dates.has(day)) return 'shut';
+  if (exclusions.dates.has(day)) return 'closed';
   if (exclusions.sets.length === 0) return 'open';
   const active = exclusions.sets.filter(set => matchesDay(set, day));
   if (active.length === 0) return 'open';
-  return hasFreeMinute(fields, active) ? active : 'shut';
+  return hasFreeMinute(fields, active) ? active : 'closed';
 }
 
-/** Whether one of the sets holds the minute of `time`, in seconds of the day. */
+/** Whether one of the sets contains the minute of `time`, in seconds of the day. */
 export function minuteExcluded(sets: readonly CronFields[], time: number): boolean {
   const hour = Math.floor(time / 3600);
   const minute = Math.floor(time / 60) % 60;
@@ -92,7 +98,7 @@ function matchesDay(fields: CronFields, day: number): boolean {
   return ((mask >>> (date - 1)) & 1) === 1;
 }
 
-/** Decided an hour at a time, so that a schedule with nothing left is passed over by days and not by minutes. */
+/** Checked hour by hour, so that fully excluded days are skipped as a whole. */
 function hasFreeMinute(fields: CronFields, sets: readonly CronFields[]): boolean {
   for (let hour = bitFrom(fields.hours, 0); hour >= 0; hour = bitFrom(fields.hours, hour + 1)) {
     let { low, high } = fields.minutes;

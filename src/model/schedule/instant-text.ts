@@ -1,6 +1,6 @@
-// Room: schedule. An instant as an option writes it.
-// In: a Date, or ISO 8601 text with Z or an offset. Out: epoch milliseconds. Text without an offset is refused: it
-// would mean another instant on another host.
+// Room: model/schedule. Instants as text.
+// In: a Date, or ISO 8601 text with Z or an offset. Out: epoch milliseconds. Text without an offset is
+// refused: it would mean another instant on another host.
 import { badSchedule, show } from './bad-schedule.js';
 import { FIRST_YEAR, LAST_YEAR, readDate } from './calendar.js';
 
@@ -14,7 +14,8 @@ export const LATEST_MS: number = Date.UTC(LAST_YEAR + 1, 0, 1) - 1000;
  * Reads an instant into epoch milliseconds.
  *
  * @param what names the option in the error message
- * @throws TockError TOCK_BAD_SCHEDULE when it is no instant, has no offset, or is not between 1900 and 2200
+ * @throws TockError TOCK_BAD_SCHEDULE when it is not an instant, has no offset, or is not between 1900 and
+ * 2200
  */
 export function readInstant(value: unknown, what: string): number {
   const ms =
@@ -35,13 +36,18 @@ function readText(text: string, what: string): number {
   if (!match) {
     if (readDate(text) === null) return Number.NaN;
     throw badSchedule(
-      `${what} ${show(text)} has no time and no offset; write ${text}T00:00:00Z, or +02:00 in place of Z`,
+      `${what} ${show(text)} has no time and no offset; write ${text}T00:00:00Z, or +02:00 instead of Z`,
     );
   }
   const [, date = '', offset] = match;
   if (offset === undefined) {
-    throw badSchedule(`${what} ${show(text)} has no offset; end it in Z, or in one such as +02:00`);
+    throw badSchedule(`${what} ${show(text)} has no offset; end it with Z, or with an offset such as +02:00`);
   }
-  // Date.parse would take 30 February for 2 March.
+  // Date.parse would read 30 February as 2 March.
   return readDate(date) === null ? Number.NaN : Date.parse(text);
+}
+
+/** `2026-03-08T07:30:00Z`: an instant without milliseconds. */
+export function utcText(at: Date | number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }

@@ -1,9 +1,10 @@
-// Room: schedule. Jitter: a delay that spreads definitions which would all start on the same second.
-// In: the definition's name, the most delay, and the gap to its next occurrence. Out: milliseconds, whole seconds.
+// Room: model/schedule. Jitter: a delay that spreads definitions which would start in the same second.
+// In: the definition's name, the maximum delay, and the gap to its next occurrence. Out: milliseconds, whole
+// seconds.
 
 /**
- * How long after its nominal time an occurrence is to run: hash(name) mod jitter, so fixed for a definition and the
- * same on every host, and less than the gap, so that two occurrences never swap.
+ * How long after its nominal time an occurrence is to run: hash(name) mod jitter, so fixed for a definition
+ * and the same on every host, and less than the gap, so that two occurrences never swap.
  *
  * @param maxJitterMs the delay is less than this; 0 means none
  * @param gapMs from this occurrence to the next; Infinity when there is none
@@ -12,8 +13,8 @@
 export function jitterMs(definitionName: string, maxJitterMs: number, gapMs: number): number {
   const seconds = Math.floor(maxJitterMs / 1000);
   if (!(seconds > 0)) return 0;
-  const most = Math.max(Math.ceil(gapMs / 1000) - 1, 0);
-  return Math.min(hashName(definitionName) % seconds, most) * 1000;
+  const max = Math.max(Math.ceil(gapMs / 1000) - 1, 0);
+  return Math.min(hashName(definitionName) % seconds, max) * 1000;
 }
 
 /**

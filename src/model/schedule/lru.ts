@@ -1,7 +1,6 @@
-// Room: schedule. A cache that forgets what was used longest ago.
-// In: how many entries to keep. Out: `get` and `set`; memory never exceeds that many entries.
+// Room: model/schedule. A bounded cache that drops the least recently used entry.
 
-/** A bounded cache. `get` makes an entry the youngest; `set` drops the oldest when the cache is full. */
+/** A bounded cache. `get` makes an entry the newest; `set` drops the oldest when the cache is full. */
 export interface Lru<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
@@ -15,7 +14,7 @@ export function createLru<Value>(limit: number): Lru<Value> {
     get(key) {
       const value = entries.get(key);
       if (value === undefined) return undefined;
-      // A Map iterates in order of insertion: to insert again is to become the youngest.
+      // A Map iterates in order of insertion, so inserting again makes the entry the newest.
       entries.delete(key);
       entries.set(key, value);
       return value;

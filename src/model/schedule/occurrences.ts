@@ -1,19 +1,20 @@
-// Room: schedule. The public face: when does, or did, a schedule fire?
+// Room: model/schedule. The public functions: when does, or did, a schedule fire?
 // In: a schedule and Dates. Out: Dates. Pure: no clock is read, and the host's own time zone does not matter.
 import { TockError } from '../errors.js';
 import { show } from './bad-schedule.js';
 import { type CompiledSchedule, compileSchedule } from './compile.js';
 import type { ScheduleSpec } from './spec.js';
 
-/** The most occurrences that one call lists. */
-export const MOST_OCCURRENCES = 1_000_000;
+/** How many occurrences one call lists at most. */
+export const MAX_OCCURRENCES = 1_000_000;
 
 /**
  * Lists the occurrences in [from, to): `from` is included, `to` is not. Nominal times: jitter is not added.
  *
  * @param name the definition's name, for a schedule that uses `H`
  * @returns Dates in ascending order, each a whole second; empty when `to` is not after `from`
- * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date and for a window of over a million
+ * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date and for a window of over a
+ * million
  */
 export function occurrencesBetween(
   schedule: ScheduleSpec | CompiledSchedule,
@@ -25,10 +26,10 @@ export function occurrencesBetween(
   const end = timeOf(to, 'to');
   const found: Date[] = [];
   for (let at = next(timeOf(from, 'from') - 1); at !== null && at < end; at = next(at)) {
-    if (found.length === MOST_OCCURRENCES) {
+    if (found.length === MAX_OCCURRENCES) {
       throw new TockError(
         'TOCK_BAD_TIME',
-        `more than ${MOST_OCCURRENCES} occurrences; ask for a shorter window`,
+        `more than ${MAX_OCCURRENCES} occurrences; ask for a shorter time span`,
       );
     }
     found.push(new Date(at));

@@ -1,5 +1,5 @@
-// Room: schedule. What a schedule is made of, as code writes it, and the check of its shape.
-// In: a spec, perhaps with the caller's own options in the same object. Out: its parts, each known to be sound.
+// Room: model/schedule. A schedule as code writes it, and its validation.
+// In: a spec, which may contain other options. Out: its parts, validated.
 import { type Duration, parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { badSchedule, show } from './bad-schedule.js';
@@ -9,10 +9,10 @@ import { readInstant } from './instant-text.js';
 import { findZone, type Zone } from './zone.js';
 
 /**
- * What becomes of civil times that a time zone skips or repeats.
+ * How local times are treated that a time zone skips or repeats.
  *
- * - `once` (the default): each nominal time gives exactly one instant. 02:30 in a gap happens at 03:30 summer time;
- *   a repeated time happens at its first pass.
+ * - `once` (the default): each local time gives exactly one instant. 02:30 in a gap happens at 03:30 summer
+ *   time; a repeated time happens at its first pass.
  * - `skip`: as `once`, but a time in a gap does not happen.
  * - `literal`: every instant whose local time matches: in a gap none, in an overlap two.
  *
@@ -22,11 +22,14 @@ export type Dst = 'once' | 'skip' | 'literal';
 
 /** When to run. Exactly one of `cron`, `every` and `at`. */
 export interface ScheduleSpec {
-  /** Five fields, six with seconds first, or a name such as `@daily`. `H` stands for a value fixed by the definition's name. */
+  /**
+   * Five fields, six with seconds first, or a name such as `@daily`. `H` stands for a value fixed by the
+   * definition's name.
+   */
   readonly cron?: string;
-  /** An interval of whole seconds, aligned to 1970-01-01T00:00Z. Never shifted by summer time. */
+  /** An interval of whole seconds, aligned to 1970-01-01T00:00Z. Not affected by daylight saving time. */
   readonly every?: Duration;
-  /** With `every`: how far after its alignment, less than the interval. Default 0. */
+  /** With `every`: an offset from its alignment, less than the interval. Default 0. */
   readonly phase?: Duration;
   /** One instant: a Date, or ISO text with Z or an offset. Rounded up to a whole second. */
   readonly at?: Date | string;
@@ -39,13 +42,13 @@ export interface ScheduleSpec {
   /** The last instant that may be an occurrence, inclusive; before jitter. Default: no bound. */
   readonly endAt?: Date | string;
   /**
-   * What is left out: local dates `'YYYY-MM-DD'` in the schedule's zone, or cron sets of five fields, which exclude
-   * the minutes that they name. `{ cron: '* * 25 12 *' }` is all of Christmas Day. Default: nothing.
+   * Excluded times: local dates `'YYYY-MM-DD'` in the schedule's zone, or cron sets of five fields, which
+   * exclude the minutes that they name. `{ cron: '* * 25 12 *' }` is all of Christmas Day. Default: nothing.
    */
   readonly exclude?: readonly (string | { readonly cron: string })[];
 }
 
-/** A spec whose parts were read. Instants in epoch milliseconds, intervals in seconds. */
+/** A spec with its parts read. Instants in epoch milliseconds, intervals in seconds. */
 export interface ReadSpec {
   readonly timing:
     | { readonly kind: 'cron'; readonly fields: CronFields }
@@ -61,7 +64,8 @@ export interface ReadSpec {
 const MODES: readonly unknown[] = ['once', 'skip', 'literal'];
 
 /**
- * Reads a spec. Keys that are no schedule options are ignored; `undefined` is as good as absent, `null` is not.
+ * Reads a spec. Keys that are not schedule options are ignored; `undefined` counts as absent, `null` does
+ * not.
  *
  * @param seed decides what `H` stands for: the definition's name
  * @throws TockError TOCK_BAD_SCHEDULE
@@ -125,7 +129,7 @@ function readDuration(value: Duration | undefined, what: string): number {
   try {
     return parseDuration(value ?? Number.NaN, what);
   } catch (error) {
-    // Whatever is wrong with a schedule has one code.
+    // All errors of a schedule have one code.
     throw error instanceof TockError ? badSchedule(error.message, error) : error;
   }
 }

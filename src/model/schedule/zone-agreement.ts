@@ -1,9 +1,12 @@
-// Room: schedule. Whether another one's time zone data agree with this process's: governments change their rules, and
-// Node and the server learn of it with different updates.
-// In: a zone, and its offsets as the other one has them at some instants. Out: the stretches in which they differ.
+// Room: model/schedule. Compares the time zone data of this process with the server's, which are updated
+// separately.
+// In: a zone, and the server's offsets at some instants. Out: the spans in which they differ.
 import { findZone } from './zone.js';
 
-/** A stretch [from, to) in which a zone has other offsets here than there. Epoch seconds; offsets in seconds east of UTC. */
+/**
+ * A span [from, to) in which this process and the server have different offsets. Epoch seconds; offsets in
+ * seconds east of UTC.
+ */
 export interface ZoneDifference {
   readonly timezone: string;
   readonly from: number;
@@ -13,8 +16,8 @@ export interface ZoneDifference {
 }
 
 /**
- * Compares offsets at instants that lie `step` seconds apart, beginning with `start`. Exact to a step, since a rule that
- * was changed holds for weeks at least.
+ * Compares offsets at instants `step` seconds apart, from `start` on. Exact to one step, which is enough: a
+ * changed rule holds for weeks.
  */
 export function zoneDifferences(
   timezone: string,

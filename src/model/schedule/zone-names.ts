@@ -1,6 +1,7 @@
-// Room: schedule. Which names are time zones, and what was probably meant by one that is not.
-// In: a name. Out: nothing, or an error with a hint. PostgreSQL and Intl must both know a zone: names that only one
-// of them knows are refused.
+// Room: model/schedule. Checks names of time zones.
+// In: a name. Out: nothing, or an error with a hint. Only names that both PostgreSQL and Intl know are
+// accepted.
+import { editDistance } from '../nearest.js';
 import { badSchedule, show } from './bad-schedule.js';
 
 const SHORT_NAMES =
@@ -14,7 +15,7 @@ const REGIONS: ReadonlySet<string> = new Set(
   ),
 );
 const OFFSET = /^(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?$/i;
-const LONGEST = 64;
+const MAX_LENGTH = 64;
 let listed: ReadonlySet<string> | undefined;
 
 /**
@@ -30,13 +31,13 @@ export function checkZoneName(name: unknown): asserts name is string {
 }
 
 function isZone(name: string): boolean {
-  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name) || name.length > LONGEST) return false;
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name) || name.length > MAX_LENGTH) return false;
   const lower = name.toLowerCase();
   if (!lower.includes('/')) return SHORT.has(lower);
   // US/Pacific-New: an old name that ICU keeps and PostgreSQL does not.
   if (!REGIONS.has(lower.slice(0, lower.indexOf('/'))) || lower === 'us/pacific-new') return false;
-  // Most names are those that Intl lists. To ask it for the list takes 2 ms, for the first formatter 10 to 40: it loads
-  // what a locale needs, which a tick that has nothing to do never uses. The list lacks old names and other cases.
+  // Asking Intl for its list takes 2 ms, the first formatter 10 to 40 ms, which an idle tick should not pay.
+  // The list lacks old names and other cases.
   listed ??= new Set(Intl.supportedValuesOf('timeZone'));
   if (listed.has(name)) return true;
   try {
@@ -54,12 +55,12 @@ function hint(name: string): string {
   }
   const offset = OFFSET.exec(text);
   if (offset) return offsetHint(offset[1] ?? '+', Number(offset[2]), offset[3] ?? '00');
-  const near = text.length > LONGEST ? undefined : nearest(text);
+  const near = text.length > MAX_LENGTH ? undefined : nearest(text);
   return near === undefined ? 'write an IANA name such as Europe/Berlin or UTC' : `did you mean ${near}?`;
 }
 
 function offsetHint(sign: string, hours: number, minutes: string): string {
-  const place = 'a place such as Europe/Berlin follows summer time';
+  const place = 'a place such as Europe/Berlin follows daylight saving time';
   if (minutes !== '00' || hours > 12 || hours === 0) return `offsets are not zones; ${place}`;
   // In Etc names the sign is that of POSIX: Etc/GMT-3 is three hours ahead of UTC.
   return `offsets are not zones; ${place}, and Etc/GMT${sign === '+' ? '-' : '+'}${hours} is always UTC${sign}${hours}`;
@@ -82,18 +83,4 @@ function nearest(text: string): string | undefined {
     if (steps < least) [best, least] = [name, steps];
   }
   return best;
-}
-
-/** Levenshtein's distance: how many letters to add, drop or change. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

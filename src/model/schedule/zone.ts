@@ -1,10 +1,12 @@
-// Room: schedule. A time zone as a row of segments in which its offset from UTC is constant.
-// In: an IANA name and an instant in seconds. Out: the segment around it. The offsets come from Intl, asked once per
-// zone and year at probes two days apart, and are kept; the answers do not depend on what was asked before.
+// Room: model/schedule. A time zone as a row of segments in which its offset from UTC is constant.
+// In: an IANA name and an instant in seconds. Out: the segment around it. The offsets come from Intl, probed
+// once per zone and year at steps of two days, and are cached.
 import { createLru, type Lru } from './lru.js';
 import { checkZoneName } from './zone-names.js';
 
-/** A stretch [start, end) of instants with one offset. Seconds since 1970-01-01T00:00Z; offsets are east of UTC. */
+/**
+ * A span [start, end) of instants with one offset. Seconds since 1970-01-01T00:00Z; offsets are east of UTC.
+ */
 export interface Segment {
   readonly start: number;
   readonly end: number;
@@ -13,7 +15,7 @@ export interface Segment {
   readonly before: number;
 }
 
-/** A zone that was looked up. `segmentAt` is pure in its answers; the rest is memory. */
+/** A time zone. `segmentAt` always gives the same answer; it only caches. */
 export interface Zone {
   readonly name: string;
   segmentAt(instant: number): Segment;
@@ -39,7 +41,7 @@ const formats = createLru<Intl.DateTimeFormat>(CACHED_FORMATS);
 /**
  * Looks a zone up. Cached by name; memory is bounded: 600 zones of 64 years, and 32 formatters.
  *
- * @throws TockError TOCK_BAD_SCHEDULE when there is no such zone
+ * @throws TockError TOCK_BAD_SCHEDULE if there is no such zone
  */
 export function findZone(name: unknown): Zone {
   const known = typeof name === 'string' ? zones.get(name) : undefined;
@@ -62,7 +64,7 @@ function utc(name: string): Zone {
 
 function createZone(name: string): Zone {
   const years = createLru<YearTable>(CACHED_YEARS);
-  // Calls come in runs around one instant: the last answer is mostly the next one.
+  // Successive calls are usually near one instant, so the last answer often fits.
   let last: Segment | undefined;
   return {
     name,
@@ -81,7 +83,7 @@ function findSegment(name: string, years: Lru<YearTable>, instant: number): Segm
   while (index >= 0 && (table.at[index] ?? 0) > instant) index--;
   const offset = index < 0 ? table.first : (table.offsets[index] ?? table.first);
   const start = index >= 0 ? startIn(table, index) : startBefore(name, years, year, offset);
-  // Where nothing changes until the year after next, the segment is cut there: a cut is a change of nothing.
+  // If nothing changes until the year after next, the segment ends there; the next one has the same offset.
   const end = table.at[index + 1] ?? yearTable(name, years, year + 1).at[0] ?? yearStart(year + 2);
   return { start: start.at, end, offset, before: start.before };
 }
@@ -95,7 +97,10 @@ function startIn(table: YearTable, index: number): Start {
   return { at: table.at[index] ?? 0, before: index === 0 ? table.first : (table.offsets[index - 1] ?? 0) };
 }
 
-/** As above: cut two days into last year, when it has no change, so that a change before is more than a gap away. */
+/**
+ * Without a change last year, the segment begins two days into it, farther from an earlier change than any
+ * gap.
+ */
 function startBefore(name: string, years: Lru<YearTable>, year: number, offset: number): Start {
   const table = yearTable(name, years, year - 1);
   if (table.at.length > 0) return startIn(table, table.at.length - 1);

@@ -1,12 +1,12 @@
-// Room: store. How the database is reached, as plain data, so that a child process can reach it as well.
-// In: a connection string, or the app's own pool. Out: data; and a small pool from such data.
+// Room: store/connection. How to connect to the database, as plain data, so that a child process can too.
+// In: a connection string, or the app's own pool. Out: data; and a small pool made from such data.
 import pg from 'pg';
 import { TockError } from '../../model/errors.js';
 
 /** What pg.Pool takes, without functions. Holds the password: it goes through memory and pipes, never to argv or a log. */
 export type Connection = Readonly<Record<string, unknown>>;
 
-const KEPT = [
+const KEPT_OPTIONS = [
   'connectionString',
   'host',
   'port',
@@ -25,8 +25,8 @@ const KEPT = [
 ] as const;
 
 /**
- * Describes the connection. What is left out of a pool's options comes from the environment (PGHOST and the
- * like), which a child process inherits.
+ * Describes the connection. What a pool's options leave out comes from the environment (PGHOST and the like), which a
+ * child process inherits.
  *
  * @throws TockError TOCK_BAD_OPTION for a pool whose options hold a function
  */
@@ -40,20 +40,20 @@ export function connectionOf(options: {
   try {
     if (stated === undefined) throw new Error('it has no options');
     // One by one: pg hides the password from enumeration.
-    return structuredClone(Object.fromEntries(KEPT.map(key => [key, stated[key]])));
+    return structuredClone(Object.fromEntries(KEPT_OPTIONS.map(key => [key, stated[key]])));
   } catch (error) {
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'a job has isolate: true, but its child process cannot connect as the pool does, whose options cannot be handed on (a password function?); pass connectionString beside pool',
+      'a job has isolate: true, but its child process cannot connect as the pool does, whose options cannot be copied (a password function?); pass connectionString beside pool',
       { cause: error },
     );
   }
 }
 
-/** What `pg` takes as the beginning of a URL; a text without one names a socket or a database. */
+/** What `pg` accepts at the beginning of a URL; a text without one names a socket or a database. */
 const SCHEMES = ['postgres:', 'postgresql:', 'pg:', 'socket:'];
 
-/** Refuses options that name no database of PostgreSQL. @throws TockError TOCK_BAD_OPTION */
+/** Refuses options that do not name a PostgreSQL database. @throws TockError TOCK_BAD_OPTION */
 export function requireReachable(options: {
   readonly connectionString?: string;
   readonly pool?: pg.Pool;
@@ -76,22 +76,22 @@ export function requireReachable(options: {
 const CONNECT_MS = 10_000;
 
 /**
- * Opens a pool of at most `most` connections; it connects on first use and never ends the process. To connect may take
- * 10 s, or as long as a statement may if that is shorter.
+ * Opens a pool of at most `max` connections, which connects on first use. An error of an idle client does not end the
+ * process. Connecting may take 10 s, or as long as a statement may if that is shorter.
  */
-export function openPoolTo(connection: Connection, most: number, deadlineMs = CONNECT_MS): pg.Pool {
+export function openPoolTo(connection: Connection, max: number, deadlineMs = CONNECT_MS): pg.Pool {
   const pool = new pg.Pool({
     application_name: 'tock',
     ...connection,
-    max: most,
+    max,
     connectionTimeoutMillis: Math.max(1, Math.min(CONNECT_MS, deadlineMs)),
     idleTimeoutMillis: 30_000,
-    // So that a connection on which we only wait (LISTEN, a long statement) is known to be dead in half a minute.
+    // A connection on which we only wait (LISTEN, a long statement) is then known to be dead in half a minute.
     keepAlive: true,
     keepAliveInitialDelayMillis: 15_000,
     allowExitOnIdle: true,
   });
-  // Without somebody who listens, Node ends the process for a lost client.
+  // Without a listener, Node ends the process for a lost client.
   pool.on('connect', client => client.on('error', () => undefined));
   pool.on('error', () => undefined);
   return pool;

@@ -1,6 +1,6 @@
-// Room: store. The connection to PostgreSQL: a pool whose clients never bring the process down, one way to run a
-// statement, one way to open a transaction; and no statement that waits for ever.
-// In: a connection string or the app's own pool. Out: a Database, which all other files of store/ and engine/ use.
+// Room: store/connection. The connection to PostgreSQL: one way to run a statement, one way to open a transaction. No
+// statement waits for ever, and no lost client ends the process.
+// In: a connection string, or the app's own pool. Out: a Database, which all of store/ and engine/ uses.
 import { createHash } from 'node:crypto';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type pg from 'pg';
@@ -15,28 +15,28 @@ import { schemaRewriter } from './schema-name.js';
 /** Something that runs a statement: the pool, or an open transaction. */
 export interface Session {
   /**
-   * Runs one statement written for the schema `tock` and returns its rows. One that is {@link PREPARED} is planned once
-   * per connection, as far as the way to the server allows that.
+   * Runs one statement, written for the schema `tock`, and returns its rows. One that is {@link PREPARED} is planned once
+   * per connection, where the route to the server allows it: a pooler may not.
    */
   run<Row>(text: string, values?: readonly unknown[], prepared?: typeof PREPARED): Promise<Row[]>;
 }
 
 export interface Database extends Session {
   readonly pool: pg.Pool;
-  /** Kysely over the same pool, for queries that are put together at run time, and for handlers. */
+  /** Kysely over the same pool, for queries built at run time, and for handlers. */
   readonly kysely: Kysely<AnyDatabase>;
   readonly schema: string;
-  /** The statement with the configured schema in it, for a client that is not ours. */
+  /** The statement with the configured schema in it, for clients that are not ours. */
   rewrite(text: string): string;
   /**
-   * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when
-   * `work` throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work`
-   * must do nothing but SQL, unless `retries` is 0. Each statement has its deadline, unless `isPatient`: then only
-   * those that begin and end the transaction, since the others are a handler's own, or a migration's.
+   * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when `work`
+   * throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work` must do nothing
+   * but SQL, unless `retries` is 0. Each statement has its deadline; with `mayTakeLong`, only those that begin and end
+   * the transaction have one, since the others are a handler's or a migration's.
    */
   transaction<T>(
     work: (session: Session, trx: Transaction<AnyDatabase>) => Promise<T>,
-    options?: { readonly retries?: number; readonly isPatient?: boolean },
+    options?: { readonly retries?: number; readonly mayTakeLong?: boolean },
   ): Promise<T>;
   close(): Promise<void>;
 }
@@ -46,16 +46,16 @@ export interface DatabaseOptions {
   /** The app's own pool; it stays open at `close`. */
   readonly pool?: pg.Pool;
   readonly schema?: string;
-  /** Most connections of our own pool. Default 10. */
+  /** The maximum of connections of our own pool. Default 10. */
   readonly connections?: number;
   /**
-   * How long one statement of Tock's own may take, in milliseconds; then its connection is given up and the error is
-   * TOCK_DATABASE_UNREACHABLE. Statements of handlers are not meant. Default 60,000.
+   * How long one statement of Tock's own may take, in milliseconds; then its connection is closed and the error is
+   * TOCK_DATABASE_UNREACHABLE. Does not apply to statements of handlers. Default 60,000.
    */
   readonly statementTimeoutMs?: number;
 }
 
-const MOST_RETRIES = 5;
+const MAX_RETRIES = 5;
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 /** Opens the database. Connects on first use. */
@@ -82,20 +82,19 @@ export function openDatabase(options: DatabaseOptions): Database {
     schema,
     rewrite,
     async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
-      // A lone statement runs under the role's default isolation; where that is not READ COMMITTED it gets a
-      // transaction of its own.
+      // A lone statement runs at the role's default isolation. Where that is not READ COMMITTED, it gets a transaction.
       if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
       const rewritten = rewrite(text);
       const run = (name: string | null) => queryWithin(pool, { name, text: rewritten }, values, deadlineMs);
       return await retried(
         async () => (prepared ? await preparing(rewritten, run) : await run(null)) as Row[],
-        MOST_RETRIES,
+        MAX_RETRIES,
       );
     },
-    transaction(work, { retries = MOST_RETRIES, isPatient = false } = {}) {
+    transaction(work, { retries = MAX_RETRIES, mayTakeLong = false } = {}) {
       return retried(
         () =>
-          (isPatient ? kysely : ours)
+          (mayTakeLong ? kysely : ours)
             .transaction()
             .setIsolationLevel('read committed')
             .execute(trx => work(sessionOf(trx, rewrite), trx)),
@@ -111,11 +110,11 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * Runs statements by name. Through a pooler that gives each transaction another connection, a name may be unknown where
- * it is used, or taken: then nothing was executed, and from there on this process names none.
+ * Runs statements by name. A pooler that gives each transaction another connection may not know a name, or may have it
+ * already: then nothing was executed, and from there on this process uses no names.
  *
  * Where a column's type was altered, PostgreSQL refuses what was prepared before, on each connection ("cached plan must
- * not change result type"): then the statement gets another name, and all prepare it anew.
+ * not change result type"): then the statement gets another name, and is prepared anew.
  */
 function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T> {
   const names = new Map<string, string>();
@@ -148,15 +147,14 @@ function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>)
 }
 
 /**
- * A client that is checked out when the server goes away emits 'error' on itself, and Node ends the process for an
- * 'error' that nobody listens to; the pool's own listener covers idle clients only. At 'acquire', not at 'connect':
- * an app's own pool has clients that were connected before we came.
+ * Listens to 'error' of each client: Node ends the process for an 'error' without a listener, and the pool's own covers
+ * idle clients only. At 'acquire', not at 'connect': an app's pool has clients that were connected before.
  */
 function surviveLostClients(pool: pg.Pool): () => void {
-  const heard = new WeakSet<pg.PoolClient>();
+  const listened = new WeakSet<pg.PoolClient>();
   const listen = (client: pg.PoolClient) => {
-    if (heard.has(client)) return;
-    heard.add(client);
+    if (listened.has(client)) return;
+    listened.add(client);
     client.on('error', () => undefined);
   };
   pool.on('acquire', listen);
@@ -183,7 +181,7 @@ function isolationProbe(pool: pg.Pool, deadlineMs: number): () => Promise<boolea
 }
 
 /** A session over an open Kysely transaction. */
-export function sessionOf(trx: Transaction<AnyDatabase>, rewrite: (text: string) => string): Session {
+function sessionOf(trx: Transaction<AnyDatabase>, rewrite: (text: string) => string): Session {
   return {
     async run<Row>(text: string, values: readonly unknown[] = []) {
       const result = await trx.executeQuery(CompiledQuery.raw(rewrite(text), [...values]));

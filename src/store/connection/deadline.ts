@@ -1,11 +1,10 @@
-// Room: store. No statement waits for ever: not for a network that swallows what is sent, not for a lock that nobody
-// gives back.
+// Room: store/connection. No statement waits for ever: not for a dead network, not for a lock that is never released.
 // In: a client of the pool, a statement, how long it may take. Out: its result, or TOCK_DATABASE_UNREACHABLE; and
 // whether the client may go back to the pool.
 //
-// Neither of PostgreSQL's own means fits: statement_timeout as a setting of the session breaks behind pgbouncer, and
-// the server's answer would not come through a dead network. The driver's query_timeout leaves the client with a
-// statement under way, and the pool hands it to the next one, who waits in vain: "the pool is poisoned".
+// PostgreSQL's statement_timeout does not do: as a setting of the session it breaks behind pgbouncer, and its error would
+// not come through a dead network. The driver's query_timeout leaves a statement running on the client, and the pool
+// gives that client to the next caller, who waits in vain.
 import { createConnection } from 'node:net';
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
 import type pg from 'pg';
@@ -13,12 +12,12 @@ import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { isConnectionFailure } from './errors.js';
 
-/** How long a cancel may take to reach the server, and then the answer to come. It is a courtesy. */
+/** How long a cancel may take to reach the server, and then the answer to come. */
 const CANCEL_MS = 500;
-/** A cancel that meets its client while pgbouncer keeps it waiting for a session comes too early. */
-const CANCELS = 2;
+/** Two, since one that arrives while pgbouncer keeps the client waiting for a session comes too early. */
+const MAX_CANCELS = 2;
 
-/** A statement; named, it is prepared under that name by the connection that first has it. */
+/** A statement. With a name, each connection prepares it under that name. */
 export interface Statement {
   readonly name: string | null;
   readonly text: string;
@@ -44,10 +43,11 @@ export async function queryWithin(
 }
 
 /**
- * The pool as Kysely takes it. Each statement has its deadline; a client whose connection failed is destroyed at its
- * release, and what would still be sent over it (the rollback) is taken for done: the server rolls back by itself.
+ * The pool as Kysely takes it. Each statement has its deadline. A client whose connection failed is destroyed at its
+ * release, and a rollback on it counts as done: the server rolls back by itself.
  *
- * @param deadlineMs of a statement; null: as long as it takes, but for those that begin and end a transaction
+ * @param edgeMs the deadline of statements that begin and end a transaction
+ * @param deadlineMs the deadline of all others; null: none
  */
 export function poolWithDeadlines(pool: pg.Pool, edgeMs: number, deadlineMs: number | null): PostgresPool {
   return {
@@ -74,7 +74,7 @@ function withDeadlines(client: pg.PoolClient, edgeMs: number, deadlineMs: number
     }
   };
   return {
-    // Kysely's second form, with a cursor, is for streams, which nobody here configures.
+    // Kysely's second form, with a cursor, is for streams, which we do not configure.
     query: query as unknown as PostgresPoolClient['query'],
     release: () => client.release(failure),
   };
@@ -90,22 +90,22 @@ async function race(
     name === null ? client.query(text, [...values]) : client.query({ name, text, values: [...values] });
   const answer = asked as unknown as Promise<PostgresQueryResult<unknown>>;
   if (deadlineMs === null) return await answer;
-  if (await settles(answer, deadlineMs)) return await answer;
-  for (let count = 0; count < CANCELS; count++) {
+  if (await isAnswered(answer, deadlineMs)) return await answer;
+  for (let count = 0; count < MAX_CANCELS; count++) {
     await askToCancel(client);
-    if (!(await settles(answer, CANCEL_MS))) continue;
-    // It may have been done at the last moment.
+    if (!(await isAnswered(answer, CANCEL_MS))) continue;
+    // It may have been answered at the last moment.
     const done = await answer.catch(() => null);
     if (done !== null) return done;
     break;
   }
   throw new TockError(
     'TOCK_DATABASE_UNREACHABLE',
-    `the database did not answer a statement within ${formatDuration(deadlineMs)}: the network is gone, or somebody holds a lock (see pg_stat_activity and pg_blocking_pids)`,
+    `the database did not answer a statement within ${formatDuration(deadlineMs)}: the network is gone, or another session holds a lock (see pg_stat_activity and pg_blocking_pids)`,
   );
 }
 
-async function settles(answer: Promise<unknown>, withinMs: number): Promise<boolean> {
+async function isAnswered(answer: Promise<unknown>, withinMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>(resolve => {
     timer = setTimeout(resolve, withinMs, false);
@@ -118,8 +118,8 @@ async function settles(answer: Promise<unknown>, withinMs: number): Promise<bool
 }
 
 /**
- * Asks the server to end what the client waits for, over a connection of its own. Otherwise a backend that waits for
- * a lock would go on waiting after its client has left, one more with each tick.
+ * Asks the server, over another connection, to end what the client waits for. Otherwise a backend that waits for a lock
+ * would go on waiting after its client has left, one more with each tick.
  */
 async function askToCancel(client: pg.PoolClient): Promise<void> {
   const { processID, secretKey, host, port } = client as unknown as {
@@ -129,7 +129,7 @@ async function askToCancel(client: pg.PoolClient): Promise<void> {
     readonly port: number;
   };
   if (typeof processID !== 'number' || typeof secretKey !== 'number') return;
-  // CancelRequest: its length, the code 1234 5678, whom, and the proof that it is ours.
+  // CancelRequest: its length, the code 1234 5678, the backend, and the proof that it is ours.
   const request = Buffer.alloc(16);
   request.writeInt32BE(16, 0);
   request.writeInt16BE(1234, 4);
@@ -139,7 +139,7 @@ async function askToCancel(client: pg.PoolClient): Promise<void> {
   await new Promise<void>(resolve => {
     const socket = createConnection(
       host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
-      // Not yet ended: pgbouncer drops a cancel whose client has left. The server closes when it has done it.
+      // Not ended by us: pgbouncer drops a cancel whose client has left. The server closes when it is done.
       () => socket.write(request),
     );
     const timer = setTimeout(() => socket.destroy(), CANCEL_MS);

@@ -1,9 +1,9 @@
-// Room: store. What an error of the driver means.
-// In: whatever pg threw. Out: whether to try again, and an error that a person can act on.
+// Room: store/connection. What an error of the driver means.
+// In: what pg threw. Out: whether to try again, and an error that a person can act on.
 import { TockError } from '../../model/errors.js';
 import { redact } from '../../model/run/sanitize.js';
 
-/** The SQLSTATE of an error, or null where the server never answered. */
+/** The SQLSTATE of an error; null where the server did not answer. */
 export function sqlState(error: unknown): string | null {
   const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
@@ -15,25 +15,25 @@ export function isSerializationFailure(error: unknown): boolean {
   return state === '40001' || state === '40P01';
 }
 
-/** A prepared statement that this connection does not know, or has under this name already: nothing was executed. */
+/** The connection does not know a prepared statement, or has one of this name already: nothing was executed. */
 export function isUnknownStatement(error: unknown): boolean {
   const state = sqlState(error);
   return state === '26000' || state === '42P05';
 }
 
-/** Among others: a table was altered, and a prepared statement would give columns of other types. Nothing was executed. */
+/** Among others: a table was altered, and a prepared statement would give other column types. Nothing was executed. */
 export function isUnsupported(error: unknown): boolean {
   return sqlState(error) === '0A000';
 }
 
-/** A lock could not be had within lock_timeout: nothing happened. */
+/** A lock was not granted within lock_timeout: nothing happened. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03';
 }
 
 /**
- * PostgreSQL will never store this, however often it is sent: data that no column takes (class 22), a broken constraint
- * (23), more than its limits allow (54). A row for which there is no partition now is none of these.
+ * PostgreSQL will never store this, however often it is sent: data that no column takes (class 22), a violated constraint
+ * (23), more than its limits allow (54). A missing partition is none of these.
  */
 export function isUnstorable(error: unknown): boolean {
   const state = sqlState(error);
@@ -41,8 +41,8 @@ export function isUnstorable(error: unknown): boolean {
 }
 
 /**
- * What was asked may succeed later as it is: the database is away, a lock is held, a statement was cancelled, the disk
- * or the memory is full, a partition is missing.
+ * The same statement may succeed later: the database is away, a lock is held, a statement was cancelled, the disk or the
+ * memory is full, a partition is missing.
  */
 export function isTransient(error: unknown): boolean {
   const state = sqlState(error);
@@ -52,12 +52,12 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** No partition takes the row, or the one it was meant for was just attached. A constraint that is broken has a name. */
+/** No partition takes the row, or one was attached meanwhile. The error of a real constraint has its name. */
 function isPartitionMissing(error: unknown): boolean {
   return sqlState(error) === '23514' && (error as { constraint?: unknown }).constraint === undefined;
 }
 
-/** A row of the same key is there. */
+/** There is a row of the same key. */
 export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';
 }
@@ -94,7 +94,7 @@ export function explainDatabaseError(error: unknown, schema: string): unknown {
   if (!isConnectionFailure(error)) return error;
   return new TockError(
     'TOCK_DATABASE_UNREACHABLE',
-    `cannot reach the database: ${message}; ${mend(state, error)}`,
+    `cannot reach the database: ${message}; ${remedyFor(state, error)}`,
     { cause: error },
   );
 }
@@ -105,7 +105,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function mend(state: string | null, error: unknown): string {
+function remedyFor(state: string | null, error: unknown): string {
   if (state === '28P01' || state === '28000')
     return 'check the user and password in DATABASE_URL, and pg_hba.conf on the server';
   if (state === '3D000') return 'check the database name in DATABASE_URL, or create it with createdb';

@@ -1,24 +1,24 @@
-// Room: store. Locks that live traffic may be in the way of.
-// In: a transaction's work. Out: what it gave; or null, when its locks could not be had in several short tries.
+// Room: store/connection. Locks on tables that are in use.
+// In: a transaction's work. Out: what it gave; or null, where it did not get its locks in several short tries.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database, Session } from './database.js';
 import { isLockTimeout } from './errors.js';
 
-/** While we wait for a lock, all who come after us wait behind us: so shortly, and rather several times. */
+/** Short, and rather several times: while we wait for a lock, all later statements wait behind us. */
 export const LOCK_TIMEOUT = '500ms';
 const PAUSES_MS = [250, 500, 1000, 2000];
 
 export interface LockRetries {
   readonly signal?: AbortSignal | undefined;
-  /** The statements may take as long as they take. */
-  readonly isPatient?: boolean | undefined;
+  /** Statements have no deadline. */
+  readonly mayTakeLong?: boolean | undefined;
 }
 
-/** Five tries, each with 500 ms for a lock unless `work` says otherwise, with growing pauses between them in which others go ahead. */
+/** Five tries, each with 500 ms for a lock unless `work` sets another time, with growing pauses in which others go ahead. */
 export async function withLockRetries<T>(
   database: Database,
   work: (session: Session) => Promise<T>,
-  { signal, isPatient = false }: LockRetries = {},
+  { signal, mayTakeLong = false }: LockRetries = {},
 ): Promise<{ readonly value: T } | null> {
   for (let attempt = 0; ; attempt++) {
     signal?.throwIfAborted();
@@ -28,7 +28,7 @@ export async function withLockRetries<T>(
           await session.run(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
           return await work(session);
         },
-        { isPatient },
+        { mayTakeLong },
       );
       return { value };
     } catch (error) {

@@ -1,7 +1,7 @@
-// Room: store. SQL that is written for the schema `tock` and run in whatever schema is configured.
-// In: a statement as it stands in the code, a schema name that names.ts has checked. Out: the statement for it.
+// Room: store/connection. SQL is written for the schema `tock`, and run in the schema that is configured.
+// In: a statement of the code; a schema name that names.ts has checked. Out: the statement for that schema.
 
-/** Puts the configured schema in the place of `tock` as a qualifier, and where it is a literal of its own, such as the channel of NOTIFY. */
+/** Replaces `tock` as a qualifier, and as a literal of its own, such as the channel of NOTIFY. */
 export function inSchema(text: string, schema: string): string {
   return text
     .replace(/(?<![\w"'])tock\./g, `"${schema}".`)
@@ -18,7 +18,7 @@ export function schemaRewriter(schema: string): (text: string) => string {
     let found = rewritten.get(text);
     if (found === undefined) {
       found = inSchema(text, schema);
-      // Statements are constants of the code, so that this stays small; the bound is for a caller's mistake.
+      // Statements are constants of the code, so this stays small; the bound is for a caller's mistake.
       if (rewritten.size < 1000) rewritten.set(text, found);
     }
     return found;

@@ -41,7 +41,7 @@ export function statement<Params extends object, Row>(
   const valuesOf = (params: Params) =>
     names.map(parameter => {
       const value = params[parameter];
-      // The driver would send null, which many a condition takes for "no rows".
+      // The driver would send null, for which many conditions give no rows.
       if (value === undefined) throw new Error(`statement "${name}" needs a value for :${parameter}`);
       return value;
     });
@@ -55,7 +55,7 @@ export function statement<Params extends object, Row>(
     first: async (session, params) => (await run(session, params))[0],
   };
   if (defined.has(name)) throw new Error(`there are two statements named "${name}"`);
-  defined.set(name, made as unknown as Statement<never, unknown>);
+  defined.set(name, made);
   return made;
 }
 

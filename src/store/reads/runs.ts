@@ -58,6 +58,7 @@ export interface RunRecord<Output = unknown> {
   readonly blockedOn: string | null;
 }
 
+/** Which runs `runs.list` gives. */
 export interface RunFilter {
   readonly status?: RunStatus | readonly RunStatus[];
   readonly job?: string;
@@ -258,6 +259,7 @@ function lastRun(eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definition
     );
 }
 
+/** Which definitions `schedules.list` gives. */
 export interface DefinitionFilter {
   readonly name?: string;
   /** Default 1000. */

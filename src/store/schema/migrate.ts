@@ -11,7 +11,7 @@ import { makeComingPartitions } from '../partitions/coming-partitions.js';
 import { noteIdentity } from './database-identity.js';
 
 /** A migration may have much to move. It waits 10 s for a lock, and no longer. */
-const PATIENT = { isPatient: true } as const;
+const LONG = { mayTakeLong: true } as const;
 /** The oldest server that is supported, as server_version_num counts. */
 const MIN_SERVER = 150000;
 
@@ -21,6 +21,7 @@ interface Migration {
   readonly checksum: string;
 }
 
+/** What migrating did. */
 export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
@@ -76,7 +77,7 @@ async function makePartitions(
   database: Database,
 ): Promise<Pick<MigrateResult, 'madePartitions' | 'partitionsLeft'>> {
   try {
-    const { made, isLeft } = await makeComingPartitions(database, { unit: null, isPatient: true });
+    const { made, isLeft } = await makeComingPartitions(database, { unit: null, mayTakeLong: true });
     const why = 'somebody held locks on the history for too long (see pg_blocking_pids)';
     return { madePartitions: made, partitionsLeft: isLeft ? why : null };
   } catch (error) {
@@ -103,7 +104,7 @@ async function applyMissing(
     }
     await noteIdentity(session);
     return { applied: missing.map(({ name }) => name), alreadyThere: done.length };
-  }, PATIENT);
+  }, LONG);
 }
 
 /**

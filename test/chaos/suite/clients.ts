@@ -1,7 +1,7 @@
 // Room: the reliability suite. Clients: they enqueue, and note what was confirmed to them.
 // In: orders, and a database URL that may fail them. Out: a note for each run that was asked for, per call.
 import pg from 'pg';
-import type { Tock } from '../../../src/tock/create-tock.js';
+import type { Tock } from '../../../src/tock/types.js';
 import type { Order, Wanted } from './load.js';
 import type { Pace } from './pace.js';
 import { sleep } from './sleep.js';

@@ -54,10 +54,14 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'store/runs/transition.ts',
-        from: '($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence`',
-        to: '$2::integer[] is not null and $3::uuid is not null`',
+        from: '(:fences::integer[])[width_bucket(${run}.id, :ids::bigint[])] = ${run}.fence`',
+        to: ':fences::integer[] is not null`',
       },
-      { file: 'store/runs/transition.ts', from: 'and r.locked_by = $3 and r.status', to: 'and r.status' },
+      {
+        file: 'store/runs/transition.ts',
+        from: 'and ${run}.locked_by = :workerId and ${run}.status',
+        to: 'and ${run}.status',
+      },
     ],
     args: ['--runs', '400', '--kills', '0', '--stops', '6', '--restarts', '0', '--cuts', '0', '--seed', '3'],
     named: /^I[134] .* BROKEN/m,
@@ -66,9 +70,9 @@ const MUTANTS: readonly Mutant[] = [
     name: 'a reaper that does not wait for the end of the lease',
     changes: [
       {
-        file: 'store/runs/reap.ts',
-        from: 'r.locked_until < tock.now()',
-        to: `r.locked_until < tock.now() + interval '1 hour'`,
+        file: 'store/runs/reapable.ts',
+        from: '${run}.locked_until < tock.now()',
+        to: "${run}.locked_until < tock.now() + interval '1 hour'",
       },
     ],
     args: ['--runs', '100', '--kills', '2', '--stops', '0', '--restarts', '0', '--cuts', '0', '--seed', '1'],

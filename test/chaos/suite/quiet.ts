@@ -1,6 +1,6 @@
 // Room: the reliability suite. I13: once the faults have stopped, all that is due is done, and nothing is left over.
 // In: the database and a Tock. Out: how long that took, or what was left when the time was over.
-import type { Tock } from '../../../src/tock/create-tock.js';
+import type { Tock } from '../../../src/tock/types.js';
 import { EXPECTED } from './load.js';
 import type { Query } from './stage.js';
 import * as sql from './statements.js';

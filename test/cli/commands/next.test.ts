@@ -104,7 +104,7 @@ describe('tock next --cron', () => {
     [['--cron', '* * * * *', '--every', '5m'], 'exactly one of cron, every and at'],
     [['--cron', '* * * * *', '--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], 'swap them'],
     [['--every', '1ms'], 'not whole seconds'],
-    [[], 'name a definition, or a schedule with --cron or --every'],
+    [[], 'give a definition, or a schedule with --cron or --every'],
     [['nightly', '--cron', '* * * * *'], 'not both'],
   ])('%j is usage', async (args, message) => {
     const { code, stdout, stderr } = await tock(['next', ...args], { env: NOWHERE });
@@ -128,7 +128,7 @@ describe('tock next <definition>', () => {
     const env = { DATABASE_URL: NOWHERE.DATABASE_URL };
     const { code, stdout } = await harness.tock(['next', 'nightly', ...MARCH], { env });
     expect(stdout).toContain('nightly: 30 2 * * * America/New_York');
-    expect(stdout).toContain('each starts up to 5m later (jitter)');
+    expect(stdout).toContain('each run starts up to 5m later (jitter)');
     expect(stdout).toContain('2026-03-08T07:30:00Z');
     expect(code).toBe(0);
   });

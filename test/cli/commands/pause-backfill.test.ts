@@ -33,7 +33,7 @@ describe('tock pause and tock resume', () => {
     await new Promise(resolve => setTimeout(resolve, 2100));
     const { stdout } = await harness.tock(['resume', 'quick']);
     const [, from = '', to = ''] = /tock backfill quick --from (\S+) --to (\S+)/.exec(stdout) ?? [];
-    expect(stdout).toMatch(/\n[2-9] occurrences came due in the pause and were skipped, /);
+    expect(stdout).toMatch(/\n[2-9] occurrences came due during the pause and were skipped: /);
     const filled = await harness.tock(['backfill', 'quick', '--from', from, '--to', to]);
     expect(filled.stdout).toMatch(/^quick: (\d) occurrences, 0 with a run already, \1 made and due now\n/);
     await schedule('remove', 'quick');

@@ -39,9 +39,9 @@ describe('tock prune', () => {
     const { code, stdout, stderr } = await harness.tock(['prune', ...flags]);
     expect(stdout.trim().split('\n')).toEqual([
       'dropped 1 partition: job_runs_finished_2020_01',
-      'kept 1 run of them, whose states are kept longer',
+      'kept 1 run of them: runs in their state are kept longer',
       'deleted 0 runs, 0 keys and 0 effects in batches',
-      'made 0 partitions, by the month',
+      'created 0 partitions, one per month',
     ]);
     expect(stderr).toMatch(/%.*what stays of job_runs_finished_2020_01/);
     expect(code).toBe(0);
@@ -64,13 +64,13 @@ describe('tock prune', () => {
     await makeOld('2020-02', 1);
     await client.query(`begin; select pg_advisory_xact_lock(hashtextextended('"tock".retention', 0))`);
     const busy = await harness.tock(['prune']);
-    expect([busy.code, busy.stdout]).toEqual([1, 'another prune is at work; nothing was done\n']);
+    expect([busy.code, busy.stdout]).toEqual([1, 'another prune is running; nothing was done\n']);
     await client.query(
       'rollback; begin; lock table only tock.job_runs_finished_2020_02 in access share mode',
     );
     const left = await harness.tock(['prune']);
     expect(left.stdout).toContain(
-      'left to the next prune, since somebody held locks for too long: job_runs_finished_2020_02',
+      'left for the next prune, because other sessions held locks for too long: job_runs_finished_2020_02',
     );
     expect(left.code).toBe(1);
     await client.query('rollback');

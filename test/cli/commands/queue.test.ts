@@ -16,7 +16,7 @@ const queue = (...args: string[]) => harness.tock(['queue', ...args]);
 describe('tock queue', () => {
   it('lists nothing where there is nothing', async () => {
     const { code, stdout } = await queue();
-    expect(stdout).toBe('no queue has a limit, a pause or a live run\n');
+    expect(stdout).toBe('no queue has limits, a pause or live runs\n');
     expect(code).toBe(0);
     expect(await harness.json(['queue'])).toEqual({ queues: [] });
     expect(await harness.json(['queue', 'list'])).toEqual({ queues: [] });
@@ -69,7 +69,7 @@ describe('tock queue', () => {
   it('holds runs back while it is paused, and says what waits', async () => {
     const paused = await queue('pause', 'later', '--note', 'out of\u001B[31m paper');
     expect(paused.stdout).toMatch(
-      /^later: paused: out of paper \(since .* UTC\); until tock queue resume later no run of it starts \(0 waiting, 0 running\)\n$/,
+      /^later: paused: out of paper \(since .* UTC\); none of its runs starts until tock queue resume later \(0 waiting, 0 running\)\n$/,
     );
     await harness.tock(['run', 'greet', '--queue', 'later']);
     expect(await harness.json(['tick'])).toMatchObject({ executed: { claimed: 0 } });
@@ -79,16 +79,14 @@ describe('tock queue', () => {
     expect(stdout).toMatch(/^later +1 +0 +2 at once +paused: out of paper \(since .*\)$/m);
     expect(stdout).toMatch(/^reports +0 +0 +none$/m);
     const resumed = await queue('resume', 'later');
-    expect(resumed.stdout).toBe(
-      'later: is not paused any more; its limits: 2 at once (1 waiting, 0 running)\n',
-    );
+    expect(resumed.stdout).toBe('later: is no longer paused; its limits: 2 at once (1 waiting, 0 running)\n');
     expect((await queue('resume', 'later')).stdout).toMatch(/^later: was not paused; its limits/);
     expect(await harness.json(['tick'])).toMatchObject({ executed: { succeeded: 1 } });
   });
 
   it('takes everything back', async () => {
     await queue('pause', 'gone');
-    expect((await queue('remove', 'gone')).stdout).toBe('gone has no limits and no pause any more\n');
+    expect((await queue('remove', 'gone')).stdout).toBe('gone now has no limits and no pause\n');
     const { code, stdout } = await queue('remove', 'gone');
     expect(stdout).toBe('gone had neither limits nor a pause\n');
     expect(code).toBe(0);

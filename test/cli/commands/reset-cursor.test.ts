@@ -30,15 +30,15 @@ const ahead = async () =>
 describe('tock reset-cursor', () => {
   it('sets one cursor back, or all that are ahead, and says when the definition comes next', async () => {
     const status = await harness.tock(['status']);
-    expect(status.stdout).toMatch(/2 definitions get no runs .* for up to 6h.*: tock reset-cursor --all/);
+    expect(status.stdout).toMatch(/2 definitions get no runs .* for up to 6h.* run tock reset-cursor --all/);
     const one = await harness.tock(['reset-cursor', 'nightly']);
     expect(one).toMatchObject({ code: 0, stderr: '' });
     expect(one.stdout).toMatch(
-      /^nightly: the cursor went back by 6h.*, to 20\S+Z; next occurrence 20\S+Z\n$/,
+      /^nightly: the cursor was set back by 6h.*, to 20\S+Z; next occurrence 20\S+Z\n$/,
     );
     expect(await ahead()).toEqual(['steady']);
     const all = await harness.tock(['reset-cursor', '--all']);
-    expect(all.stdout).toMatch(/^steady: the cursor went back by 6h/);
+    expect(all.stdout).toMatch(/^steady: the cursor was set back by 6h/);
     expect(await ahead()).toEqual([]);
     expect((await harness.tock(['status'])).stdout).not.toContain('reset-cursor');
   });
@@ -56,7 +56,7 @@ describe('tock reset-cursor', () => {
   it('writes nothing in a dry run', async () => {
     const dry = await harness.tock(['reset-cursor', '--all', '--dry-run']);
     expect(dry.stdout).toMatch(
-      /^nightly: the cursor would go back .*\nsteady: the cursor would go back .*\nnothing was written\n$/,
+      /^nightly: the cursor would be set back .*\nsteady: the cursor would be set back .*\nnothing was written\n$/,
     );
     expect(await ahead()).toEqual(['nightly', 'steady']);
   });
@@ -78,8 +78,8 @@ describe('tock reset-cursor', () => {
   });
 
   it.each([
-    [[], /name definitions, or give --all/],
-    [['nightly', '--all'], /give names, or --all; not both/],
+    [[], /give names of definitions, or --all/],
+    [['nightly', '--all'], /give names or --all, not both/],
     [['nightyl', 'steady'], /there is no definition "nightyl" in the database; did you mean nightly\?/],
     [['--al'], /unknown option '--al'/],
   ])('refuses %j as usage, and resets nothing', async (args, message) => {

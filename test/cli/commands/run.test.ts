@@ -126,7 +126,7 @@ describe('tock run', () => {
 
   it.each([
     [['gret'], 'there is no job "gret"; did you mean greet?'],
-    [['xyzzy'], 'there is no job "xyzzy"; there are greet, nightly'],
+    [['xyzzy'], 'there is no job "xyzzy"; known jobs: greet, nightly'],
     [['greet', '--payload', '{"name": 4}'], 'the payload does not fit the schema of job greet: name:'],
     [['greet', '--key', ''], 'cannot be an idempotency key'],
     [['greet', '--queue', 'a b'], '"a b" cannot be the name of a queue'],

@@ -59,7 +59,7 @@ describe('tock runs', () => {
     expect(await ids('--limit', '1')).toEqual([hostile]);
     expect(await ids('--limit', '1', '--before', hostile)).toEqual([dead]);
     expect((await harness.tock(['runs', '--limit', '1'])).stdout).toContain(
-      `older ones: --before ${hostile}`,
+      `older runs: --before ${hostile}`,
     );
     expect((await harness.tock(['runs', '--job', 'nobody'])).stdout).toBe('no runs match\n');
   });
@@ -110,11 +110,36 @@ describe('tock show', () => {
     expect(stdout).toMatch(
       /\nattempts: 2 of 2\n {2}attempt 1 .* UTC {2}TypeError: no such\n {4}thing\n {2}attempt 2 /,
     );
-    expect(stdout).toContain('(--stack shows the stacks)');
+    expect(stdout).toContain('(--stack shows the stacks and causes)');
     expect(stdout).not.toContain('    at ');
     expect(stdout).toContain(`next: nothing, unless you put it back into the queue: tock retry ${dead}`);
     expect(code).toBe(0);
     expect((await harness.tock(['show', dead, '--stack'])).stdout).toMatch(/\n {4}at .*jobs\.mjs/);
+  });
+
+  it('shows with --stack what caused an error, and the members of an AggregateError', async () => {
+    const { stdout } = await harness.tock(['show', dead, '--stack']);
+    const attempt = stdout.slice(stdout.indexOf('  attempt 1  '), stdout.indexOf('  attempt 2  '));
+    const told = attempt.split('\n').filter(line => !/^ +at /.test(line));
+    expect(told.slice(1)).toEqual([
+      '    thing',
+      '    caused by AggregateError: both',
+      '      of them',
+      '      1 of 2: RangeError: too far',
+      '      2 of 2: thrown string: a text red',
+      '',
+    ]);
+    expect(attempt.match(/^ {6}at .*jobs\.mjs/m)).not.toBeNull();
+    expect(attempt.match(/^ {8}at .*jobs\.mjs/m)).not.toBeNull();
+    expect((await harness.tock(['show', dead])).stdout).not.toContain('caused by');
+  });
+
+  it('gives what caused an error as JSON too', async () => {
+    const { run } = await harness.json<{ run: { errors: unknown[] } }>(['show', dead]);
+    expect(run.errors[0]).toMatchObject({
+      message: 'no such\nthing',
+      cause: { name: 'AggregateError', errors: [{ name: 'RangeError' }, { name: 'thrown string' }] },
+    });
   });
 
   it('shows payload, output and key of one that succeeded', async () => {
@@ -136,9 +161,7 @@ describe('tock show', () => {
     const running = await harness.tock(['show', '9001']);
     expect(running.stdout).toMatch(/\n {2}lease +held by far-away pid 42 until .* \(in (1h|59m \d+s)\)\n/);
     expect(running.stdout).toMatch(/\n {2}progress +\[#{12}-{8}\] 60% reading\n/);
-    expect(running.stdout).toMatch(
-      /\nnext: attempt 2 of 10 goes on; should its worker vanish, the lease ends in /,
-    );
+    expect(running.stdout).toMatch(/\nnext: attempt 2 of 10 is already running; its lease ends in /);
     const failed = await harness.tock(['show', '9002']);
     expect(failed.stdout).toMatch(/\nnext: attempt 3 of 10 is due in (2h|1h 59m)\n/);
   });
@@ -169,7 +192,7 @@ describe('tock show', () => {
 });
 
 describe('tock status', () => {
-  it('shows the figures, and warns with the mend', async () => {
+  it('shows the figures, and warns and how to fix it', async () => {
     await query(`insert into tock.job_runs_live (job, status, run_at, queue) values ('greet', 'queued', now() - interval '1 hour', 'slow');
       insert into tock.job_definitions (name, job, broken_reason, broken_at) values ('bad', 'bad', 'no such zone', now());
       insert into tock.job_queues (name, paused_at) values ('slow', now())
@@ -178,17 +201,21 @@ describe('tock status', () => {
     const { code, stdout } = await harness.tock(['status'], { env: NO_JOBS });
     expect(stdout).toMatch(/^schema tock on \S+, /);
     expect(stdout).toMatch(
-      /\n {2}runs +1 waiting, 0 scheduled, 1 running, 1 failed and to be tried again, 1 stuck\n/,
+      /\n {2}runs +1 waiting, 0 scheduled, 1 running, 1 failed and waiting for a retry, 1 stuck\n/,
     );
     expect(stdout).toMatch(/\n {2}oldest wait +1h\n/);
     expect(stdout).toMatch(/\n {2}last 24 hours +1 succeeded, 2 dead, 0 cancelled, 0 skipped\n/);
     expect(stdout).toMatch(/\nslow +1 +0 +0 +paused\n/);
     expect(stdout).toMatch(/\ndaemon +far-away +42 +1 +/);
-    expect(stdout).toContain('warning: 1 running run has outlived the lease');
-    expect(stdout).toContain('warning: the oldest due run has waited for 1h; a queue is paused');
-    expect(stdout).toContain('warning: the paused queue slow holds back runs that are due');
-    expect(stdout).toContain('warning: 2 runs died in the last 24 hours: see tock runs --status dead');
-    expect(stdout).toContain('warning: 1 definition cannot be evaluated: tock jobs says why');
+    expect(stdout).toContain('warning: 1 running run is past its lease');
+    expect(stdout).toContain('warning: the oldest due run has waited for 1h (1 waiting); a queue is paused');
+    expect(stdout).toContain('warning: the paused queue slow holds back due runs');
+    expect(stdout).toContain(
+      'warning: 2 runs ended dead in the last 24 hours: list them with tock runs --status dead',
+    );
+    expect(stdout).toContain(
+      'warning: 1 definition cannot be evaluated, so no runs are made: tock jobs says why',
+    );
     expect(code).toBe(0);
   });
 
@@ -206,7 +233,7 @@ describe('tock status', () => {
     const env = { TOCK_SCHEMA: 'calm' };
     await harness.tock(['migrate'], { env });
     const { stdout } = await harness.tock(['status'], { env });
-    expect(stdout).toContain('no worker is alive right now');
+    expect(stdout).toContain('no worker is running now');
     expect(stdout).toMatch(/\nnothing is wrong\n$/);
   });
 });

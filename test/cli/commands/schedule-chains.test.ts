@@ -31,7 +31,7 @@ describe('tock schedule add --after', () => {
     );
     expect(stderr).toBe('');
     expect(stdout).toBe(
-      'whole made, version 1: idle, after idle and nightly and report\nit runs after idle and nightly and report, for each occurrence of theirs\n',
+      'whole made, version 1: idle, after idle and nightly and report\nit runs after idle and nightly and report, for each of their occurrences\n',
     );
     expect(code).toBe(0);
     const any = await document(
@@ -236,7 +236,7 @@ describe('what is told of chains and windows', () => {
   it('tock next says whose occurrences it has, from code and from the database', async () => {
     const { code, stdout } = await harness.tock(['next', 'report']);
     expect(stdout).toBe(
-      'report runs after idle or nightly (on completion): it has their occurrences (tock next idle)\n',
+      'report runs after idle or nightly (on completion), for each of their occurrences (tock next idle)\n',
     );
     expect(code).toBe(0);
     expect(await harness.json(['next', 'whole'])).toMatchObject({
@@ -248,7 +248,7 @@ describe('what is told of chains and windows', () => {
   it('tock why tells of a chain', async () => {
     const { code, stdout } = await harness.tock(['why', 'report', '2199-03-08T07:00:00Z']);
     expect(stdout).toMatch(/^report: after idle or nightly \(on completion\), pauses after 3 dead\n/);
-    expect(stdout).toContain('\n2199-03-08 07:00: still to come\n  it runs after idle or nightly');
+    expect(stdout).toContain('\n2199-03-08 07:00: in the future\n  it runs after idle or nightly');
     expect(stdout).toContain('  idle: it has no occurrence then\n');
     expect(code).toBe(0);
     const paused = await harness.tock(['pause', 'nightly']);
@@ -281,10 +281,10 @@ describe('what is told of chains and windows', () => {
     const { stdout } = await harness.tock(['simulate', ...span, ...names, '--timezone', 'Europe/Berlin']);
     // In Berlin the day is 01:00 to 01:00: the window is open until 06:00 and from 23:00 on.
     expect(stdout).toContain('31 runs of 2 definitions would start from');
-    expect(stdout).toContain('17 of them put off to the opening of their window\n');
-    expect(stdout).toContain('17 occurrences give no run, outside their window\n');
+    expect(stdout).toContain('17 of them are put off to the opening of their window\n');
+    expect(stdout).toContain('17 occurrences give no run: outside their window\n');
     expect(stdout).toContain(
-      'left out: report (it runs after idle or nightly (on completion); chains are left aside)\n',
+      'left out: report (it runs after idle or nightly (on completion); chains are not simulated)\n',
     );
     expect(stdout).toMatch(/^2040-01-10 23:00 {2}#+ 19$/m);
     expect(await harness.json(['simulate', ...span, ...names])).toMatchObject({

@@ -43,10 +43,10 @@ describe('help', () => {
 
   it('says what there is when nothing, or something else, is to be done', async () => {
     const nothing = await schedule();
-    expect(nothing.stderr).toMatch(/^tock schedule: say what to do: .*add, set or remove/);
+    expect(nothing.stderr).toMatch(/^tock schedule: give a subcommand: .*add, set or remove/);
     expect(nothing.code).toBe(2);
     const other = await schedule('ad');
-    expect(other.stderr).toMatch(/^tock schedule: "ad" is no command; did you mean add/);
+    expect(other.stderr).toMatch(/^tock schedule: "ad" is not a command; did you mean add/);
     expect(other.code).toBe(2);
   });
 });
@@ -131,7 +131,7 @@ describe('tock schedule add', () => {
 
   it('refuses a name that is taken, and what is usage', async () => {
     const again = await schedule('add', 'tenant-1', '--job', 'greet', '--every', '1h');
-    expect(again.stderr).toMatch(/^tock schedule add: there is a schedule "tenant-1" already; change it/);
+    expect(again.stderr).toMatch(/^tock schedule add: there is already a schedule "tenant-1"; change it/);
     expect(again.code).toBe(1);
     const inCode = await schedule('add', 'nightly', '--job', 'greet', '--every', '1h');
     expect(inCode.stderr).toMatch(/^tock schedule add: "nightly" is defined in code/);

@@ -26,7 +26,9 @@ async function patientRun(name: string): Promise<{ id: string; started: string; 
 describe('tock start', () => {
   it('migrates, shows what comes next, says how to stop, and stops on SIGTERM with exit code 0', async () => {
     const { child, printed, ended } = harness.begin(['start']);
-    await until('it says that it is running', () => printed.stdout.includes('Ctrl-C stops'));
+    await until('it says that it is running', () =>
+      printed.stdout.includes('Ctrl-C lets running jobs finish'),
+    );
     child.kill('SIGTERM');
     const { code, stdout, stderr } = await ended;
     expect(stdout).toMatch(/^definition +schedule +next +last run\n/);
@@ -35,7 +37,7 @@ describe('tock start', () => {
     );
     expect(stdout).toMatch(/\nsteady +every 6h, 1h past +/);
     expect(stdout).toMatch(
-      /\nrunning on \S+, up to 10 runs at once. Ctrl-C stops: what runs may end first.\n/,
+      /\nrunning on \S+, up to 10 runs at once. Ctrl-C lets running jobs finish, then stops.\n/,
     );
     expect(stdout).toMatch(/\nstopping: nothing is running\nstopped: 0 succeeded, 0 failed, 0 dead\n$/);
     // On a busy machine a step that takes long is named as well.
@@ -53,7 +55,7 @@ describe('tock start', () => {
     await writeFile(go, '');
     const { code, stdout, stderr } = await ended;
     expect(stdout).toContain(
-      `stopping: waiting up to 20s for 1 run to end (patient ${id}). Ctrl-C again ends at once.\n`,
+      `stopping: waiting up to 20s for 1 run to end (patient ${id}). Ctrl-C again ends them at once.\n`,
     );
     expect(stdout).toMatch(/\nstopped: 1 succeeded, 0 failed, 0 dead\n$/);
     expect(stderr).toMatch(new RegExp(`^\\d\\d:\\d\\d:\\d\\d INFO .*run ${id} of patient succeeded`, 'm'));
@@ -114,7 +116,9 @@ describe('tock start', () => {
     await writeFile(jobs, 'export const jobs = [];');
     const env = { TOCK_JOBS: jobs, TOCK_SCHEMA: 'without_jobs' };
     const { child, printed, ended } = harness.begin(['start'], { env });
-    await until('it says that it is running', () => printed.stdout.includes('Ctrl-C stops'));
+    await until('it says that it is running', () =>
+      printed.stdout.includes('Ctrl-C lets running jobs finish'),
+    );
     child.kill('SIGINT');
     const { code, stdout } = await ended;
     expect(stdout).toMatch(/^no jobs are defined in .*empty\.mjs\. Add one: .*defineJob.*jobs\/index\.ts/);

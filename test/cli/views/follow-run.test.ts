@@ -33,7 +33,7 @@ describe('tock show', () => {
   it('tells the places that a run holds, and the one that another waits for', async () => {
     const [first, second] = [await hold('first'), await hold('second')];
     expect((await harness.tock(['show', first.id])).stdout).toMatch(
-      /\n {2}places +needs a place of job held for a\n/,
+      /\n {2}slots +needs a slot of job held for a\n/,
     );
     const going = worker();
     await untilFile(first.started);
@@ -42,13 +42,13 @@ describe('tock show', () => {
       return run.blockedOn === 'job:held:a';
     });
     expect((await harness.tock(['show', first.id])).stdout).toMatch(
-      /\n {2}places +holds a place of job held for a\n/,
+      /\n {2}slots +holds a slot of job held for a\n/,
     );
     const { stdout } = await harness.tock(['show', second.id]);
     expect(stdout).toMatch(
-      /\n {2}places +needs a place of job held for a; waits for a place of job held for a\n/,
+      /\n {2}slots +needs a slot of job held for a; waits for a slot of job held for a\n/,
     );
-    expect(stdout).toContain('next: attempt 1 of 10 is due and waits for a place of job held for a');
+    expect(stdout).toContain('next: attempt 1 of 10 is due and waits for a slot of job held for a');
     expect(await harness.json(['show', second.id])).toMatchObject({
       run: { concurrencyKeys: ['job:held:a'], blockedOn: 'job:held:a' },
     });
@@ -73,7 +73,7 @@ describe('tock show --follow', () => {
     const lines = stdout.split('\n');
     expect(lines[0]).toBe(`run ${id} of flaky: queued`);
     expect(stdout).toMatch(/ UTC {2}attempt 1 of 2 failed: TypeError: not yet\n/);
-    expect(stdout).toMatch(/ UTC {2}attempt 2 of 2 began/);
+    expect(stdout).toMatch(/ UTC {2}attempt 2 of 2 started/);
     expect(stdout).toContain(`run ${id} of flaky: succeeded, its handler returned\n`);
     expect(stdout).toContain('attempts: 2 of 2\n');
     // Each change is told once.

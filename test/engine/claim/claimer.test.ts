@@ -13,10 +13,10 @@ let test: TestTock;
 let database: Database;
 let claimer: Claimer;
 let room: number;
-/** Ids that were taken in, a text for each claim; those that need a place in brackets. */
+/** Ids that were accepted, a text for each claim; those that need a slot in brackets. */
 let taken: string[];
 let events: string[];
-/** What else happens when the claim of this number is taken in. */
+/** What else happens when the claim of this number is accepted. */
 let onTaken: Record<number, () => unknown>;
 beforeAll(async () => {
   test = await openTestTock();
@@ -32,14 +32,14 @@ beforeEach(async () => {
     workerId: WORKER,
     queues: null,
     jobs: () => null,
-    room: () => room,
-    async takeIn({ runs, limited }: Claim) {
+    claimable: () => room,
+    async accept({ runs, limited }: Claim) {
       taken.push([...runs.map(run => run.id), ...limited.map(id => `[${id}]`)].join(' '));
       await onTaken[taken.length]?.();
       return runs.length;
     },
-    onEnd: () => events.push('end'),
-    onRest: () => events.push(claimer.isClaiming ? 'rest while claiming' : 'rest'),
+    onExhausted: () => events.push('end'),
+    onIdle: () => events.push(claimer.isClaiming ? 'rest while claiming' : 'rest'),
   });
 });
 afterAll(async () => {
@@ -62,27 +62,27 @@ describe('a claim', () => {
     onTaken[2] = () => add(1, { priority: -1 });
     expect(await claimer.claim()).toBe(6);
     expect(taken).toEqual(['1 2 5', '3', '4', '6']);
-    expect([claimer.isFlowing, events]).toEqual([false, ['rest']]);
+    expect([claimer.hasMore, events]).toEqual([false, ['rest']]);
     expect(await claimer.claim()).toBe(0);
   });
 
-  it('takes no more than there is room for, and is left flowing', async () => {
+  it('takes no more than there is room for, and knows that there is more', async () => {
     await add(4);
     onTaken[1] = () => (room = 0);
     expect(await claimer.claim()).toBe(2);
-    expect([taken, claimer.isFlowing, events]).toEqual([['1 2'], true, ['rest']]);
+    expect([taken, claimer.hasMore, events]).toEqual([['1 2'], true, ['rest']]);
     expect(await claimer.claim()).toBe(0);
     expect(taken).toEqual(['1 2']);
     room = 9;
     expect(await claimer.claim()).toBe(2);
-    expect([taken.slice(1), claimer.isFlowing, events]).toEqual([
+    expect([taken.slice(1), claimer.hasMore, events]).toEqual([
       ['3 4', ''],
       false,
       ['rest', 'rest', 'end', 'rest'],
     ]);
   });
 
-  it('reckons with what it has claimed before that is taken in', async () => {
+  it('counts what it has claimed before that is accepted', async () => {
     await add(6);
     room = 3;
     onTaken[1] = () => (room = 0);
@@ -104,7 +104,7 @@ describe('a claim', () => {
     expect(await claimer.claim({ queue: 'default', priority: 0 })).toBe(2000);
   });
 
-  it('is one at a time: who asks meanwhile gets the answer to that', async () => {
+  it('is one at a time: a call during a claim returns that one', async () => {
     await add(1);
     const first = claimer.claim();
     expect(claimer.isClaiming).toBe(true);
@@ -113,15 +113,15 @@ describe('a claim', () => {
     expect(claimer.isClaiming).toBe(false);
   });
 
-  it('looks again where what it found had no place, but not for ever', async () => {
+  it('claims again after runs without a slot, but not forever', async () => {
     await add(3, { slot_keys: ['job:x'], slot_limits: [1] });
     onTaken[2] = () => test.sql(`update tock.job_runs_live set blocked_on = 'job:x' where id <= 2`);
     await claimer.claim();
-    // Nobody put the last one aside.
+    // The last one is never blocked.
     expect(taken).toEqual(['[1] [2]', ...Array.from({ length: 19 }, () => '[3]')]);
   });
 
-  it('takes in what is under way when what it claimed before could not be, and fails with that', async () => {
+  it('accepts the claim under way after an earlier one could not be accepted, and fails with that error', async () => {
     await addTwoQueues();
     onTaken[1] = () => {
       throw new Error('no announcement');
@@ -141,16 +141,16 @@ describe('a claim', () => {
   });
 });
 
-describe('a claim where somebody has told of a run', () => {
+describe('a claim with a hint', () => {
   const told = { queue: 'default', priority: 0 };
 
-  it('takes what is there, once, and is flowing if there is more', async () => {
+  it('takes what is there, once, and knows whether there is more', async () => {
     await add(3);
     await add(1, { queue: 'other' });
     expect(await claimer.claim(told)).toBe(2);
-    expect([taken, claimer.isFlowing, events]).toEqual([['1 2'], true, ['rest']]);
+    expect([taken, claimer.hasMore, events]).toEqual([['1 2'], true, ['rest']]);
     expect(await claimer.claim(told)).toBe(1);
-    expect([taken.slice(1), claimer.isFlowing]).toEqual([['3'], true]);
+    expect([taken.slice(1), claimer.hasMore]).toEqual([['3'], true]);
   });
 
   it('takes nothing without room', async () => {
@@ -164,12 +164,12 @@ describe('a claim where somebody has told of a run', () => {
 });
 
 describe('halt', () => {
-  it('stops the flow', async () => {
+  it('forgets that there is more', async () => {
     await add(4);
     onTaken[1] = () => (room = 0);
     await claimer.claim();
     claimer.halt();
-    expect(claimer.isFlowing).toBe(false);
+    expect(claimer.hasMore).toBe(false);
     room = 9;
     await claimer.claim();
     expect(events).toEqual(['rest', 'rest']);

@@ -1,7 +1,7 @@
-// Engine: a daemon that hears in which queue and priority there is a new run takes it there, and misses nothing else.
+// NOTIFY names the queue and priority of a new run: a daemon claims it there, and misses nothing else.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createHearsay } from '../../../src/engine/claim/enqueue-hint.js';
+import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
@@ -25,14 +25,14 @@ afterEach(async () => {
   await test.close();
 });
 
-describe('what was heard since the last claim', () => {
-  it('is one place, as long as all who enqueued named the same', () => {
-    const hearsay = createHearsay(null);
-    expect(hearsay.take()).toBe(null);
-    hearsay.note({ queue: 'mail:eu', priority: -5 });
-    hearsay.note({ queue: 'mail:eu', priority: -5 });
-    expect(hearsay.take()).toEqual({ queue: 'mail:eu', priority: -5 });
-    expect(hearsay.take()).toBe(null);
+describe('createEnqueueHint', () => {
+  it('is one queue and priority, as long as all notices name the same', () => {
+    const hint = createEnqueueHint(null);
+    expect(hint.take()).toBe(null);
+    hint.record({ queue: 'mail:eu', priority: -5 });
+    hint.record({ queue: 'mail:eu', priority: -5 });
+    expect(hint.take()).toEqual({ queue: 'mail:eu', priority: -5 });
+    expect(hint.take()).toBe(null);
   });
 
   const mail = { queue: 'mail', priority: 0 };
@@ -40,24 +40,24 @@ describe('what was heard since the last claim', () => {
   it.each([
     ['another queue', { queue: 'reports', priority: 0 }],
     ['another priority', { queue: 'mail', priority: 1 }],
-    ['no place', null],
-  ])('is anywhere, once somebody names %s', (_what, other) => {
-    const hearsay = createHearsay(['mail', 'reports']);
-    for (const place of [mail, other]) expect(hearsay.note(place)).toBe(true);
-    expect(hearsay.take()).toBe(null);
-    hearsay.note({ queue: 'reports', priority: 2 });
-    expect(hearsay.take()).toEqual({ queue: 'reports', priority: 2 });
+    ['none', null],
+  ])('is empty once a notice names %s', (_what, other) => {
+    const hint = createEnqueueHint(['mail', 'reports']);
+    for (const place of [mail, other]) expect(hint.record(place)).toBe(true);
+    expect(hint.take()).toBe(null);
+    hint.record({ queue: 'reports', priority: 2 });
+    expect(hint.take()).toEqual({ queue: 'reports', priority: 2 });
   });
 
-  it('does not concern a worker that claims from other queues', () => {
-    const hearsay = createHearsay(['mail']);
-    expect(hearsay.note({ queue: 'theirs', priority: 0 })).toBe(false);
-    expect(hearsay.note(mail)).toBe(true);
-    expect(hearsay.take()).toEqual(mail);
+  it('ignores queues that the worker does not claim from', () => {
+    const hint = createEnqueueHint(['mail']);
+    expect(hint.record({ queue: 'theirs', priority: 0 })).toBe(false);
+    expect(hint.record(mail)).toBe(true);
+    expect(hint.take()).toEqual(mail);
   });
 });
 
-describe('a claim where somebody has told of a run', () => {
+describe('a claim with a hint', () => {
   const claim = (limit = 10) =>
     claimNotifiedRuns(
       database,
@@ -88,7 +88,7 @@ describe('a claim where somebody has told of a run', () => {
     expect((await claim()).runs).toEqual([]);
   });
 
-  it('leaves what needs a place under a limit', async () => {
+  it('leaves runs that need a slot under a limit', async () => {
     await test.tock.enqueue(limited, {}, { queue: 'mail', priority: 3 });
     expect((await claim()).runs).toEqual([]);
   });
@@ -97,36 +97,39 @@ describe('a claim where somebody has told of a run', () => {
 describe('a daemon', () => {
   const isDone = async (id: string) => (await test.tock.runs.get(id))?.status === 'succeeded';
 
-  it('is told of one run in which queue and priority it is', async () => {
+  it('is notified of the queue and priority of a single run', async () => {
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
-    const heard: string[] = [];
-    listener.on('notification', notice => heard.push(notice.payload ?? ''));
+    const payloads: string[] = [];
+    listener.on('notification', notice => payloads.push(notice.payload ?? ''));
     await listener.query('listen tock');
     await test.tock.enqueue(quick, {}, { queue: 'mail', priority: -2 });
     await test.tock.enqueue(quick, {}, { queue: 'mail', delay: '1h' });
     await test.tock.enqueueMany([{ job: quick }, { job: quick }]);
-    await until(async () => heard.includes('queued'), 'the last one to be heard');
-    expect(heard).toEqual(['queued:-2:mail', 'queued']);
+    await until(async () => payloads.includes('queued'), 'the last notice');
+    expect(payloads).toEqual(['queued:-2:mail', 'queued']);
     await listener.end();
   });
 
-  it('finds what it was not told of, right after what it was told of', async () => {
+  it('finds runs without a notice right after a run with one', async () => {
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);
     await until(() => isDone(first), 'the first one to end');
-    // By hand and without a word, in a priority that goes first; and one that needs a place.
+    // Inserted without a notice, in a priority that goes first; and one that needs a slot.
     await test.sql(
       `insert into tock.job_runs_live (job, payload, priority, status) values ('quick', '{}', -9, 'queued')`,
     );
     const place = await test.tock.enqueue(limited);
-    const told = await test.tock.enqueue(quick);
-    await until(async () => (await isDone(place)) && (await isDone(told)), 'what it was told of to end');
+    const notified = await test.tock.enqueue(quick);
+    await until(
+      async () => (await isDone(place)) && (await isDone(notified)),
+      'the runs with a notice to end',
+    );
     await until(async () => (await test.sql(`select from tock.job_runs_live`)).length === 0, 'all to end');
     expect(daemon.tally).toMatchObject({ succeeded: 4, lost: 0 });
   });
 
-  it('takes a run in a queue with settings too, by the look that follows', async () => {
+  it('claims a run in a queue with settings too, after the look that follows', async () => {
     await test.tock.queues.set('mail', { concurrency: 1 });
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);

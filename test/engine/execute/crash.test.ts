@@ -1,4 +1,4 @@
-// What a worker writes when an error that nothing caught ends its process; who is suspected, and what that means.
+// What a worker writes when an uncaught error ends its process; which runs are suspects, and what that means.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Engine, readSettings } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
@@ -54,7 +54,7 @@ const rows = () =>
 const GIVEN_BACK = { status: 'queued', attempts: 0, releases: 1, slot_keys: ['isolated'], errors: 1 };
 
 describe('a crash', () => {
-  it('gives back what was claimed ahead as if it had not been claimed, and keeps what has ended', async () => {
+  it('releases prefetched runs as if they had not been claimed, and keeps what has ended', async () => {
     const crashed: Promise<void>[] = [];
     let count = 0;
     const quick = defineJob({
@@ -71,7 +71,7 @@ describe('a crash', () => {
     await worker.claim();
     await until(async () => crashed.length > 0, 'the crash');
     await crashed[0];
-    expect(worker.tally.deferred).toBeGreaterThan(0);
+    expect(worker.outcomeCounts.deferred).toBeGreaterThan(0);
     expect(await rows()).toEqual([
       // Not alone: what those before it have left behind may have thrown.
       { ...GIVEN_BACK, count: 1 },
@@ -106,7 +106,7 @@ describe('a crash', () => {
     await test.another({ jobs: [committed] }).enqueue(committed);
     const worker = await claimHeld(1, engineWith([committed]));
     await worker.crash(new Error('boom'));
-    expect(worker.tally).toMatchObject({ succeeded: 1, lost: 0 });
+    expect(worker.outcomeCounts).toMatchObject({ succeeded: 1, lost: 0 });
     expect(await rows()).toMatchObject([{ status: 'succeeded', errors: 0 }]);
   });
 
@@ -158,7 +158,7 @@ describe('a library', () => {
     const before = [listeners(), process.exit];
     await test.another({ drain: 0, grace: 0 }).start();
     await test.tock.enqueue(hold);
-    await until(async () => begun === 1, 'a handler to begin');
+    await until(async () => begun === 1, 'a handler to start');
     // oxlint-disable-next-line typescript/unbound-method -- compared, not called
     expect([listeners(), process.exit]).toEqual(before);
   });

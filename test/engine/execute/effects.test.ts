@@ -146,7 +146,10 @@ describe('ctx.step', () => {
   });
 });
 
-/** What an effect may not return, since it would be something else for those who get it later; and the message. */
+/**
+ * What an effect may not return, since it would be something else for those who get it later; and the
+ * message.
+ */
 const CHANGING: readonly (readonly [() => unknown, string])[] = [
   [() => ({ users: new Map([[1, 'ann']]) }), 'result.users is a Map'],
   [() => new Date(0), 'result is a Date'],

@@ -179,11 +179,11 @@ describe('an attempt whose handler is not to be called', () => {
     expect(await open.ended).toEqual({ kind: 'returned', value: 'done' });
   });
 
-  it('comes back for its place where it has none under its job’s limit', async () => {
+  it('waits for its slot where it has none under its job’s limit', async () => {
     const job = { concurrency: { limit: 3, key: (payload: { n: number }) => payload.n } };
     const { ended, endedAtOnce } = execute(never, { job, row: { slot_keys: ['job:acts:8'] } });
     expect([await ended, endedAtOnce]).toEqual([
-      { kind: 'unplaced', limits: [{ key: 'job:acts:7', limit: 3 }] },
+      { kind: 'noSlot', limits: [{ key: 'job:acts:7', limit: 3 }] },
       false,
     ]);
     const placed = execute(() => 'done', { job, row: { slot_keys: ['definition:1', 'job:acts:7'] } });

@@ -1,4 +1,4 @@
-// Engine: hooks are told what becomes of runs, and cannot harm them.
+// Hooks observe runs, and cannot harm them.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Dead, defineJob, type Hooks } from '../../../src/index.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -22,7 +22,7 @@ const flaky = defineJob({
 const jobs = [works, flaky];
 
 describe('hooks', () => {
-  it('are told of each start, success, failure and death', async () => {
+  it('are called at each start, success, failure and death', async () => {
     const hooks: Hooks = {
       onStart: run => told.push(`start ${run.job} ${run.attempt} of ${run.maxAttempts}`),
       onSuccess: (run, { output, durationMs }) =>
@@ -80,7 +80,7 @@ describe('hooks', () => {
     );
   });
 
-  it('onDead is told of runs that the reaper found dead', async () => {
+  it('onDead is called for runs that the reaper found dead', async () => {
     const hooks: Hooks = { onDead: (run, { error }) => told.push(`${run.job} ${error.code}`) };
     const tock = test.another({ jobs, hooks });
     await tock.enqueue(works, {}, { maxAttempts: 1 });

@@ -246,7 +246,7 @@ describe('a materialization', () => {
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, catchup, cursor)
       select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', case when n % 2 = 0 then 'latest' else 'none' end,
         tock.now() - interval '10 minutes' from generate_series(1, 502) n`);
-    expect((await tock.tick()).materialized).toEqual({ definitions: 502, runs: 251, skips: 502, broken: [] });
+    expect((await tock.tick()).materialized).toEqual({ definitions: 502, runs: 502, skips: 502, broken: [] });
     expect((await tock.tick()).materialized).toEqual({ definitions: 0, runs: 0, skips: 0, broken: [] });
   });
 
@@ -267,12 +267,14 @@ describe('a materialization', () => {
       ('manual', 'worker', 'runtime', null, tock.now()),
       ('once', 'worker', 'runtime', tock.now() - interval '1 second', tock.now() - interval '1 minute')`);
     expect((await tock.tick()).materialized).toEqual({ definitions: 2, runs: 1, skips: 0, broken: [] });
-    expect(await test.sql('select name, next_at, broken_at from tock.job_definitions order by name')).toEqual(
-      [
-        { name: 'manual', next_at: null, broken_at: null },
-        { name: 'once', next_at: null, broken_at: null },
-      ],
-    );
+    expect(
+      await test.sql(
+        'select name, next_at, broken_at from tock.job_definitions where origin = $$runtime$$ order by name',
+      ),
+    ).toEqual([
+      { name: 'manual', next_at: null, broken_at: null },
+      { name: 'once', next_at: null, broken_at: null },
+    ]);
   });
 
   it.each(['paused_at', 'broken_at', 'vanished_at'])('leaves alone a definition with %s', async column => {

@@ -1,5 +1,5 @@
-// Engine: the rows that occurrences become, and the statement that inserts them.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+// Engine: the rows that occurrences become.
+import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import {
   occurrenceKey,
@@ -11,11 +11,7 @@ import { type AnyJob, defineJob, type JobSchedule } from '../../../src/index.js'
 import type { Occurrence } from '../../../src/model/job/job.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import type { Plan, PlannedRun } from '../../../src/model/planning/plan-occurrences.js';
-import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
 import type { DueDefinition } from '../../../src/store/definitions/due.js';
-import { insertOccurrences, type NewRow } from '../../../src/store/runs/materialize.js';
-import { emptyTables } from '../../support/runs.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const AT = Date.parse('2026-03-02T12:00:00Z');
 const engineOf = (...jobs: AnyJob[]) => ({ registry: createRegistry(jobs) }) as Engine;
@@ -178,140 +174,5 @@ describe('rowsOf', () => {
         skip_reason: null,
       },
     ]);
-  });
-});
-
-describe('insertOccurrences', () => {
-  let test: TestTock;
-  let database: Database;
-  beforeAll(async () => {
-    test = await openTestTock();
-    database = openDatabase({ connectionString: test.url });
-  });
-  beforeEach(async () => {
-    await emptyTables(test);
-    await test.sql(
-      `insert into tock.job_definitions (name, job, has_followers) values ('nightly', 'nightly', true), ('other', 'other', false)`,
-    );
-  });
-  afterAll(async () => {
-    await database.close();
-    await test.close();
-  });
-
-  /** The occurrence of definition 1 so many hours after AT, as a run; or as a skip, for a reason. */
-  const row = (hours: number, more: Partial<NewRow> = {}): NewRow => {
-    const at = AT + hours * 3_600_000;
-    const iso = new Date(at).toISOString();
-    return {
-      definition_id: '1',
-      job: 'nightly',
-      queue: 'mail',
-      priority: 3,
-      max_attempts: 4,
-      payload: { hours },
-      key: occurrenceKey(more.definition_id ?? '1', at),
-      scheduled_for: iso,
-      run_at: iso,
-      start_by: iso,
-      interval_start: iso,
-      occurrence_count: 2,
-      skip_reason: null,
-      slot_keys: ['definition:1'],
-      slot_limits: [1],
-      trigger: 'cron',
-      ...more,
-    };
-  };
-  const skip = (hours: number, more: Partial<NewRow> = {}) => row(hours, { skip_reason: 'catchup', ...more });
-  const insert = (...rows: NewRow[]) => insertOccurrences(database, rows);
-  const statuses = async () =>
-    (
-      await test.sql<{ text: string }>(
-        `select (payload ->> 'hours') || ' ' || status as text from tock.job_runs order by scheduled_for, id`,
-      )
-    ).map(each => each.text);
-
-  it('inserts runs that wait, and skips with their reason, and says how many', async () => {
-    expect(await insert(row(1), skip(0), row(2))).toEqual({ runs: 2, skips: 1, outboxWritten: true });
-    expect(await statuses()).toEqual(['0 skipped', '1 queued', '2 queued']);
-    const [skipped, run] = await test.sql('select * from tock.job_runs order by scheduled_for');
-    const shared = {
-      definition_id: '1',
-      job: 'nightly',
-      queue: 'mail',
-      priority: 3,
-      max_attempts: 4,
-      occurrence_count: 2,
-      trigger: 'cron',
-      attempts: 0,
-    };
-    const at = new Date(AT + 3_600_000);
-    expect(run).toMatchObject({
-      ...shared,
-      idempotency_key: 'cron:1:2026-03-02T13:00:00Z',
-      scheduled_for: at,
-      run_at: at,
-      start_by: at,
-      interval_start: at,
-      slot_keys: ['definition:1'],
-      slot_limits: [1],
-      finished_at: null,
-    });
-    expect(skipped).toMatchObject({ ...shared, skip_reason: 'catchup', finished_at: expect.any(Date) });
-    expect(await insert()).toEqual({ runs: 0, skips: 0, outboxWritten: false });
-  });
-
-  it('leaves out what is there already, as whatever it is', async () => {
-    await insert(row(0), skip(1));
-    expect(await insert(row(0), skip(0), row(1), skip(1), row(2))).toMatchObject({ runs: 1, skips: 0 });
-    expect(await statuses()).toEqual(['0 queued', '1 skipped', '2 queued']);
-  });
-
-  it('notes what is skipped for those that run after it, and nothing else', async () => {
-    expect(await insert(row(0))).toMatchObject({ outboxWritten: false });
-    expect(await insert(skip(1, { definition_id: '2', job: 'other' }))).toMatchObject({
-      outboxWritten: false,
-    });
-    expect(await insert(skip(2))).toMatchObject({ outboxWritten: true });
-    expect(await test.sql('select kind, definition_id from tock.job_outbox')).toEqual([
-      { kind: 'chain', definition_id: '1' },
-    ]);
-  });
-
-  it('makes a run in place of a chained occurrence that was skipped, and of no other', async () => {
-    await insert(skip(0), skip(1), row(2), skip(3));
-    const chained = { trigger: 'chain' } as const;
-    expect(await insert(row(0, chained), row(1), row(2, chained), skip(3, chained))).toMatchObject({
-      runs: 1,
-      skips: 0,
-    });
-    expect(await statuses()).toEqual(['0 skipped', '0 queued', '1 skipped', '2 queued', '3 skipped']);
-    // It is the occurrence's run from now on.
-    expect(await insert(row(0, chained))).toMatchObject({ runs: 0 });
-  });
-
-  it('inserts the occurrences in one order, whatever order they come in: two never wait in a circle', async () => {
-    const within = (limit: string, rows: readonly NewRow[], then: () => Promise<unknown>) =>
-      database.transaction(async (session: Session) => {
-        await session.run(`set local lock_timeout = '${limit}'`);
-        const made = await insertOccurrences(session, rows);
-        await then();
-        return made;
-      });
-    const isWaiting = async () =>
-      (
-        await test.sql(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-      ).length;
-    let batch: Promise<unknown> | undefined;
-    await within('0', [row(2)], async () => {
-      batch = insert(row(2), row(1));
-      await until(async () => (await isWaiting()) === 1, 'the batch to wait');
-      // It has the first one by now.
-      await expect(within('50ms', [row(1)], async () => undefined)).rejects.toMatchObject({ code: '55P03' });
-    });
-    expect(await batch).toMatchObject({ runs: 1 });
   });
 });

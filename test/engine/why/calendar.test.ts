@@ -19,7 +19,7 @@ async function tickAt(tock: Tock, clock: string): Promise<void> {
   await test.setClock(clock);
   await tock.tick();
 }
-const textOf = ({ sentences }: Why) => sentences.join('\n');
+const told = ({ sentences }: Why) => sentences.join('\n');
 
 describe('summer time in New York', () => {
   const newYork = (dst: 'once' | 'skip' | 'literal', cron: string) =>
@@ -51,7 +51,7 @@ describe('summer time in New York', () => {
     for (const dst of ['skip', 'literal']) {
       const why = await tock.why(`${dst}-gap`, '2026-03-08T02:30');
       expect(why).toMatchObject({ verdict: 'nonexistent', instant: null, run: null });
-      expect(textOf(why)).toContain(`under dst ${dst} there is no occurrence for it`);
+      expect(told(why)).toContain(`under dst ${dst} it has no occurrence`);
       expect((await tock.why(`${dst}-gap`, '2026-03-08')).verdict).toBe('nonexistent');
     }
     expect((await tock.why('once-gap', '2026-03-08')).verdict).toBe('succeeded');
@@ -65,12 +65,12 @@ describe('summer time in New York', () => {
     for (const dst of ['once', 'skip']) {
       const why = await tock.why(`${dst}-overlap`, '2026-11-01T01:30');
       expect(why).toMatchObject({ verdict: 'succeeded', instant: new Date('2026-11-01T05:30:00Z') });
-      expect(textOf(why)).toContain(
-        `comes twice in America/New_York; under dst ${dst} the occurrence is the first pass`,
+      expect(told(why)).toContain(
+        `happens twice in America/New_York; under dst ${dst} the occurrence is the first pass`,
       );
       const second = await tock.why(`${dst}-overlap`, '2026-11-01T06:30:00Z');
       expect(second).toMatchObject({ verdict: 'repeated', run: null });
-      expect(textOf(second)).toContain('only the first pass: 2026-11-01 01:30 (2026-11-01T05:30:00Z)');
+      expect(told(second)).toContain('only the first pass: 2026-11-01 01:30 (2026-11-01T05:30:00Z)');
     }
     const both = await tock.why('literal-overlap', '2026-11-01T01:30');
     expect(both.verdict).toBe('several');
@@ -86,7 +86,7 @@ describe('summer time in New York', () => {
     await tickAt(tock, '2026-03-08T12:00:00Z');
     const why = await tock.why('hourly', '2026-03-08T02:00');
     expect(why.verdict).toBe('nonexistent');
-    expect(textOf(why)).toContain('goes on in real time: nothing is lost');
+    expect(told(why)).toContain('follows real time, so nothing is lost');
     expect((await tock.why('hourly', '2026-03-08')).occurrences).toHaveLength(23);
   });
 });
@@ -97,8 +97,8 @@ describe('a time that is no occurrence', () => {
     await tock.tick();
     const why = await tock.why('hourly', '2026-03-01T13:05:00Z');
     expect(why.verdict).toBe('no-occurrence');
-    expect(textOf(why)).toBe(
-      '2026-03-01T13:05:00Z is no occurrence\nthe one before is 2026-03-01T13:00:00Z, the one after is 2026-03-01T14:00:00Z',
+    expect(told(why)).toBe(
+      '2026-03-01T13:05:00Z is not an occurrence\nthe previous one is 2026-03-01T13:00:00Z, the next one is 2026-03-01T14:00:00Z',
     );
   });
 
@@ -115,7 +115,7 @@ describe('a time that is no occurrence', () => {
     expect((await tock.why('daily', '2026-03-10')).verdict).toBe('excluded');
     const early = await tock.why('daily', '2026-03-04T09:00');
     expect(early.verdict).toBe('before-start');
-    expect(textOf(early)).toContain('the schedule begins at 2026-03-05T00:00:00Z (startAt)');
+    expect(told(early)).toContain('the schedule begins at 2026-03-05T00:00:00Z (startAt)');
     expect((await tock.why('daily', '2026-03-21T09:00')).verdict).toBe('after-end');
   });
 
@@ -127,8 +127,8 @@ describe('a time that is no occurrence', () => {
     await edited.tick();
     const why = await edited.why('daily', '13:00');
     expect(why).toMatchObject({ verdict: 'succeeded', run: { status: 'succeeded' } });
-    expect(textOf(why)).toContain('an earlier version');
-    expect(textOf(why)).toContain('it is at version 2');
+    expect(told(why)).toContain('an earlier version');
+    expect(told(why)).toContain('it is at version 2');
   });
 });
 
@@ -144,7 +144,7 @@ describe('a whole day', () => {
       'before-definition',
       'succeeded',
     ]);
-    expect(textOf(why)).toBe('4 times on 2026-03-01 in UTC: 3 before-definition, 1 succeeded');
+    expect(told(why)).toBe('4 times on 2026-03-01 in UTC: 3 before-definition, 1 succeeded');
   });
 
   it('stops at a hundred, and says of an empty one what is around it', async () => {
@@ -154,10 +154,10 @@ describe('a whole day', () => {
     await tock.tick();
     const why = await tock.why('minutely', '2026-03-02');
     expect(why.occurrences).toHaveLength(100);
-    expect(textOf(why)).toContain('only the first 100 are explained');
+    expect(told(why)).toContain('only the first 100 are explained');
     const none = await tock.why('monthly', '2026-03-02');
     expect(none.verdict).toBe('no-occurrence');
-    expect(textOf(none)).toContain('the one before is 2026-03-01T00:00:00Z');
+    expect(told(none)).toContain('the previous one is 2026-03-01T00:00:00Z');
   });
 });
 

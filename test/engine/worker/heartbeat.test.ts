@@ -1,9 +1,11 @@
 // Engine: the beats of a worker, one by one: timers are the test's, the database is real.
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { signalOf } from '../../../src/engine/execute/abort.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
-import { type Heartbeat, noteProgress, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
+import { type Heartbeat, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
+import { flushProgress } from '../../../src/engine/worker/progress.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
@@ -16,6 +18,7 @@ const LEASE_MS = 60_000;
 const BEAT_MS = 15_000;
 
 let test: TestTock;
+let pool: pg.Pool;
 let database: Database;
 let log: LineLog;
 let active: Set<ActiveRun>;
@@ -27,10 +30,12 @@ let underWay: number;
 let before: () => unknown;
 let answered: () => unknown;
 let seen: number;
-let beSeen: () => Promise<void>;
+let refreshRow: () => Promise<void>;
 beforeAll(async () => {
   test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
+  // Without idle timers, so that the only timers are those of the code under test.
+  pool = new pg.Pool({ connectionString: test.url, idleTimeoutMillis: 0 });
+  database = openDatabase({ pool });
   await database.run('select 1');
 });
 beforeEach(async () => {
@@ -41,7 +46,7 @@ beforeEach(async () => {
   [sent, seen, underWay] = [0, 0, 0];
   before = () => undefined;
   answered = () => undefined;
-  beSeen = async () => {
+  refreshRow = async () => {
     seen++;
   };
 });
@@ -52,6 +57,7 @@ afterEach(() => {
 });
 afterAll(async () => {
   await database.close();
+  await pool.end();
   await test.close();
 });
 
@@ -75,10 +81,10 @@ const engine = () =>
   }) as unknown as Engine;
 const start = () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-  heartbeat = startHeartbeat(engine(), WORKER, active, () => beSeen());
+  heartbeat = startHeartbeat(engine(), WORKER, active, () => refreshRow());
   return heartbeat;
 };
-/** Lets so much time pass for the timers, and what they have begun come to its end. */
+/** Advances the timers, and waits for the answers to what they sent. */
 const pass = async (ms: number) => {
   vi.advanceTimersByTime(ms);
   await rest();
@@ -133,7 +139,7 @@ describe('a beat', () => {
 
   it('asks nothing where nothing is to be renewed', async () => {
     await hold({}, { isLost: true });
-    await hold({}, { isSettled: true });
+    await hold({}, { isCommitted: true });
     await hold({}, { isTimedOut: true });
     await hold({}, { isFinalizing: true });
     await hold({}, { isFinalizing: true, renewedAt: performance.now() - LEASE_MS / 2 + 5000 });
@@ -166,7 +172,7 @@ describe('a beat', () => {
 
   it.each<[string, (each: ActiveRun) => void]>([
     ['has left', each => active.delete(each)],
-    ['was settled by its own transaction', each => Object.assign(each, { isSettled: true })],
+    ['was settled by its own transaction', each => Object.assign(each, { isCommitted: true })],
     ['is being written', each => Object.assign(each, { isFinalizing: true })],
   ])('does not lose a run that %s while the statement was under way', async (_what, happen) => {
     const each = await hold({ fence: 4 });
@@ -234,7 +240,7 @@ describe('a beat that fails', () => {
     expect(log.lines[0]).toMatchObject({ error: 'Error: no route to host' });
   });
 
-  it('begins anew with its pauses and its word once one has succeeded', async () => {
+  it('starts again with short pauses, and logs again, once one has succeeded', async () => {
     await hold();
     before = fail;
     start();
@@ -252,7 +258,7 @@ describe('a beat that fails', () => {
 
   it('loses the runs whose leases are over by our own clock, and no others', async () => {
     const over = await hold({}, { renewedAt: performance.now() - LEASE_MS });
-    const settled = await hold({}, { renewedAt: performance.now() - LEASE_MS, isSettled: true });
+    const settled = await hold({}, { renewedAt: performance.now() - LEASE_MS, isCommitted: true });
     const lasts = await hold({}, { renewedAt: performance.now() - LEASE_MS + 5000 });
     before = fail;
     start();
@@ -285,7 +291,7 @@ describe('the worker itself', () => {
   it('is seen beside the beat: one that hangs or fails costs no lease, and is not asked twice at once', async () => {
     await hold();
     let fail = (_error: Error): void => undefined;
-    beSeen = () => {
+    refreshRow = () => {
       seen++;
       return new Promise((_resolve, reject) => (fail = reject));
     };
@@ -301,40 +307,40 @@ describe('the worker itself', () => {
 });
 
 describe('stop', () => {
-  it('ends beats, notes, repetitions and looks', async () => {
+  it('ends beats, progress, repetitions and checks', async () => {
     const each = await hold();
     before = () => {
       throw new Error('no');
     };
-    const { lookAt, stop } = start();
+    const started = start();
     await pass(BEAT_MS);
-    lookAt(each.run.id);
-    lookAt(each.run.id);
-    stop();
+    started.checkCancel(each.run.id);
+    started.checkCancel(each.run.id);
+    started.stop();
     const [asked, shown] = [sent, seen];
     each.progress = { fraction: 0.5, stage: null, events: 1 };
     await pass(10 * BEAT_MS);
-    expect([sent, seen]).toEqual([asked, shown]);
+    expect([sent, seen, vi.getTimerCount()]).toEqual([asked, shown, 0]);
   });
 
   it('also of a beat that is under way: it is not repeated', async () => {
     await hold();
     let fail = (_error: Error): void => undefined;
     before = () => new Promise((_resolve, reject) => (fail = reject));
-    const { stop } = start();
+    const started = start();
     await pass(BEAT_MS);
-    stop();
+    started.stop();
     fail(new Error('no'));
-    await pass(10 * BEAT_MS);
-    expect(sent).toBe(1);
+    await rest();
+    expect([sent, vi.getTimerCount()]).toEqual([1, 0]);
   });
 });
 
-describe('lookAt', () => {
+describe('checkCancel', () => {
   it('asks at once whether somebody has asked to cancel that run, and renews nothing', async () => {
     const each = await hold({ cancel_requested_at: NOW });
     const other = await hold({ cancel_requested_at: NOW });
-    start().lookAt(each.run.id);
+    start().checkCancel(each.run.id);
     await rest();
     expect([sent, each.cancelRequested, other.cancelRequested, await renewed()]).toEqual([
       1,
@@ -343,7 +349,7 @@ describe('lookAt', () => {
       [],
     ]);
     // It found something: the next one need not wait.
-    heartbeat?.lookAt(other.run.id);
+    heartbeat?.checkCancel(other.run.id);
     await rest();
     expect([sent, other.cancelRequested]).toEqual([2, true]);
   });
@@ -352,12 +358,12 @@ describe('lookAt', () => {
     const known = [
       await hold({}, { isLost: true }),
       await hold({}, { cancelRequested: true }),
-      await hold({}, { isSettled: true }),
+      await hold({}, { isCommitted: true }),
       await hold({}, { isFinalizing: true }),
     ];
-    const { lookAt } = start();
-    for (const each of known) lookAt(each.run.id);
-    lookAt('99');
+    const { checkCancel } = start();
+    for (const each of known) checkCancel(each.run.id);
+    checkCancel('99');
     await pass(1000);
     expect(sent).toBe(0);
   });
@@ -365,46 +371,46 @@ describe('lookAt', () => {
   it('loses a run that is not held any more, and leaves alone one of which nobody asked anything', async () => {
     const gone = await hold({ fence: 4 });
     const kept = await hold();
-    const { lookAt } = start();
-    lookAt(gone.run.id);
-    lookAt(kept.run.id);
+    const { checkCancel } = start();
+    checkCancel(gone.run.id);
+    checkCancel(kept.run.id);
     await pass(1000);
     expect([gone.isLost, kept.isLost, kept.cancelRequested]).toEqual([true, false, false]);
   });
 
-  it('gathers what it is told while it asks, and after a thousand takes any run to be meant', async () => {
+  it('gathers notices while it asks, and checks all runs after a thousand', async () => {
     const first = await hold();
     const each = await hold({ cancel_requested_at: NOW });
-    const { lookAt } = start();
+    const { checkCancel } = start();
     let isTold = false;
     answered = () => {
       if (isTold) return;
       isTold = true;
-      for (let count = 1; count <= 1000; count++) lookAt(String(1_000_000 + count));
+      for (let count = 1; count <= 1000; count++) checkCancel(String(1_000_000 + count));
     };
-    lookAt(first.run.id);
+    checkCancel(first.run.id);
     await rest();
     expect([sent, each.cancelRequested]).toEqual([1, false]);
     await pass(1000);
     expect([sent, each.cancelRequested]).toEqual([2, true]);
   });
 
-  it('is no worse off after a look that failed', async () => {
+  it('checks again after a check that failed', async () => {
     const each = await hold({ cancel_requested_at: NOW });
     before = () => {
       throw new Error('no');
     };
-    const { lookAt } = start();
-    lookAt(each.run.id);
+    const { checkCancel } = start();
+    checkCancel(each.run.id);
     await pass(1000);
     before = () => undefined;
-    lookAt(each.run.id);
+    checkCancel(each.run.id);
     await pass(1000);
     expect([sent, each.cancelRequested, eventsOf()]).toEqual([2, true, []]);
   });
 });
 
-describe('noteProgress', () => {
+describe('flushProgress', () => {
   const progress = (fraction: number) => ({ fraction, stage: null, events: 1 });
   const stored = async () =>
     (
@@ -413,7 +419,7 @@ describe('noteProgress', () => {
       )
     ).map(row => row.fraction);
 
-  it('writes what was told since, every second, and once', async () => {
+  it('writes what was reported since, every second, and once', async () => {
     const one = await hold({}, { progress: progress(0.25) });
     await hold();
     await hold({}, { progress: progress(0.5), isLost: true });
@@ -435,12 +441,12 @@ describe('noteProgress', () => {
       newer.progress = progress(0.9);
       throw new Error('no route to host');
     };
-    await noteProgress(engine(), WORKER, active);
+    await flushProgress(engine(), WORKER, active);
     expect([kept.progress, newer.progress]).toEqual([progress(0.1), progress(0.9)]);
     before = () => {
       throw Object.assign(new Error('invalid'), { code: '22P05' });
     };
-    await noteProgress(engine(), WORKER, active);
+    await flushProgress(engine(), WORKER, active);
     expect([kept.progress, newer.progress]).toEqual([null, null]);
   });
 });

@@ -1,7 +1,5 @@
-// Engine: the worker's pipeline: how far it claims ahead, where its claims go on, and what it gives back.
+// Runs on their way through a worker: prefetched, executed once, in order; or released.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createScan } from '../../../src/engine/claim/claim-cursor.js';
-import { createPace, MOST_AHEAD } from '../../../src/engine/claim/throughput.js';
 import { readSettings } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import type { Worker } from '../../../src/engine/worker/worker-interface.js';
@@ -9,90 +7,7 @@ import { defineJob } from '../../../src/index.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import type { Claim, ClaimPosition } from '../../../src/store/runs/claim/claim.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
-
-describe('pace', () => {
-  /** Lets so many runs end per millisecond, for so long; tells the time it is then. */
-  const run = (pace: ReturnType<typeof createPace>, perMs: number, ms: number, from = 0) => {
-    for (let at = from; at < from + ms; at++) for (let count = 0; count < perMs; count++) pace.note(at);
-    return from + ms;
-  };
-
-  it('claims nothing ahead before anything has ended, nor with slow handlers', () => {
-    const pace = createPace();
-    expect(pace.ahead(1000)).toBe(0);
-    for (let at = 1000; at < 20_000; at += 1000) pace.note(at);
-    expect(pace.ahead(20_000)).toBe(0);
-  });
-
-  it('claims what is begun within a moment, and never beyond its bound', () => {
-    const pace = createPace();
-    const now = run(pace, 2, 300);
-    expect(pace.ahead(now)).toBeGreaterThan(80);
-    expect(pace.ahead(now)).toBeLessThanOrEqual(100);
-    expect(pace.ahead(run(pace, 100, 300, now))).toBe(MOST_AHEAD);
-  });
-
-  it('claims fewer ahead the larger their payloads are', () => {
-    const pace = createPace();
-    for (let at = 0; at < 300; at++) for (let count = 0; count < 50; count++) pace.note(at, 2 ** 20);
-    expect(pace.ahead(300)).toBe(8);
-  });
-
-  it('forgets after a silence, and at once when it is told to', () => {
-    const pace = createPace();
-    const now = run(pace, 10, 300);
-    pace.halt(now);
-    expect(pace.ahead(now)).toBe(0);
-    const later = run(pace, 10, 300, now);
-    expect(pace.ahead(later + 60_000)).toBe(0);
-  });
-});
-
-describe('scan', () => {
-  const lane = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
-    queue: 'default',
-    priority: 0,
-    at: '2026-03-01 12:00:00+00',
-    id: '7',
-    hasMore: true,
-    isLimited: false,
-    isPlain: true,
-    ...more,
-  });
-  const claim = (...positions: ClaimPosition[]): Claim => ({
-    runs: [],
-    limited: [],
-    positions,
-    hasMore: positions.some(each => each.hasMore),
-  });
-
-  it('goes on where a claim left off, for half a second; then it begins anew', () => {
-    const scan = createScan();
-    expect(scan.from(0)).toBeNull();
-    scan.note(claim(lane()), 0);
-    expect(scan.from(100)).toEqual([lane()]);
-    scan.note(claim(lane({ id: '9' })), 100);
-    expect(scan.from(499)).toEqual([lane({ id: '9' })]);
-    expect(scan.from(500)).toBeNull();
-  });
-
-  it('keeps the place of a queue that gave nothing this time', () => {
-    const scan = createScan();
-    scan.note(claim(lane(), lane({ queue: 'slow', id: '3' })), 0);
-    scan.note(claim(lane({ id: '9' }), lane({ queue: 'slow', at: null, id: null, hasMore: false })), 1);
-    expect(scan.from(2)).toEqual([lane({ id: '9' }), lane({ queue: 'slow', id: '3' })]);
-  });
-
-  it('begins anew where there was no more, and where a queue has a limit', () => {
-    const scan = createScan();
-    scan.note(claim(lane({ hasMore: false })), 0);
-    expect(scan.from(1)).toBeNull();
-    scan.note(claim(lane(), lane({ queue: 'narrow', isLimited: true })), 1);
-    expect(scan.from(2)).toBeNull();
-  });
-});
 
 describe('a worker', () => {
   let test: TestTock;
@@ -108,7 +23,7 @@ describe('a worker', () => {
       )
     )[0]?.count;
 
-  it('gives back what it claimed ahead and cannot begin, without counting the attempt', async () => {
+  it('releases prefetched runs that cannot start, without counting the attempt', async () => {
     let isSlow = false;
     let release = () => undefined as void;
     const held = new Promise<void>(resolve => {
@@ -118,7 +33,7 @@ describe('a worker', () => {
     const tock = test.another({ jobs: [job] });
     await tock.enqueueMany(Array.from({ length: 6000 }, () => ({ job })));
     const daemon = await tock.start({ concurrency: 2 });
-    await until(async () => ((await count('succeeded')) ?? 0) > 1000, 'the daemon to be at full pace');
+    await until(async () => ((await count('succeeded')) ?? 0) > 1000, 'the daemon to work at full speed');
     isSlow = true;
     await until(async () => daemon.tally.deferred > 0, 'runs to be given back');
     await until(async () => (await count('running')) === 2, 'only those to be held that are executed');
@@ -153,10 +68,10 @@ describe('a worker', () => {
     await until(async () => (await count('succeeded')) === 500, 'all to be executed');
     await worker.stop();
     await database.close();
-    expect(worker.tally).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
+    expect(worker.outcomeCounts).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
   });
 
-  it('stops only when a claim that is under way has been answered, and gives back what it took', async () => {
+  it('stops only when a claim under way has been answered, and releases its runs', async () => {
     const job = defineJob({ name: 'late', run: () => null });
     const tock = test.another({ jobs: [job] });
     await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job })));
@@ -195,7 +110,8 @@ describe('a worker', () => {
     expect(hasStopped).toBe(false);
     answer();
     await Promise.all([claimed, stopped]);
-    // Regression: who stopped at once closed the pool, and the runs waited for the end of their leases.
+    // Regression: a worker that stopped at once closed the pool, and the runs waited until their leases
+    // expired.
     await database.close();
     const rows = await test.sql('select status, attempts, locked_by from tock.job_runs');
     expect(rows).toEqual(
@@ -203,7 +119,7 @@ describe('a worker', () => {
     );
   });
 
-  it('executes each run once while several work at full pace, and sees what is urgent meanwhile', async () => {
+  it('executes each run once while several work at full speed, and claims an urgent run meanwhile', async () => {
     const seen = new Map<string, number>();
     let urgentAfter = Number.POSITIVE_INFINITY;
     const job = defineJob({
@@ -228,7 +144,7 @@ describe('a worker', () => {
     expect(urgentAfter).toBeLessThan(40_000);
   });
 
-  it('begins runs in the order in which they were due, not in that of their ids', async () => {
+  it('starts runs in the order in which they are due, not in that of their ids', async () => {
     const order: string[] = [];
     const job = defineJob({ name: 'ordered', run: ctx => void order.push(ctx.runId) });
     const tock = test.another({ jobs: [job] });
@@ -239,7 +155,7 @@ describe('a worker', () => {
     expect(order).toEqual(order.toSorted((a, b) => Number(b) - Number(a)));
   });
 
-  it('claims what needs a place under a limit also in the midst of a backlog that needs none', async () => {
+  it('claims runs that need a slot amid a backlog that needs none', async () => {
     const ended: string[] = [];
     const plain = defineJob({ name: 'plain', run: () => void ended.push('plain') });
     const limited = defineJob({
@@ -258,7 +174,7 @@ describe('a worker', () => {
     expect(daemon.tally).toMatchObject({ succeeded: 20_000, lost: 0, failed: 0 });
   });
 
-  it('gives handlers a context that may be taken apart', async () => {
+  it('gives handlers a context that can be destructured', async () => {
     const job = defineJob({
       name: 'apart',
       run: async ({ step, once, transaction, enqueue, log, progress, signal, scheduler, db, runId }) => {
@@ -281,7 +197,7 @@ describe('a worker', () => {
     });
   });
 
-  it('lets serial runs of a definition go in the order of their occurrences, whoever is claimed first', async () => {
+  it('executes serial runs of a definition in the order of their occurrences, whichever is claimed first', async () => {
     const order: string[] = [];
     const job = defineJob({
       name: 'serial',

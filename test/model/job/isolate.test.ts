@@ -22,7 +22,7 @@ describe('isolate', () => {
     [1, /isolate 1 is neither/],
     [null, /isolate null is neither/],
     [[], /is neither/],
-    [{ memory: '512mb' }, /isolate has no option "memory"; there is memoryMb/],
+    [{ memory: '512mb' }, /isolate has no option "memory"; did you mean "memoryMb"/],
     [{ memoryMb: '512' }, /memoryMb "512" is not a whole number from 32 to 1048576/],
     [{ memoryMb: 31 }, /memoryMb 31 is not/],
     [{ memoryMb: 64.5 }, /memoryMb 64\.5 is not/],

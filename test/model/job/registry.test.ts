@@ -132,7 +132,7 @@ describe('createRegistry', () => {
     expect(createRegistry([a]).fingerprint).not.toBe(createRegistry([a, b]).fingerprint);
     expect(findJob(createRegistry([a, b]), 'b')).toBe(b);
     expect(findJob(createRegistry([a, b]), a)).toBe(a);
-    expect(() => findJob(createRegistry([a, b]), 'c')).toThrow(/no job "c"; known are a, b/);
+    expect(() => findJob(createRegistry([a, b]), 'other')).toThrow(/no job "other"; known jobs: a, b/);
     for (const name of ['__proto__', 'constructor', 'toString'])
       expect(() => findJob(createRegistry([a]), name)).toThrow(/no job/);
   });

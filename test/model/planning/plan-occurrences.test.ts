@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  MOST_COUNTED,
-  MOST_RUNS_PER_PLAN,
+  MAX_COUNTED,
+  MAX_RUNS_PER_PLAN,
   type Plan,
   type Planned,
   planOccurrences,
@@ -131,10 +131,10 @@ describe('planOccurrences', () => {
     const everySecond = compileSchedule({ every: '1s' });
     const latest = plan({}, '13T00:00:00', everySecond);
     expect(latest.runs).toHaveLength(1);
-    expect(latest.skips[0]?.occurrenceCount).toBe(MOST_COUNTED);
+    expect(latest.skips[0]?.occurrenceCount).toBe(MAX_COUNTED);
     const all = plan({ catchup: 'all', catchupWindowMs: null }, '13T00:00:00', everySecond);
-    expect(all.runs).toHaveLength(MOST_RUNS_PER_PLAN);
-    expect(all.cursor).toBe(definition.cursor + MOST_RUNS_PER_PLAN * 1000);
+    expect(all.runs).toHaveLength(MAX_RUNS_PER_PLAN);
+    expect(all.cursor).toBe(definition.cursor + MAX_RUNS_PER_PLAN * 1000);
   });
 
   const schedules = fc

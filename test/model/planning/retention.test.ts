@@ -1,12 +1,7 @@
 // Model: what retention is asked to keep, and which partition's time is over.
 import { describe, expect, it } from 'vitest';
 import { parseDuration } from '../../../src/model/duration.js';
-import {
-  type Partition,
-  readRetention,
-  retentionAction,
-  unitOf,
-} from '../../../src/model/planning/retention.js';
+import { fateOf, type Partition, readRetention, unitOf } from '../../../src/model/planning/retention.js';
 import type { PruneOptions } from '../../../src/model/scheduler-view.js';
 
 const days = (count: number) => parseDuration(`${count}d`);
@@ -49,7 +44,7 @@ describe('readRetention', () => {
   });
 });
 
-describe('retentionAction', () => {
+describe('fateOf', () => {
   const retention = readRetention({ keep: { default: '7d', dead: '30d' } });
   const span = (low: number, high: number, isKept = false): Partition => ({
     name: 'p',
@@ -58,21 +53,21 @@ describe('retentionAction', () => {
     isKept,
     bytes: 0,
   });
-  const action = (partition: Partition, day: number) => retentionAction(partition, retention, days(day));
+  const fate = (partition: Partition, day: number) => fateOf(partition, retention, days(day));
 
   it('lets a partition go when the shortest keep is over for all of it', () => {
-    expect(action(span(0, days(28)), 34)).toBe('delete');
-    expect(action(span(0, days(28)), 35)).toBe('compact');
-    expect(action(span(0, days(28)), 57)).toBe('compact');
-    expect(action(span(0, days(28)), 58)).toBe('drop');
+    expect(fate(span(0, days(28)), 34)).toBe('delete-runs');
+    expect(fate(span(0, days(28)), 35)).toBe('compact');
+    expect(fate(span(0, days(28)), 57)).toBe('compact');
+    expect(fate(span(0, days(28)), 58)).toBe('drop');
   });
 
   it('waits for the end of a day, and does not thin what was thinned', () => {
-    expect(action(span(0, days(1)), 7.5)).toBe('keep');
-    expect(action(span(0, days(1)), 8)).toBe('compact');
-    expect(action(span(0, days(1), true), 8)).toBe('delete');
-    expect(action(span(0, days(1), true), 31)).toBe('drop');
-    expect(retentionAction({ ...span(0, 0), low: null, high: null }, retention, 0)).toBe('delete');
+    expect(fate(span(0, days(1)), 7.5)).toBe('keep');
+    expect(fate(span(0, days(1)), 8)).toBe('compact');
+    expect(fate(span(0, days(1), true), 8)).toBe('delete-runs');
+    expect(fate(span(0, days(1), true), 31)).toBe('drop');
+    expect(fateOf({ ...span(0, 0), low: null, high: null }, retention, 0)).toBe('delete-runs');
   });
 });
 

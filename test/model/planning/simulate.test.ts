@@ -1,6 +1,6 @@
 // Model: the load that definitions would make, from known schedules.
 import { describe, expect, it } from 'vitest';
-import { MOST_SIMULATED, simulate } from '../../../src/model/planning/simulate.js';
+import { MAX_SIMULATED, simulate } from '../../../src/model/planning/simulate.js';
 import { jitterMs } from '../../../src/model/schedule/jitter.js';
 
 const DAY = { from: new Date('2026-03-02T00:00:00Z'), to: new Date('2026-03-03T00:00:00Z') };
@@ -122,7 +122,7 @@ describe('simulate', () => {
   it('refuses more than five million occurrences, with the mend', () => {
     const year = { from: DAY.from, to: new Date('2027-03-02T00:00:00Z') };
     expect(() => simulate([{ name: 'busy', spec: { every: '1s' } }], year)).toThrow(
-      `more than ${MOST_SIMULATED} occurrences; simulate a shorter window, or fewer definitions`,
+      `more than ${MAX_SIMULATED} occurrences; simulate a shorter window, or fewer definitions`,
     );
   });
 });

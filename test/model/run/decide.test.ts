@@ -61,9 +61,9 @@ describe('decideOutcome', () => {
     }
   });
 
-  it('defers a run without its places, to come back with them', () => {
+  it('defers a run without its slots until it has them', () => {
     const limits = [{ key: 'job:sync', limit: 3 }];
-    expect(decide({ kind: 'unplaced', limits }, LAST)).toEqual({
+    expect(decide({ kind: 'noSlot', limits }, LAST)).toEqual({
       ...NOTHING,
       transition: 'defer',
       deferral: { runAt: null, limits },
@@ -214,7 +214,7 @@ describe('decideOutcome', () => {
 });
 
 describe('payloadError', () => {
-  it('names the job and each place, at most five', () => {
+  it('names the job and at most five paths', () => {
     const issues = [
       { message: 'no object' },
       { message: 'too long', path: ['lines', 3, { key: 'text' }] },

@@ -23,6 +23,12 @@ const withGetter = Object.defineProperty(new Error('with a getter'), 'status', {
   },
 });
 
+const circular = new Error('circular');
+const deep = Array.from({ length: 20 }, (_, level) => level).reduce(
+  (cause, level) => new Error(`level ${level}`, { cause }),
+  new Error('the first'),
+);
+
 describe('an error as data', () => {
   it.each<[string, unknown]>([
     ['an Error', new Error('plain')],
@@ -36,6 +42,18 @@ describe('an error as data', () => {
     ['one with a long message', new Error('x'.repeat(10_000))],
     ['one with a password in it', new Error('cannot reach postgres://ada:hunter2@db/x')],
     ['one with NUL and a lone surrogate', new Error('a\0b\ud800')],
+    ['one with a cause', new Error('x', { cause: new TypeError('y', { cause: 'z' }) })],
+    [
+      'an AggregateError, one of whose members has a code',
+      new AggregateError([Object.assign(new Error('a'), { code: 'E_A' }), 7, new Error('b')], 'several'),
+    ],
+    ['an AggregateError of too many', new AggregateError(Array.from({ length: 1000 }, () => new Error('m')))],
+    ['TockError with a cause', new TockError('TOCK_BAD_PAYLOAD', 'x', { cause: new Error('y') })],
+    ['Dead with a cause', new Dead('over', { cause: new Error('why') })],
+    ['one with a deep chain of causes', deep],
+    ['one that is its own cause', Object.assign(circular, { cause: circular })],
+    ['one whose cause has a password', new Error('x', { cause: new Error('postgres://ada:hunter2@db/x') })],
+    ['one whose cause is hostile', new Error('x', { cause: hostile })],
     ['null', null],
     ['undefined', undefined],
     ['a text', 'text'],
@@ -72,6 +90,15 @@ describe('an error as data', () => {
     );
     expect(error).toMatchObject({ status: 429, retryAfter: '30', isFatal: false });
     expect(error).not.toHaveProperty('request');
+  });
+
+  it('is an Error with causes again, and an AggregateError with members', () => {
+    const error = sent(new AggregateError([new Error('a')], 'several', { cause: new Error('why') }));
+    expect(error).toBeInstanceOf(AggregateError);
+    expect((error as AggregateError).errors[0]).toBeInstanceOf(Error);
+    expect(error.cause).toBeInstanceOf(Error);
+    expect(Object.keys(error)).not.toContain('cause');
+    expect(sent(new Error('x'))).not.toHaveProperty('cause');
   });
 
   it('keeps the class of an abort’s reason', () => {

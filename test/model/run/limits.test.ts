@@ -1,4 +1,4 @@
-// Model: who gets a place under a limit. Pure.
+// Which run gets a slot under a limit.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobConcurrency } from '../../../src/model/job/job.js';
@@ -19,12 +19,12 @@ const candidate = (id: string, ...limits: [string, number][]): Candidate => ({
 });
 
 describe('admit', () => {
-  it('gives each the lowest free place, in their order, and blocks the rest on the key that is full', () => {
+  it('gives each the lowest free slot, in their order, and blocks the rest on the key that is full', () => {
     const three = ['1', '2', '3', '4'].map(id => candidate(id, ['a', 3]));
     const taken: Taken = { ...nobody, slots: new Map([['a', new Map([[2, '9']])]]) };
     expect(admit(three, taken)).toEqual({
       admitted: ['1', '2'],
-      places: [
+      slots: [
         { id: '1', key: 'a', slot: 1 },
         { id: '2', key: 'a', slot: 3 },
       ],
@@ -36,32 +36,32 @@ describe('admit', () => {
     });
   });
 
-  it('gives all places or none: who lacks one key takes nothing from the others', () => {
-    const { admitted, places, blocked } = admit(
+  it('gives all slots or none: a run that lacks one key takes none of the others', () => {
+    const { admitted, slots, blocked } = admit(
       [candidate('1', ['a', 1], ['full', 1]), candidate('2', ['a', 1])],
       { ...nobody, slots: new Map([['full', new Map([[1, '9']])]]) },
     );
-    expect({ admitted, places, blocked }).toEqual({
+    expect({ admitted, slots, blocked }).toEqual({
       admitted: ['2'],
-      places: [{ id: '2', key: 'a', slot: 1 }],
+      slots: [{ id: '2', key: 'a', slot: 1 }],
       blocked: [{ id: '1', key: 'full' }],
     });
   });
 
-  it('lets a run keep the place it holds, whatever the limit is by now', () => {
+  it('lets a run keep its slot, whatever the limit is now', () => {
     const taken: Taken = { ...nobody, slots: new Map([['a', new Map([[5, '1']])]]) };
     expect(admit([candidate('1', ['a', 1]), candidate('2', ['a', 1])], taken)).toMatchObject({
       admitted: ['1'],
-      places: [{ id: '1', key: 'a', slot: 5 }],
+      slots: [{ id: '1', key: 'a', slot: 5 }],
       blocked: [{ id: '2', key: 'a' }],
     });
   });
 
-  it('spends the tokens of a queue, and blocks nobody for want of one, or of a place in the queue', () => {
+  it('spends the tokens of a queue, and blocks no run that lacks only one, or a slot of the queue', () => {
     const rated = ['1', '2', '3'].map(id => ({ ...candidate(id), queue: 'mail' }));
     expect(admit(rated, { ...nobody, tokens: new Map([['mail', 2]]) })).toEqual({
       admitted: ['1', '2'],
-      places: [],
+      slots: [],
       blocked: [],
       spent: new Map([['mail', 2]]),
     });
@@ -77,7 +77,7 @@ describe('admit', () => {
     expect(admitted).toEqual(['1', '2'].slice(0, tokens));
   });
 
-  it('blocks who has to let an earlier one go first', () => {
+  it('blocks a run that must let an earlier one go first', () => {
     const late = { ...candidate('2', ['definition:7', 1]), waitsFor: 'definition:7' };
     expect(admit([late], nobody)).toMatchObject({
       admitted: [],
@@ -85,7 +85,7 @@ describe('admit', () => {
     });
   });
 
-  it('never admits beyond a limit, and never gives one place twice', () => {
+  it('never admits beyond a limit, and never gives one slot twice', () => {
     const keys = ['a', 'b', 'c'];
     const limits: Record<string, number> = { a: 1, b: 2, c: 5 };
     const wants = fc.uniqueArray(fc.constantFrom(...keys));
@@ -97,19 +97,19 @@ describe('admit', () => {
           ),
           nobody,
         );
-        const slots = new Map<string, Map<number, string>>();
-        for (const { key, slot, id } of first.places)
-          slots.set(key, (slots.get(key) ?? new Map()).set(slot, id));
+        const taken = new Map<string, Map<number, string>>();
+        for (const { key, slot, id } of first.slots)
+          taken.set(key, (taken.get(key) ?? new Map()).set(slot, id));
         const second = admit(
           asked.map((want, index) =>
             candidate(`c${index}`, ...want.map((key): [string, number] => [key, limits[key] ?? 0])),
           ),
-          { ...nobody, slots },
+          { ...nobody, slots: taken },
         );
-        const places = [...first.places, ...second.places];
-        expect(new Set(places.map(({ key, slot }) => `${key} ${slot}`)).size).toBe(places.length);
+        const slots = [...first.slots, ...second.slots];
+        expect(new Set(slots.map(({ key, slot }) => `${key} ${slot}`)).size).toBe(slots.length);
         for (const key of keys)
-          expect(places.filter(place => place.key === key).length).toBeLessThanOrEqual(limits[key] ?? 0);
+          expect(slots.filter(grant => grant.key === key).length).toBeLessThanOrEqual(limits[key] ?? 0);
         expect(second.admitted.length + second.blocked.length).toBe(asked.length);
       }),
     );
@@ -136,7 +136,7 @@ describe('checkConcurrencyLimit', () => {
   });
 
   it('refuses what is no object, and a key that is no function', () => {
-    expect(check(null)).toThrow('concurrency.limit undefined is not a whole number');
+    expect(check(null)).toThrow('concurrency is null; write an object of options');
     expect(check({ limit: 1, key: 'tenant' })).toThrow(
       'concurrency.key "tenant" is not a function of the payload',
     );

@@ -1,7 +1,14 @@
 // Room: test, model. Whatever a handler throws or returns must come out storable, bounded, and without secrets.
 import { describe, expect, it } from 'vitest';
 import { isStorable } from '../../../src/model/names.js';
-import { describeError, describeOutput, MOST_OUTPUT_BYTES, redact } from '../../../src/model/run/sanitize.js';
+import {
+  describeError,
+  describeOutput,
+  type ErrorDescription,
+  MAX_OUTPUT_BYTES,
+  redact,
+  withoutStacks,
+} from '../../../src/model/run/sanitize.js';
 
 const DSN = 'postgres://tock:s3cret@db.example:5432/app';
 
@@ -10,7 +17,7 @@ function hostileGetters(): object {
     throw new Error('no');
   };
   const error = new Error('x');
-  for (const key of ['stack', 'message', 'name', 'code', 'kind', 'delay'])
+  for (const key of ['stack', 'message', 'name', 'code', 'kind', 'delay', 'cause', 'errors'])
     Object.defineProperty(error, key, { get: refuse });
   return error;
 }
@@ -129,6 +136,145 @@ describe('describeError', () => {
   });
 });
 
+/** Everything that an entry keeps, the error itself first. */
+function allOf(description: ErrorDescription): ErrorDescription[] {
+  const { cause, errors = [] } = description;
+  return [description, ...(cause ? allOf(cause) : []), ...errors.flatMap(allOf)];
+}
+const depthOf = ({ cause, errors = [] }: ErrorDescription): number =>
+  Math.max(0, ...[...(cause ? [cause] : []), ...errors].map(nested => 1 + depthOf(nested)));
+
+function chain(length: number): Error {
+  let error = new Error('level 0');
+  for (let level = 1; level < length; level++) error = new Error(`level ${level}`, { cause: error });
+  return error;
+}
+
+describe('the causes of an error', () => {
+  it('are kept beneath it, and so are the members of an AggregateError', () => {
+    const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    const members = [new RangeError('first', { cause: refused }), 'second'];
+    const entry = describeError(new TypeError('no reply', { cause: new AggregateError(members, 'all') }), 2);
+    expect(entry).toMatchObject({
+      attempt: 2,
+      name: 'TypeError',
+      message: 'no reply',
+      cause: {
+        name: 'AggregateError',
+        message: 'all',
+        errors: [
+          { name: 'RangeError', message: 'first', cause: { code: 'ECONNREFUSED', stack: refused.stack } },
+          { name: 'thrown string', message: 'second', stack: null },
+        ],
+      },
+    });
+    expect(JSON.parse(JSON.stringify(entry))).toEqual(entry);
+    expect(entry).not.toHaveProperty('leftOut');
+  });
+
+  it.each([[undefined], [null]])('are none where cause is %s', cause => {
+    expect(Object.keys(describeError(Object.assign(new Error('x'), { cause }), 1))).toEqual([
+      'attempt',
+      'name',
+      'code',
+      'message',
+      'stack',
+    ]);
+  });
+
+  it('are kept five levels deep, and what is left out is counted', () => {
+    const entry = describeError(chain(100), 1);
+    expect(depthOf(entry)).toBe(5);
+    expect(allOf(entry).map(({ message }) => message)).toEqual(
+      [99, 98, 97, 96, 95, 94].map(n => `level ${n}`),
+    );
+    expect(allOf(entry).at(-1)?.leftOut).toBe(1);
+  });
+
+  it('are kept in some 16,000 characters, however many and long they are', () => {
+    const long = new AggregateError(
+      Array.from({ length: 50 }, () => new Error('x'.repeat(5000))),
+      'long',
+    );
+    const kept = describeError(long, 1);
+    expect(kept.errors?.every(({ message }) => message.length <= 1000)).toBe(true);
+    expect(JSON.stringify(kept.errors).length).toBeLessThan(21_000);
+    expect((kept.errors?.length ?? 0) + (kept.leftOut ?? 0)).toBe(50);
+
+    const empty = Array.from({ length: 100_000 }, () => ({ name: '', message: '' }));
+    const many = describeError(new AggregateError(empty, 'many'), 1);
+    expect(many.errors?.length).toBeLessThan(200);
+    expect((many.errors?.length ?? 0) + (many.leftOut ?? 0)).toBe(100_000);
+  });
+
+  it('end where they go in a circle', () => {
+    const [first, second] = [new Error('first'), new Error('second')];
+    first.cause = second;
+    second.cause = new AggregateError([first, second, new Error('third')], 'both');
+    expect(allOf(describeError(first, 1)).map(({ message }) => message)).toEqual([
+      'first',
+      'second',
+      'both',
+      'third',
+    ]);
+    const own = new Error('own');
+    own.cause = own;
+    expect(describeError(own, 1)).not.toHaveProperty('cause');
+  });
+
+  it('do not explode where everything is the cause of everything', () => {
+    const all = Array.from({ length: 100 }, () => new AggregateError([], 'x'));
+    for (const error of all) error.errors = all;
+    expect(allOf(describeError(all[0], 1)).length).toBeLessThan(200);
+  });
+
+  it.each(CORPUS)('are storable where %s is one', (_what, thrown) => {
+    const entry = describeError(new AggregateError([thrown], 'member', { cause: thrown }), 1);
+    for (const { name, message, code, stack } of allOf(entry)) {
+      const texts = [name, message, code ?? '', stack ?? ''];
+      expect(texts.map(isStorable)).toEqual([true, true, true, true]);
+    }
+    expect(JSON.parse(JSON.stringify(entry))).toEqual(entry);
+  });
+
+  it('that a hostile getter or a proxy makes do no harm', () => {
+    const endless = (): Error =>
+      Object.defineProperty(new Error('x'), 'cause', { get: endless, configurable: true });
+    expect(depthOf(describeError(endless(), 1))).toBe(5);
+    const lying = new Proxy([], {
+      get: (target, key) => (key === 'length' ? 2 ** 53 : Reflect.get(target, key)),
+    });
+    const error = Object.assign(new AggregateError([], 'x'), { errors: lying });
+    expect(describeError(error, 1).message).toBe('x');
+  });
+
+  it('hold no password either', () => {
+    const cause = new AggregateError([new Error(`member ${DSN}`)], `several ${DSN}`, {
+      cause: `thrown ${DSN}`,
+    });
+    const text = JSON.stringify(describeError(new Error('no reply', { cause }), 1));
+    expect(text).not.toContain('s3cret');
+    expect(text.match(/tock:\*\*\*@db/g)?.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('stand in the log without their stacks', () => {
+    const error = new AggregateError([new Error('member')], 'x', { cause: chain(2) });
+    const logged = withoutStacks(describeError(error, 1));
+    expect(logged).toEqual({
+      name: 'AggregateError',
+      code: null,
+      message: 'x',
+      cause: {
+        name: 'Error',
+        code: null,
+        message: 'level 1',
+        cause: { name: 'Error', code: null, message: 'level 0' },
+      },
+      errors: [{ name: 'Error', code: null, message: 'member' }],
+    });
+  });
+});
+
 describe('describeOutput', () => {
   it.each([[null], [undefined]])('keeps nothing of %s', value => {
     expect(describeOutput(value)).toBeNull();
@@ -197,8 +343,8 @@ describe('describeOutput', () => {
       /no keys/,
     ],
     ['a revoked proxy', { nested: revoked() }, /revoked/],
-    ['over 1 MiB', 'x'.repeat(MOST_OUTPUT_BYTES), /^the output of 1048578 characters is too large to keep$/],
-    ['over 1 MiB in UTF-8', 'ä'.repeat(MOST_OUTPUT_BYTES / 2), /too large/],
+    ['over 1 MiB', 'x'.repeat(MAX_OUTPUT_BYTES), /^the output of 1048578 characters is too large to keep$/],
+    ['over 1 MiB in UTF-8', 'ä'.repeat(MAX_OUTPUT_BYTES / 2), /too large/],
   ])('leaves %s out, with a note in its place', (_what, value, told) => {
     const output = describeOutput(value) as { outputLeftOut: string };
     expect(Object.keys(output)).toEqual(['outputLeftOut']);

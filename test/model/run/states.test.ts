@@ -34,7 +34,7 @@ describe('TRANSITIONS', () => {
     }
   });
 
-  it('are told apart by mover and goal, where they share a name', () => {
+  it('differ in mover or target where they share a name', () => {
     const told = moves.map(({ name, by, to }) => `${name} by ${by} to ${to}`);
     expect(new Set(told).size).toBe(moves.length);
     expect(moves.filter(({ when }) => when === '')).toEqual([]);

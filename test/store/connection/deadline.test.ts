@@ -19,7 +19,7 @@ afterEach(async () => {
   await test.drop();
 });
 
-describe('the connection of a statement that the network has swallowed', () => {
+describe('the connection of a statement that is not answered', () => {
   it.each([
     ['a lone statement', () => database.run('select 2')],
     ['a transaction', () => database.transaction(session => session.run('select 2'))],

@@ -97,7 +97,7 @@ const MOVES_BACK = [
 const nameOf = (each: readonly [Outcome, object]) =>
   [`${each[0].transition}${each[0].output ? ' with output' : ''}`, ...each] as const;
 
-describe('an outcome that waits for somebody who takes the run away', () => {
+describe('an outcome that waits for a session which takes the run away', () => {
   it.each([...ENDS, ...MOVES_BACK].map(nameOf))('is not written (%s)', async (_name, end) => {
     await addRuns(test, held());
     const taken = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
@@ -259,7 +259,7 @@ describe('the end of an attempt', () => {
     },
   );
 
-  it('puts a run back to wait for its window, or for its places, in addition to those that it has', async () => {
+  it('defers a run until its window, or until it has slots, in addition to those that it has', async () => {
     const limits = [{ key: 'job:y', limit: 5 }];
     const ids = await addRuns(
       test,
@@ -291,7 +291,7 @@ describe('the end of an attempt', () => {
   });
 });
 
-describe('places', () => {
+describe('slots', () => {
   it.each(ENDS.map(nameOf))(
     'are given back with the end of the run (%s), its turn too',
     async (_name, end) => {
@@ -393,7 +393,7 @@ describe('readEndedAttempts', () => {
     },
   );
 
-  it('does not take for its own what another has ended, or the reaper has taken back', async () => {
+  it('leaves out what another holder ended, and what was reaped', async () => {
     const lost = JSON.stringify([{ code: 'TOCK_LEASE_LOST' }]);
     const ids = await addRuns(
       test,

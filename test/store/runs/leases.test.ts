@@ -58,7 +58,7 @@ const renewed = async () =>
   ).map(row => row.id);
 
 describe('renewLeases', () => {
-  it('renews what is held, and says whom to cancel; nothing else', async () => {
+  it('renews what is held, and says which are to be cancelled; nothing else', async () => {
     const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
     expect(await renewLeases(database, asked(...ids.slice(0, 6).toReversed()), WORKER, 90_000)).toEqual([
       { id: '1', is_renewed: true, cancel_requested: false },
@@ -68,7 +68,7 @@ describe('renewLeases', () => {
     expect(await renewLeases(database, asked('4', '99'), WORKER, 90_000)).toEqual([]);
   });
 
-  it('passes over what somebody else has locked, and says that it is held all the same', async () => {
+  it('skips what another session has locked, and says that it is held', async () => {
     const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), held());
     const answer = await whileLocked(test, ['2'], () => renewLeases(database, asked(...ids), WORKER, 90_000));
     expect(answer).toEqual([
@@ -81,7 +81,7 @@ describe('renewLeases', () => {
 });
 
 describe('readHeld', () => {
-  it('says what is held, and whom to cancel, and waits for nobody', async () => {
+  it('says what is held and what is to be cancelled, and waits for no lock', async () => {
     const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
     const answer = await whileLocked(test, ['1', '2'], () =>
       readHeld(database, asked(...ids.slice(0, 6)), WORKER),
@@ -108,14 +108,14 @@ describe('writeProgress', () => {
     expect(await progressOf()).toEqual([{ fraction: 1 }, { fraction: 2 }, null, null, null, null]);
   });
 
-  it('writes none where it waited for somebody who has taken the run away', async () => {
+  it('writes none where it waited for a session that took the run away', async () => {
     await addRuns(test, held());
     const taken = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
     await whileWaitedFor(test, taken, () => writeProgress(database, entries('1'), WORKER));
     expect(await progressOf()).toEqual([null]);
   });
 
-  it('locks in the order of the ids, whatever the plan: two never wait for each other in a circle', async () => {
+  it('locks in the order of the ids, whatever the plan: no deadlock', async () => {
     // The row of the greater id lies first in the table.
     await addRuns(test, held({ id: 2 }), held({ id: 1 }));
     await withoutIndexes(test, session =>

@@ -106,7 +106,7 @@ describe('reapRuns', () => {
     },
   );
 
-  it('locks no more than it takes: what is left is another’s to take', async () => {
+  it('locks no more than it takes, and leaves the rest to others', async () => {
     await addRuns(test, expired(), expired(), expired());
     await database.transaction(async session => {
       expect(await reapRuns(session, { ...OPTIONS, limit: 1 })).toMatchObject({ failed: 1 });
@@ -114,13 +114,13 @@ describe('reapRuns', () => {
     });
   });
 
-  it('passes over what another has locked', async () => {
+  it('skips what another session has locked', async () => {
     await addRuns(test, expired(), expired());
     expect(await whileLocked(test, ['1'], () => reap())).toMatchObject({ failed: 1 });
     expect(await statuses()).toEqual(['running', 'failed']);
   });
 
-  it('lets a run wait for its next attempt, without a holder, and says who has stopped renewing its lease', async () => {
+  it('lets a run wait for its next attempt, without a holder, and says which worker stopped renewing its lease', async () => {
     await test.sql(
       `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'tick', 'db-7', 42, 1)`,
       [WORKER],
@@ -212,7 +212,7 @@ describe('reapRuns', () => {
     });
   });
 
-  it('gives places back: that of a turn only with the end of the run', async () => {
+  it('frees slots: that of a definition’s turn only when the run ends', async () => {
     await addRuns(test, expired(), expired({ attempts: 3 }), expired({ cancel_requested_at: NOW }));
     for (const id of [1, 2, 3, 99])
       await test.sql(
@@ -234,7 +234,7 @@ describe('reapRuns', () => {
     ]);
   });
 
-  it('notes what follows from runs that it ends', async () => {
+  it('writes to the outbox what follows from runs that it ends', async () => {
     await test.sql(`insert into tock.job_definitions (name, job, has_followers, on_dead) values
       ('leads', 'leads', true, null), ('noop', 'noop', false, 'alarm')`);
     const planned = { definition_id: 1, scheduled_for: NOW, job: 'leads' };
@@ -282,7 +282,7 @@ describe('workers', () => {
       Number(row.id.slice(-12)),
     );
 
-  it('are forgotten when they were not seen for more than ten minutes and hold nothing', async () => {
+  it('are removed when they were not seen for more than ten minutes and hold nothing', async () => {
     await seen(1, '10 minutes');
     await seen(2, '10 minutes 1 millisecond');
     for (const index of [3, 4, 5, 6, 7]) await seen(index, '11 minutes');
@@ -300,7 +300,7 @@ describe('workers', () => {
     expect(await isRemaining()).toBe(false);
   });
 
-  it('are forgotten ten at a time, the oldest first', async () => {
+  it('are removed ten at a time, the longest silent first', async () => {
     for (let index = 1; index <= 12; index++) await seen(index, `${10 + index} minutes`);
     await reap();
     expect(await left()).toEqual([1, 2]);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { isDataError } from '../../../src/store/runs/set-aside.js';
 
-describe('what tells of a bad row', () => {
+describe('isDataError', () => {
   it.each([
     ['a number that does not fit', { code: '22003' }, true],
     ['a constraint', { code: '23514', constraint: 'job_runs_live_times_check' }, true],

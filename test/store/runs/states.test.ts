@@ -27,7 +27,7 @@ const bound = async (table: string) =>
   )[0]?.bound;
 
 describe('the states', () => {
-  it('are those that the database allows, in the place where it keeps them', async () => {
+  it('are those that the database allows, in the table where it keeps them', async () => {
     expect(words(await check('job_runs_status_check'))).toEqual([...RUN_STATUSES].sort());
     expect(words(await bound('tock.job_runs_live'))).toEqual([...LIVE_STATUSES].sort());
     expect(words(await bound('tock.job_runs_finished'))).toEqual([...FINISHED_STATUSES].sort());

@@ -1,6 +1,5 @@
-// Room: engine. Executes one attempt in a child process: the child's side.
-// In: the worker's order, and a way to tell it things. Out: one answer, when the handler has ended.
-
+// Room: engine/execute/isolate. Executes one attempt in a child process: the child's side.
+// In: the worker's order, and a way to send it messages. Out: one answer, when the handler has ended.
 import type { AnyJob } from '../../../model/job/job.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
 import type { Logger } from '../../../model/logger.js';
@@ -14,7 +13,7 @@ import { type ActiveRun, activeRun } from '../active-run.js';
 import { callHandler, readPayload } from '../call-handler.js';
 import type { Answer, FromChild, LogLevel, Order } from './protocol.js';
 
-type Tell = (message: FromChild) => void;
+type Send = (message: FromChild) => void;
 
 export interface IsolatedAttempt {
   /** Aborts the handler's signal. */
@@ -23,17 +22,17 @@ export interface IsolatedAttempt {
   readonly execute: (loadJobs: () => Promise<readonly AnyJob[]>) => Promise<Answer>;
 }
 
-/** A handler may use one connection in a transaction and others beside it; a child has no need of ten. */
-const MOST_CONNECTIONS = 4;
-/** How long connections may take to say goodbye. */
+/** A handler may use one connection in a transaction and others beside it; a child does not need ten. */
+const MAX_CONNECTIONS = 4;
+/** How long connections may take to close. */
 const CLOSE_MS = 500;
 
 /**
- * Opens the attempt. Its effects are fenced as the worker's own: same run, fence and worker id. The database is
- * connected to when the handler first uses it.
+ * Opens the attempt. Its effects are fenced like the worker's: same run, fence and worker id. The first use
+ * of the database connects to it.
  */
-export function openIsolatedAttempt(order: Order, tell: Tell): IsolatedAttempt {
-  const active = toldRun(order, tell);
+export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
+  const active = reportedRun(order, send);
   return {
     abort: reason => {
       const error = unpackError(reason);
@@ -41,12 +40,12 @@ export function openIsolatedAttempt(order: Order, tell: Tell): IsolatedAttempt {
       abort(active.interrupt, error);
     },
     async execute(loadJobs) {
-      const pool = openPoolTo(order.connection, MOST_CONNECTIONS);
+      const pool = openPoolTo(order.connection, MAX_CONNECTIONS);
       try {
         const engine: Engine = {
           database: openDatabase({ pool, schema: order.schema }),
           registry: createRegistry(await loadJobs()),
-          logger: tellingLogger(tell, {}),
+          logger: forwardingLogger(send, {}),
           settings: order.settings,
           isolation: null,
           workers: new Set(),
@@ -68,12 +67,12 @@ export function openIsolatedAttempt(order: Order, tell: Tell): IsolatedAttempt {
 
 const PROGRESS_EVERY_MS = 250;
 
-/** The run as createContext and createEffects know it; what they note in it is told to the worker. */
-function toldRun({ run }: Order, tell: Tell): ActiveRun & { readonly flush: () => void } {
+/** The run as createContext and createEffects know it. What they write in it is sent to the worker. */
+function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: () => void } {
   let progress: ActiveRun['progress'] = null;
   let timer: NodeJS.Timeout | undefined;
   const flush = () => {
-    if (progress !== null) tell({ kind: 'progress', ...progress });
+    if (progress !== null) send({ kind: 'progress', ...progress });
     progress = null;
   };
   const accessors = {
@@ -81,9 +80,12 @@ function toldRun({ run }: Order, tell: Tell): ActiveRun & { readonly flush: () =
     get progress() {
       return progress;
     },
-    /** The first is told at once, since a handler that only computes lets no timer fire; then a few a second. */
-    set progress(noted) {
-      progress = noted;
+    /**
+     * The first is sent at once, because a handler that only computes lets no timer fire; later ones 4 a
+     * second.
+     */
+    set progress(reported) {
+      progress = reported;
       if (timer !== undefined) return;
       flush();
       timer = setTimeout(() => {
@@ -91,11 +93,11 @@ function toldRun({ run }: Order, tell: Tell): ActiveRun & { readonly flush: () =
         flush();
       }, PROGRESS_EVERY_MS);
     },
-    get isSettled() {
+    get isCommitted() {
       return false;
     },
-    set isSettled(isSettled) {
-      if (isSettled) tell({ kind: 'settled' });
+    set isCommitted(isCommitted) {
+      if (isCommitted) send({ kind: 'committed' });
     },
   };
   return Object.defineProperties(
@@ -104,29 +106,29 @@ function toldRun({ run }: Order, tell: Tell): ActiveRun & { readonly flush: () =
   ) as ActiveRun & typeof accessors;
 }
 
-/** A logger whose lines are the worker's: it decides about level and form. */
-function tellingLogger(tell: Tell, bindings: Readonly<Record<string, unknown>>): Logger {
+/** Sends its lines to the worker, whose logger decides about level and format. */
+function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>>): Logger {
   const at = (level: LogLevel) => (fields: Readonly<Record<string, unknown>>, message?: string) => {
-    // pino takes a text alone as well.
+    // pino also accepts a text alone.
     const text = typeof fields === 'string' ? fields : message;
-    const told = typeof fields === 'string' ? bindings : { ...bindings, ...fields };
-    tell({ kind: 'log', level, fields: plainFields(told), message: text });
+    const all = typeof fields === 'string' ? bindings : { ...bindings, ...fields };
+    send({ kind: 'log', level, fields: plainFields(all), message: text });
   };
   return {
     debug: at('debug'),
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
-    child: more => tellingLogger(tell, { ...bindings, ...more }),
+    child: more => forwardingLogger(send, { ...bindings, ...more }),
   };
 }
 
-/** Fields as they would stand in a line of JSON; an error with its name, code, message and stack. */
+/** Fields as a line of JSON holds them; an error with its name, code, message, stack and causes. */
 function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const plain = Object.entries(fields).map(([key, value]) => {
     if (!(value instanceof Error)) return [key, describeOutput(value)];
-    const { name, code, message, stack } = describeError(value, 0);
-    return [key, { type: name, ...(code === null ? {} : { code }), message, stack }];
+    const { name, code, attempt: _attempt, ...description } = describeError(value, 0);
+    return [key, { type: name, ...(code === null ? {} : { code }), ...description }];
   });
   return Object.fromEntries(plain) as Record<string, unknown>;
 }

@@ -1,5 +1,6 @@
-// Room: engine. Starts the child process of one isolated attempt, and tells how it ended.
-// In: the script, a limit for its heap. Out: a Child that can be told things and killed; its end, once.
+// Room: engine/execute/isolate. Starts the child process of one isolated attempt.
+// In: the script, a limit for its heap. Out: a Child that takes messages and can be killed; how it ended,
+// once.
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { type FromChild, LIFELINE_FD, type ToChild } from './protocol.js';
@@ -14,29 +15,33 @@ export interface ChildEnd {
 }
 
 export interface Child {
-  readonly tell: (message: ToChild) => void;
-  /** Lets the child go on for so many milliseconds from now; without a further word it then kills itself. */
+  readonly send: (message: ToChild) => void;
+  /**
+   * Lets the child continue for that many milliseconds from now. Then it kills itself, unless it is allowed
+   * more.
+   */
   readonly allow: (ms: number) => void;
-  /** Sends a signal to the child and to what it started. */
+  /** Sends a signal to the child's process group. */
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** Resolves when the child is gone and all it said has been heard. Never rejects. */
+  /** Resolves when the child is gone and its last message has arrived. Never rejects. */
   readonly ended: Promise<ChildEnd>;
 }
 
-/** What V8 prints before it ends a process whose heap is full. */
+/** What V8 prints before it ends a process because its heap is full. */
 const HEAP_IS_FULL = /heap out of memory|Reached heap limit/;
-const LONGEST_TAIL = 8192;
-/** How long what it started may hold its standard error open after it. */
-const LAST_WORDS_MS = 1000;
+const MAX_TAIL = 8192;
+/** How long processes that the child started may hold its standard error open. */
+const CLOSE_WITHIN_MS = 1000;
 
-/** Starts the child. What it prints goes where this process prints. */
+/** Starts the child. Its output goes to this process's output. */
 export function forkChild(
   entry: string,
   memoryMb: number | null,
   onMessage: (message: FromChild) => void,
 ): Child {
   const child = fork(entry, [], {
-    // A group of its own: Ctrl-C in a terminal is for the worker to hear, and the group can be killed as one.
+    // Its own process group, so that Ctrl-C in a terminal reaches only the worker, and the group can be
+    // killed at once.
     detached: true,
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'pipe', 'ipc', 'pipe'],
@@ -46,11 +51,11 @@ export function forkChild(
     ],
   });
   const lifeline = child.stdio[LIFELINE_FD] as Socket | null | undefined;
-  // It may be gone at any time; its end says so.
+  // The child may be gone at any time; `ended` reports that.
   lifeline?.on('error', () => undefined);
   child.on('message', message => onMessage(message as FromChild));
   return {
-    tell: message => {
+    send: message => {
       if (child.connected) child.send(message, () => undefined);
     },
     allow: ms => {
@@ -66,7 +71,7 @@ async function endOf(child: ChildProcess): Promise<ChildEnd> {
   let sawFullHeap = false;
   child.stderr?.on('data', (chunk: Buffer) => {
     process.stderr.write(chunk);
-    tail = (tail + chunk.toString('latin1')).slice(-LONGEST_TAIL);
+    tail = (tail + chunk.toString('latin1')).slice(-MAX_TAIL);
     sawFullHeap ||= HEAP_IS_FULL.test(tail);
   });
   return await new Promise<ChildEnd>(resolve => {
@@ -78,22 +83,22 @@ async function endOf(child: ChildProcess): Promise<ChildEnd> {
       if (child.pid === undefined) end(null, null, error);
     });
     child.on('exit', (code, signal) => {
-      // What the handler started and did not give a group of its own ends with the attempt.
+      // Processes that the handler started in this group end with the attempt.
       killGroup(child, 'SIGKILL');
-      setTimeout(end, LAST_WORDS_MS, code, signal, null).unref();
+      setTimeout(end, CLOSE_WITHIN_MS, code, signal, null).unref();
     });
-    // After the last message and the last of its standard error.
+    // Comes after the last message and the end of its standard error.
     child.on('close', (code, signal) => end(code, signal, null));
   });
 }
 
-/** The group has the child's pid as its id, for as long as one process of it lives. */
+/** The group's id is the child's pid, as long as one of its processes lives. */
 function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // Nobody is left; or the system knows no groups.
+    // The group is gone, or the system has no process groups.
     child.kill(signal);
   }
 }
@@ -101,7 +106,7 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 const WITH_VALUE = /^(?:-e|-p|-pe|--eval|--print|--input-type)$/;
 const NOT_FOR_CHILDREN = /^(?:--inspect|--debug|--eval=|--print=|--input-type=|--test|--watch)/;
 
-/** Node's options of this process that make sense for a child: loaders, conditions and the like. */
+/** The Node options of this process that suit a child: loaders, conditions and the like. */
 function inherited(execArgv: readonly string[]): string[] {
   return execArgv.filter(
     (flag, index) =>

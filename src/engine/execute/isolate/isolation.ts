@@ -1,5 +1,6 @@
-// Room: engine. Whether and how this process can give a handler a process of its own.
-// In: the jobs, and what createTock was told. Out: an Isolation, or null where there can be none and no job asks for it.
+// Room: engine/execute/isolate. Whether and how this process can execute a handler in a child process.
+// In: the jobs, and the options of createTock. Out: an Isolation; null if it is impossible and no job asks
+// for it.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +12,7 @@ import { quote } from '../../../model/names.js';
 import { type Connection, connectionOf } from '../../../store/connection/connection.js';
 
 export interface Isolation {
-  /** The script that a child runs. */
+  /** The script of a child process. */
   readonly entry: string;
   /** The module whose `jobs` holds the handlers. */
   readonly jobsModule: string;
@@ -25,18 +26,18 @@ export interface IsolationOptions {
 }
 
 /**
- * Checks that isolated jobs can be executed. A child process knows no closures of its parent: it must load the
- * handlers from a module and open a connection of its own. Runs of other jobs are isolated too, where that is possible,
+ * Checks that isolated jobs can be executed. A child process has none of its parent's closures: it must load
+ * the handlers from a module and open its own connection. Runs of other jobs are isolated too, if possible,
  * once they are suspected of having ended a process.
  *
- * @throws TockError TOCK_BAD_OPTION that names the job and the mend, where a job asks for isolation
+ * @throws TockError TOCK_BAD_OPTION that names the job and the fix, where a job asks for isolation
  */
 export function readIsolation(
   registry: Registry,
   entry: string,
   options: IsolationOptions,
 ): Isolation | null {
-  const job = [...registry.jobs.values()].find(each => readIsolate(each.isolate) !== null);
+  const job = [...registry.jobs.values()].find(candidate => readIsolate(candidate.isolate) !== null);
   if (job === undefined) return isolationForSuspects(entry, options);
   if (options.jobsModule === undefined) {
     throw bad(
@@ -45,10 +46,10 @@ export function readIsolation(
   }
   const jobsModule = pathOf(options.jobsModule);
   if (!existsSync(jobsModule))
-    throw bad(`jobsModule names ${quote(jobsModule)}, which is not there; build it, or mend the path`);
+    throw bad(`jobsModule names ${quote(jobsModule)}, which does not exist; build it, or correct the path`);
   if (!existsSync(entry)) {
     throw bad(
-      `job ${job.name} has isolate, but ${entry}, which its child process runs, is not there; do not bundle pg-tock into your app, or build it (npm run build)`,
+      `job ${job.name} has isolate, but ${entry}, which its child process runs, does not exist; do not bundle pg-tock into your app, or build it (npm run build)`,
     );
   }
   return { entry, jobsModule, connection: connectionOf(options) };
@@ -61,7 +62,7 @@ function isolationForSuspects(entry: string, options: IsolationOptions): Isolati
   try {
     return { entry, jobsModule, connection: connectionOf(options) };
   } catch {
-    // A pool whose password is a function: no job needs what it cannot hand on.
+    // A password that is a function cannot be passed on; no job asks for isolation, so none misses it.
     return null;
   }
 }

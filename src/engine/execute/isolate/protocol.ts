@@ -1,16 +1,18 @@
-// Room: engine. What a worker and the child process that executes one attempt say to each other.
-// In, from the worker: the order, and perhaps that the attempt must stop. Out, from the child: logs, progress, one answer.
-
+// Room: engine/execute/isolate. The messages between a worker and the child process of one isolated attempt.
+// In, from the worker: the order, perhaps an abort. Out, from the child: logs, progress, one answer.
 import type { Json } from '../../../model/job/job.js';
 import type { ErrorData } from '../../../model/run/error-data.js';
 import type { Connection } from '../../../store/connection/connection.js';
 import type { ClaimedRun } from '../../../store/runs/claim/claimed-run.js';
 import type { Settings } from '../../engine.js';
 
-/** What executing one attempt needs. Sent over IPC, so that payload and password are in no list of processes. */
+/**
+ * What executing one attempt needs. Sent over IPC, so that payload and password appear in no list of
+ * processes.
+ */
 export interface Order {
   readonly run: ClaimedRun;
-  /** The worker that holds the lease: what the child writes is fenced as the worker's own. */
+  /** The worker that holds the lease. The child writes under the same fence. */
   readonly workerId: string;
   readonly connection: Connection;
   readonly schema: string;
@@ -24,7 +26,7 @@ export type ToChild =
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** How the attempt ended: the last that a child says. */
+/** How the attempt ended: a child's last message. */
 export type Answer =
   | { readonly kind: 'returned'; readonly value: Json | null }
   | { readonly kind: 'threw'; readonly error: ErrorData };
@@ -43,8 +45,11 @@ export type FromChild =
       readonly events: number;
     }
   /** The handler's own transaction has committed the success. */
-  | { readonly kind: 'settled' }
+  | { readonly kind: 'committed' }
   | Answer;
 
-/** The file descriptor of the child on which the worker says for how long it may go on: a line of milliseconds each. */
+/**
+ * The child's file descriptor on which the worker writes how long it may continue: one line of milliseconds
+ * each.
+ */
 export const LIFELINE_FD = 4;

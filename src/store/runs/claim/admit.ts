@@ -229,7 +229,7 @@ async function readTakenSlots(
 
 async function carryOut(
   session: Session,
-  { admitted, places, blocked, spent }: Admission,
+  { admitted, slots, blocked, spent }: Admission,
   queues: readonly QueueTokens[],
   { workerId, leaseMs }: { readonly workerId: string; readonly leaseMs: number },
 ): Promise<readonly ClaimedRun[]> {
@@ -239,9 +239,9 @@ async function carryOut(
     admitted,
     workerId,
     leaseMs,
-    slotKeys: places.map(place => place.key),
-    slots: places.map(place => place.slot),
-    slotRuns: places.map(place => place.id),
+    slotKeys: slots.map(grant => grant.key),
+    slots: slots.map(grant => grant.slot),
+    slotRuns: slots.map(grant => grant.id),
     blocked: blocked.map(run => run.id),
     blockedOn: blocked.map(run => run.key),
     rated: moved.map(queue => queue.name),

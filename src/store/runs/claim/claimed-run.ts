@@ -3,7 +3,7 @@
 import { isWithinYears } from '../../../model/instant-bounds.js';
 import { TRANSITIONS } from '../../../model/run/states.js';
 
-/** A run that the worker has claimed: what executing it needs. Times in epoch milliseconds. */
+/** A claimed run: what executing it needs. Times in epoch milliseconds. */
 export interface ClaimedRun {
   readonly id: string;
   readonly fence: number;
@@ -20,7 +20,7 @@ export interface ClaimedRun {
   readonly occurrence_count: number;
   readonly idempotency_key: string | null;
   readonly trigger: string;
-  /** The concurrency keys under which it holds places. */
+  /** The concurrency keys under which it holds slots. */
   readonly slot_keys: readonly string[] | null;
   /** Claimed for the first time, and its start deadline has passed: to be skipped, not executed. */
   readonly is_late: boolean;
@@ -31,7 +31,7 @@ export interface ClaimedRun {
     readonly outside: string;
     readonly now: number;
   } | null;
-  /** What its row holds that no handler can be given; null: nothing. Then it is to be set aside, not executed. */
+  /** Why the row cannot be given to a handler, so that the run is to be set aside; null: it can. */
   readonly defect: string | null;
 }
 

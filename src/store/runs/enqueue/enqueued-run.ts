@@ -1,14 +1,14 @@
-// Room: store/runs/enqueue. What enqueueing takes and gives.
+// Room: store/runs/enqueue. What enqueueing takes and returns.
 // In: nothing. Out: types.
 
-/** What a run to be enqueued is besides its payload and its key. Instants as ISO text, durations in milliseconds. */
+/** A run to be enqueued, without its payload and key. Instants as ISO text, durations in milliseconds. */
 export interface RunShape {
   readonly job: string;
   /** Its key is unique among live runs only. */
   readonly is_live: boolean;
-  /** With `is_live`: a run that waits under the key is brought to the state of this one. */
+  /** With `is_live`: a run that waits under the key takes over the payload, the time and the rest of this one. */
   readonly replaces: boolean;
-  /** With `replaces`: how long after it was made a run starts at the latest; null: no bound. */
+  /** With `replaces`: by how much, at most, a run can be put off after it was made; null: no bound. */
   readonly most_ms: number | null;
   /** One of `at` and `delay_ms`, or neither. */
   readonly at: string | null;
@@ -17,13 +17,13 @@ export interface RunShape {
   readonly priority: number;
   readonly max_attempts: number;
   readonly trigger: string;
-  /** What comes after the job's name in the key under which it needs a place; null: nothing does. */
+  /** What follows the job's name in the key under which it needs a slot; null: nothing. */
   readonly slot: string | null;
-  /** How many places there are under that key; null: it needs none. */
+  /** How many slots there are under that key; null: it needs none. */
   readonly slot_limit: number | null;
 }
 
-/** A run to be enqueued. Rows that share one shape, the very same object, cost the least where they follow each other. */
+/** A run to be enqueued. Neighbours that share one shape, the same object, are sent and checked with it once. */
 export interface EnqueuedRow {
   readonly shape: RunShape;
   /** JSON on one line, as JSON.stringify writes it. */
@@ -39,7 +39,7 @@ export interface EnqueuedRun {
   readonly replaced: boolean;
 }
 
-/** A shape without what is null: that need not be sent. */
+/** A shape without nulls, which need not be sent. */
 export function withoutNulls(shape: RunShape): Partial<RunShape> {
   return Object.fromEntries(Object.entries(shape).filter(([, value]) => value !== null));
 }

@@ -1,4 +1,4 @@
-// Store: runs that need a place under a limit: who is admitted, who is put aside, who is let in again.
+// Store: runs that need a slot under a limit: which are admitted, which are blocked, and which are unblocked.
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
@@ -23,7 +23,7 @@ let test: TestTock;
 let database: Database;
 beforeAll(async () => {
   test = await openTestTock();
-  // Who waits for a lock that he should pass over gives up.
+  // A statement that waits for a lock which it should skip fails.
   database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
 });
 beforeEach(async () => {
@@ -73,7 +73,7 @@ const blocked = async () =>
   );
 
 describe('claimLimitedRuns', () => {
-  it('admits by priority, time and id as many as there are places, and puts the rest aside', async () => {
+  it('admits as many as there are slots, by priority, time and id, and blocks the rest', async () => {
     const ids = await addRuns(
       test,
       keyed(3, { run_at: AGO(1) }),
@@ -96,7 +96,7 @@ describe('claimLimitedRuns', () => {
     expect(await runOf('5')).toMatchObject({ status: 'queued' });
   });
 
-  it('leaves alone what cannot be claimed by now', async () => {
+  it('leaves alone what can no longer be claimed', async () => {
     await test.tock.queues.pause('stopped');
     const ids = await addRuns(
       test,
@@ -112,12 +112,12 @@ describe('claimLimitedRuns', () => {
     expect(await admitted([])).toEqual([]);
   });
 
-  it('passes over what another has locked', async () => {
+  it('skips what another session has locked', async () => {
     const ids = await addRuns(test, keyed(1), keyed(1));
     expect(await whileLocked(test, ['1'], () => admitted(ids))).toEqual(['2']);
   });
 
-  it('waits for another admission under the same key, and sees what that has taken', async () => {
+  it('waits for another admission under the same key, and sees the slots that it took', async () => {
     const [id = ''] = await addRuns(test, keyed(1));
     const lock = database.rewrite(`select pg_advisory_xact_lock(hashtextextended('tock.slots:job:x', 0))`);
     const admission = whileWaitedFor(
@@ -130,7 +130,7 @@ describe('claimLimitedRuns', () => {
     expect(await blocked()).toEqual({ 1: 'job:x' });
   });
 
-  it('admits nobody where somebody who did not ask has taken the place meanwhile', async () => {
+  it('admits no run where a slot was taken meanwhile without the key’s lock', async () => {
     const [id = ''] = await addRuns(test, keyed(1));
     const text = `insert into tock.job_slots values ('job:x', 1, 99, 1)`;
     expect(await whileWaitedFor(test, text, () => admitted([id]))).toEqual([]);
@@ -138,7 +138,7 @@ describe('claimLimitedRuns', () => {
     expect(await places()).toEqual(['job:x 1: 99/1']);
   });
 
-  it('needs a place under each of its keys, those of its queue included; for want of that nobody is put aside', async () => {
+  it('needs a slot under each of its keys; a full queue blocks no run', async () => {
     await test.tock.queues.set('narrow', { concurrency: 2 });
     await place('queue:narrow', 1, '98');
     const rows = [{ slot_keys: ['job:x', 'job:y'], slot_limits: [1, 5] }, {}, {}];
@@ -153,7 +153,7 @@ describe('claimLimitedRuns', () => {
     expect(await blocked()).toEqual({});
   });
 
-  it('locks its keys in one order, whatever order they are named in: two never wait for each other in a circle', async () => {
+  it('locks keys in one order, whatever order they are named in: no deadlock', async () => {
     const [first, second] = await database.run<{ key: string }>(
       `select k as key from unnest('{job:a,job:b}'::text[]) k order by hashtextextended('tock.slots:' || k, 0)`,
     );
@@ -180,14 +180,14 @@ describe('claimLimitedRuns', () => {
     }
   });
 
-  it('lets a run keep the place of its last attempt, under its new fence', async () => {
+  it('lets a run keep the slot of its last attempt, under its new fence', async () => {
     const [id = ''] = await addRuns(test, serial(5, { status: 'failed', attempts: 2, fence: 2 }));
     await place('definition:7', 1, id, 2);
     expect(await admitted([id])).toEqual([id]);
     expect(await places()).toEqual([`definition:7 1: ${id}/3`]);
   });
 
-  it('starts no more of a queue than its rate, saving up no more than a second’s worth', async () => {
+  it('starts no more of a queue than its rate, and saves up no more than one second’s worth', async () => {
     await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
     await test.tock.queues.set('slow', { rate: { count: 6, per: '1m' } });
     const nextOf = async (name: string) =>
@@ -213,7 +213,7 @@ describe('claimLimitedRuns', () => {
     expect(await blocked()).toEqual({});
   });
 
-  it('touches no rate of a queue of which it starts nothing', async () => {
+  it('does not move the rate of a queue of which it starts nothing', async () => {
     await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
     await test.tock.queues.set('other', { rate: { count: 10, per: '1s' } });
     await place('job:x', 1, '99');
@@ -235,7 +235,7 @@ describe('claimLimitedRuns', () => {
     expect(await admission).toEqual([]);
   });
 
-  it('starts none of a queue whose rate another admission reckons with', async () => {
+  it('starts none of a queue whose row another admission has locked', async () => {
     await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
     await test.tock.queues.set('other', { rate: { count: 10, per: '1s' } });
     const ids = await addRuns(test, { queue: 'paced' }, { queue: 'other' });
@@ -278,7 +278,7 @@ describe('runs of a definition that go one after another', () => {
 });
 
 describe('a flood under one key', () => {
-  it('is put aside whole, once two of it found no place, lest each claim walk over it', async () => {
+  it('is blocked as a whole once two of it found no slot', async () => {
     await place('job:x', 1, '99');
     const ids = await addRuns(
       test,
@@ -303,7 +303,7 @@ describe('a flood under one key', () => {
     expect(await blocked()).toEqual({ 1: 'job:x', 2: 'job:x', 3: 'job:x', 10: 'job:z' });
   });
 
-  it('is put aside by a thousand at a time, those first that are due first', async () => {
+  it('is blocked a thousand at a time, the longest due first', async () => {
     await place('job:x', 1, '9999');
     await test.sql(
       `insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, run_at)
@@ -315,7 +315,7 @@ describe('a flood under one key', () => {
     expect(Object.keys(await blocked()).slice(0, 2)).toEqual(['3', '4']);
   });
 
-  it('passes over what another has locked', async () => {
+  it('skips what another session has locked', async () => {
     await place('job:x', 1, '99');
     const ids = await addRuns(test, keyed(1), keyed(1), keyed(1), keyed(1));
     await whileLocked(test, ['3'], () => admitted(ids.slice(0, 2)));
@@ -326,7 +326,7 @@ describe('a flood under one key', () => {
 describe('unblockRuns', () => {
   const waits = (row: RunRow = {}) => keyed(3, { blocked_on: 'job:x', ...row });
 
-  it('lets in as many as there are places left, by priority, time and id', async () => {
+  it('unblocks as many as there are free slots, by priority, time and id', async () => {
     await addRuns(
       test,
       waits({ run_at: AGO(1) }),
@@ -346,7 +346,7 @@ describe('unblockRuns', () => {
     expect(await blocked()).toEqual({});
   });
 
-  it('takes the limit of this key, among several, from who goes first', async () => {
+  it('takes the limit of this key, among several, from the first run that waits', async () => {
     const row = { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 1] };
     await addRuns(test, waits(row), waits({ ...row, slot_limits: [1, 2], priority: -1 }), waits(row));
     expect(await withoutIndexes(test, session => unblockRuns(session, ['job:x']))).toBe(2);
@@ -364,13 +364,13 @@ describe('unblockRuns', () => {
     expect(Object.keys(await blocked())).toEqual(['1']);
   });
 
-  it('lets nobody in where more hold a place than there are by now', async () => {
+  it('unblocks none where more slots are held than the limit now allows', async () => {
     await addRuns(test, waits());
     for (const slot of [1, 2, 3, 4]) await place('job:x', slot, `9${slot}`);
     expect(await unblockRuns(database, ['job:x'])).toBe(0);
   });
 
-  it('lets runs of a definition in by their occurrence, whatever their priority', async () => {
+  it('unblocks runs of a definition by their occurrence, whatever their priority', async () => {
     const row = { blocked_on: 'definition:7' };
     await addRuns(
       test,
@@ -391,7 +391,7 @@ describe('unblockRuns', () => {
     expect(Object.keys(await blocked())).toEqual(['1']);
   });
 
-  it('wakes who listens, if it let anybody in', async () => {
+  it('notifies listeners if it unblocked any run', async () => {
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
     const heard: unknown[] = [];
@@ -408,7 +408,7 @@ describe('unblockRuns', () => {
 });
 
 describe('fixSlots', () => {
-  it('takes back places whose run does not run; but that of a definition is kept while its run is live', async () => {
+  it('frees slots whose run is not running; that of a definition is kept while its run is live', async () => {
     const running = { status: 'running', locked_by: WORKER, locked_until: NOW };
     const ids = await addRuns(
       test,
@@ -434,7 +434,7 @@ describe('fixSlots', () => {
     ]);
   });
 
-  it('lets in who waits under any key that has a place', async () => {
+  it('unblocks under every key that has a free slot', async () => {
     const rows = ['job:c', 'job:a', 'job:b', 'job:a'].map(key => ({
       slot_keys: [key],
       slot_limits: [key === 'job:a' ? 2 : 1],
@@ -450,7 +450,7 @@ describe('fixSlots', () => {
     expect(await blocked()).toEqual({ 4: 'job:a' });
   });
 
-  it('looks at ten thousand keys at most', async () => {
+  it('looks at no more than ten thousand keys', async () => {
     await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, blocked_on)
       select 'noop', '{}', 'queued', array['job:' || n], '{1}', 'job:' || n from generate_series(10001, 20001) n`);
     await fixSlots(database);

@@ -84,7 +84,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect((await claim(1)).runs).toMatchObject([{ id, fence: 2, attempts: 2 }]);
   });
 
-  it('takes what is due and waits, by its time and id, as many as it is asked for', async () => {
+  it('takes what is due, by time and id, as many as it is asked for', async () => {
     const ids = await addRuns(
       test,
       { run_at: AGO(1) },
@@ -116,13 +116,13 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(runs.map(run => run.id)).toEqual([ids[3], ids[1], ids[2]]);
   });
 
-  it('leaves what needs a place under a limit as it was', async () => {
+  it('leaves what needs a slot as it was', async () => {
     const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
     expect((await claim(1)).runs).toEqual([]);
     expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
-  it('says where it left off: at the last one in their order, whatever its id', async () => {
+  it('says where it left off: at the last one in that order, whatever its id', async () => {
     await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
     const { positions } = await claim(5);
     expect(positions.filter(each => each.id !== null)).toMatchObject([
@@ -132,13 +132,13 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(await claim(1)).toMatchObject({ runs: [], hasMore: false });
   });
 
-  it('passes over what another has locked', async () => {
+  it('skips what another session has locked', async () => {
     const [locked = '', free = ''] = await addRuns(test, { run_at: AGO(2) }, { run_at: AGO(1) });
     expect(idsOf(await whileLocked(test, [locked], () => claim(1)))).toEqual([free]);
     expect(idsOf(await claim(1))).toEqual([locked]);
   });
 
-  it('takes nothing of other queues and priorities than it looks in', async () => {
+  it('takes nothing of queues and priorities that it does not look in', async () => {
     await addRuns(test, { queue: 'a' }, { priority: 1 }, { priority: -1 });
     const taken = idsOf(await claim(10));
     expect(taken).toEqual(_way === 'from the beginning' ? ['3', '1', '2'] : []);
@@ -164,7 +164,7 @@ describe('a claim that goes on', () => {
     expect(idsOf(await fromStart())).toEqual([early, last]);
   });
 
-  it('in one queue names what needs a place under a limit, unless nothing there did so far', async () => {
+  it('in one queue, names what needs a slot, unless nothing there did so far', async () => {
     await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
     expect((await goOn([position('default', 0, { isPlain: false })])).limited).toEqual(['1']);
     expect((await goOn([position('default', 0)])).limited).toEqual([]);
@@ -229,7 +229,7 @@ describe('a claim from the beginning', () => {
     expect(queuesOf(await fromStart(4))).toBe('07');
   });
 
-  it('knows of a queue whose runs others have locked, and stays where it was there', async () => {
+  it('stays where it was in a queue whose runs others have locked', async () => {
     const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
     const claim = await whileLocked(test, [locked], () => fromStart());
     expect(idsOf(claim)).toEqual([free]);
@@ -239,14 +239,14 @@ describe('a claim from the beginning', () => {
     ]);
   });
 
-  it('takes only of the queues that it is asked for', async () => {
+  it('takes only from the queues that it is asked for', async () => {
     await addRuns(test, { queue: 'a' }, { queue: 'b' }, { queue: 'c' });
     expect(idsOf(await fromStart(10, ['c', 'b']))).toEqual(['2', '3']);
     expect(idsOf(await fromStart(10, []))).toEqual([]);
     expect(idsOf(await fromStart(10))).toEqual(['1']);
   });
 
-  it('names what needs a place under a limit, and leaves it as it was', async () => {
+  it('names what needs a slot, and leaves it as it was', async () => {
     await addRuns(
       test,
       { queue: 'plain' },
@@ -266,7 +266,7 @@ describe('a claim from the beginning', () => {
     expect(await rowOf('3')).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
-  it('takes no more of a queue than it has places left', async () => {
+  it('takes no more of a queue than it has free slots', async () => {
     await addRuns(test, ...Array.from({ length: 5 }, () => ({ queue: 'narrow' })), { queue: 'other' });
     await test.tock.queues.set('narrow', { concurrency: 3 });
     await test.sql(`insert into tock.job_slots (concurrency_key, slot, run_id, fence)
@@ -316,7 +316,7 @@ describe('a claim from the beginning', () => {
 });
 
 describe('a claim after a notification', () => {
-  it('looks only where the queue has no settings, whatever others have', async () => {
+  it('claims only where the queue has no settings, whatever others have', async () => {
     await addRuns(test, {}, { queue: 'set' });
     await test.tock.queues.set('set', { concurrency: 9 });
     const claim = (queue: string) =>
@@ -329,7 +329,7 @@ describe('a claim after a notification', () => {
 describe('the claim of one run', () => {
   const claimOne = (id: string) => claimFreeRun(database, id, options);
 
-  it('takes that one, if it is due and waits, and starts its lease', async () => {
+  it('claims it, if it is due and waits, and starts its lease', async () => {
     const [, id = ''] = await addRuns(test, {}, {});
     expect((await claimOne(id)).runs).toMatchObject([{ id, fence: 1, attempts: 1 }]);
     expect(await rowOf(id)).toMatchObject({ status: 'running', locked_by: WORKER });
@@ -348,7 +348,7 @@ describe('the claim of one run', () => {
     expect(await claimOne(id)).toMatchObject({ runs: [], limited: [] });
   });
 
-  it('names it where it needs a place under a limit', async () => {
+  it('names it where it needs a slot', async () => {
     await test.tock.queues.set('narrow', { concurrency: 2 });
     await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
     await test.tock.queues.set('open', { window: '08:00-18:00' });
@@ -361,7 +361,7 @@ describe('the claim of one run', () => {
     expect(await claimOne(free)).toMatchObject({ runs: [{ id: free }], limited: [] });
   });
 
-  it('passes it over where another has locked it', async () => {
+  it('skips it where another session has locked it', async () => {
     const [id = ''] = await addRuns(test, {});
     expect((await whileLocked(test, [id], () => claimOne(id))).runs).toEqual([]);
   });

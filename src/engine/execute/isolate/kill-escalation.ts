@@ -1,0 +1,69 @@
+// Room: engine/execute/isolate. How a child process is made to end: abort, SIGTERM, SIGKILL, and then without
+// it.
+// In: the child, a signal that aborts, or the child's answer. Out: signals to its group; `abandoned`, at the
+// very end.
+import { performance } from 'node:perf_hooks';
+import { packError } from '../../../model/run/error-data.js';
+import type { Child, ChildEnd } from './fork-child.js';
+
+/** Between SIGTERM and SIGKILL, and between an answer and the end of the process that gave it. */
+export const TERM_MS = 1000;
+/** A process that SIGKILL does not end hangs in the kernel. */
+export const ABANDON_MS = 5000;
+
+const ABANDONED: ChildEnd = { code: null, signal: 'SIGKILL', isOutOfMemory: false, error: null };
+
+/**
+ * When the signal aborts, the child is told. After `graceMs` its process group gets SIGTERM, a second later
+ * SIGKILL. After five more seconds the attempt goes on without it.
+ */
+export class KillEscalation {
+  /** Resolves when the child has survived SIGKILL; else never. */
+  readonly abandoned: Promise<ChildEnd>;
+  private readonly child: Pick<Child, 'send' | 'allow' | 'kill'>;
+  private readonly signal: AbortSignal;
+  private readonly graceMs: number;
+  private readonly timers: NodeJS.Timeout[] = [];
+  private abandon!: (end: ChildEnd) => void;
+  private killsAt: number | null = null;
+
+  constructor(child: Pick<Child, 'send' | 'allow' | 'kill'>, signal: AbortSignal, graceMs: number) {
+    this.child = child;
+    this.signal = signal;
+    this.graceMs = graceMs;
+    this.abandoned = new Promise(resolve => {
+      this.abandon = resolve;
+    });
+    signal.addEventListener('abort', this.onAbort, { once: true });
+  }
+
+  /** The child has answered and should end now. */
+  expectEnd(): void {
+    this.killAfter(TERM_MS);
+  }
+
+  /** How long until SIGKILL; null before the signal has aborted. */
+  remainingMs(): number | null {
+    return this.killsAt === null ? null : Math.max(0, this.killsAt - performance.now());
+  }
+
+  /** The child has ended. */
+  stop(): void {
+    this.signal.removeEventListener('abort', this.onAbort);
+    for (const timer of this.timers) clearTimeout(timer);
+  }
+
+  private readonly onAbort = (): void => {
+    const killInMs = this.graceMs + TERM_MS;
+    this.killsAt = performance.now() + killInMs;
+    this.child.allow(killInMs);
+    this.child.send({ kind: 'abort', reason: packError(this.signal.reason) });
+    this.timers.push(setTimeout(() => this.child.kill('SIGTERM'), this.graceMs));
+    this.killAfter(killInMs);
+  };
+
+  private killAfter(ms: number): void {
+    this.timers.push(setTimeout(() => this.child.kill('SIGKILL'), ms));
+    this.timers.push(setTimeout(() => this.abandon(ABANDONED), ms + ABANDON_MS));
+  }
+}

@@ -1,0 +1,61 @@
+// Room: engine/worker. Checks soon after a notice whether runs are to be cancelled. The database decides, not
+// the notice.
+// In: ids of runs that notices name. Out: aborted handlers, at most a few questions a second.
+import { readHeld } from '../../store/runs/leases.js';
+import { createNoticeLimiter } from '../claim/notice-limiter.js';
+import type { Engine } from '../engine.js';
+import type { ActiveRun } from '../execute/active-run.js';
+import { applyLeaseAnswer } from './lease-answer.js';
+
+const MAX_NAMED = 1000;
+
+export interface CancelCheck {
+  /** Soon checks whether somebody asked to cancel this run, if it is one of ours. */
+  readonly check: (runId: string) => void;
+  close(): void;
+}
+
+export function createCancelCheck(
+  engine: Engine,
+  workerId: string,
+  activeRuns: ReadonlySet<ActiveRun>,
+): CancelCheck {
+  /** Ids that notices have named since the last check. Once it is full, all runs are checked. */
+  const named = new Set<string>();
+  let isChecking = false;
+
+  const checkNamed = async () => {
+    if (isChecking) return;
+    const isNamed = (id: string) => named.size >= MAX_NAMED || named.has(id);
+    const asked = [...activeRuns].filter(active => isNamed(active.run.id) && canBeCancelled(active));
+    named.clear();
+    if (asked.length === 0) return;
+    isChecking = true;
+    try {
+      const runs = asked.map(active => active.run);
+      applyLeaseAnswer(engine, activeRuns, asked, await readHeld(engine.database, runs, workerId));
+      if (asked.some(active => active.isLost || active.cancelRequested)) limiter.found();
+    } catch (error) {
+      engine.logger.debug(
+        { event: 'cancel.unread', error: String(error) },
+        'the next heartbeat checks it again',
+      );
+    } finally {
+      isChecking = false;
+      if (named.size > 0) limiter.notice();
+    }
+  };
+  const limiter = createNoticeLimiter(() => void checkNamed());
+
+  return {
+    check(runId) {
+      if (named.size < MAX_NAMED) named.add(runId);
+      limiter.notice();
+    },
+    close: () => limiter.close(),
+  };
+}
+
+function canBeCancelled(active: ActiveRun): boolean {
+  return !active.isLost && !active.cancelRequested && !active.isCommitted && !active.isFinalizing;
+}

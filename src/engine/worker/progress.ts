@@ -1,0 +1,27 @@
+// Room: engine/worker. Writes the progress that handlers have reported.
+// In: the active runs. Out: their progress, in one statement.
+import { isUnstorable } from '../../store/connection/errors.js';
+import { writeProgress } from '../../store/runs/leases.js';
+import type { Engine } from '../engine.js';
+import type { ActiveRun } from '../execute/active-run.js';
+
+/** Writes the progress that is not written yet. If that fails, it stays for the next flush. */
+export async function flushProgress(
+  engine: Engine,
+  workerId: string,
+  activeRuns: Iterable<ActiveRun>,
+): Promise<void> {
+  const pending = [...activeRuns].flatMap(active => {
+    if (active.progress === null || active.isLost) return [];
+    const { progress, run } = active;
+    active.progress = null;
+    return [{ id: run.id, fence: run.fence, progress, active }];
+  });
+  if (pending.length === 0) return;
+  try {
+    await writeProgress(engine.database, pending, workerId);
+  } catch (error) {
+    if (isUnstorable(error)) return;
+    for (const { active, progress } of pending) active.progress ??= progress;
+  }
+}

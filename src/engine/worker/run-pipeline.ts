@@ -1,0 +1,281 @@
+// Room: engine/worker. A run's way through this process. The methods stand in the order of a run's life:
+// claim → accept → prefetch → start → ended → finish → onWritten; or release, if it cannot start.
+// In: due runs, claimed by free capacity. Out: written outcomes, counted.
+import { performance } from 'node:perf_hooks';
+import { isEnabled } from '../../model/logger.js';
+import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
+import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
+import { type Claim, claimFreeRun, type QueuePriority } from '../../store/runs/claim/claim.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
+import type { Finalization } from '../../store/runs/finalize.js';
+import { claimable, type WorkerLoad } from '../claim/claimable.js';
+import { type Claimer, createClaimer } from '../claim/claimer.js';
+import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
+import { createThroughput } from '../claim/throughput.js';
+import { type Engine, retryPolicyOf } from '../engine.js';
+import { abort } from '../execute/abort.js';
+import { type ActiveRun, activeRun, isHeld } from '../execute/active-run.js';
+import { endingsAtCrash } from '../execute/crash.js';
+import { drainReason, executeRun } from '../execute/execute.js';
+import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
+import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
+import { admitDespiteBadRows, oneByOne, setAside } from '../set-aside.js';
+import { countOutcome, logFields, noOutcomes, type OutcomeCounts } from './outcome-counts.js';
+import { flushProgress } from './progress.js';
+import type { WorkerOptions } from './worker-interface.js';
+import type { WorkerRow } from './worker-row.js';
+
+/** A prefetched run that could not start for this long is released, so that others may take it. */
+const MAX_PREFETCHED_MS = 300;
+
+export interface PipelineOptions extends Pick<WorkerOptions, 'queues' | 'isSuperseded'> {
+  readonly workerId: string;
+  /** Most handlers at work at once. */
+  readonly capacity: number;
+  readonly row: WorkerRow;
+  /** Called when something changed that a tick or daemon may wait for. */
+  readonly onChange: () => void;
+}
+
+/** An outcome on its way to the database. */
+interface PendingOutcome extends Finalization {
+  readonly active: ActiveRun;
+}
+
+/** The runs of one worker. */
+export class RunPipeline implements WorkerLoad {
+  readonly capacity: number;
+  readonly outcomeCounts: OutcomeCounts = noOutcomes();
+  /** One for each attempt: a failed run may be claimed again before its last attempt has left. */
+  readonly activeRuns = new Set<ActiveRun>();
+  /** Runs whose handlers have not ended. Those whose outcomes wait to be written take no capacity. */
+  executing = 0;
+  isClosed = false;
+
+  private readonly engine: Engine;
+  private readonly options: PipelineOptions;
+  private readonly claimer: Claimer;
+  private readonly prefetchBuffer: PrefetchBuffer<ActiveRun>;
+  private readonly throughput = createThroughput();
+  private readonly outcomes: OutcomeBatcher<PendingOutcome>;
+  private isStopping = false;
+  /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
+  private writesUntil = Number.POSITIVE_INFINITY;
+
+  constructor(engine: Engine, options: PipelineOptions) {
+    const { workerId, queues, isSuperseded, onChange } = options;
+    this.engine = engine;
+    this.options = options;
+    this.capacity = options.capacity;
+    this.claimer = createClaimer(engine, {
+      workerId,
+      queues: queues ?? null,
+      jobs: () => (isSuperseded?.() ? [...engine.registry.jobs.keys()] : null),
+      claimable: () => this.claimable,
+      accept: (claim, sentAt) => this.accept(claim, sentAt),
+      onExhausted: onChange,
+      onIdle: () => this.refill(),
+    });
+    this.prefetchBuffer = createPrefetchBuffer<ActiveRun>(MAX_PREFETCHED_MS, () => {
+      // Handlers have become slow.
+      this.throughput.reset(performance.now());
+      this.release();
+    });
+    this.outcomes = new OutcomeBatcher(engine, {
+      workerId,
+      canWrite: ({ active }) =>
+        isHeld(active, engine.settings.leaseMs) && performance.now() < this.writesUntil,
+      beforeResend: entries =>
+        flushProgress(
+          engine,
+          workerId,
+          entries.map(({ active }) => active),
+        ),
+      onWritten: ({ active, outcome }, isWritten) => this.onWritten(active, outcome, isWritten),
+      onResumed: onChange,
+    });
+  }
+
+  get prefetched(): number {
+    return this.prefetchBuffer.length;
+  }
+
+  get unwritten(): number {
+    return this.activeRuns.size - this.executing - this.prefetched;
+  }
+
+  get isHeldUp(): boolean {
+    return this.outcomes.isHeldUp;
+  }
+
+  get prefetchTarget(): number {
+    return this.throughput.prefetchTarget(performance.now());
+  }
+
+  get claimable(): number {
+    return claimable(this);
+  }
+
+  /** Whether there was more at the last claim, so that `refill` goes on claiming. */
+  get hasMore(): boolean {
+    return this.claimer.hasMore;
+  }
+
+  /** Claims due runs as long as there is room. @param hint claims only there */
+  claim(hint?: QueuePriority): Promise<number> {
+    return this.claimer.claim(hint);
+  }
+
+  /** Claims one run by its id, if it is due and free. */
+  async claimOne(runId: string): Promise<boolean> {
+    if (this.isStopping) return false;
+    const claimedAt = performance.now();
+    const { done, failure } = await oneByOne(
+      this.engine,
+      [runId],
+      id => claimFreeRun(this.engine.database, id, this.lease),
+      ({ runs }) => runs.length > 0,
+    );
+    if (failure !== null) throw failure.error;
+    const [claimed] = done;
+    return claimed !== undefined && (await this.accept(claimed, claimedAt)) > 0;
+  }
+
+  /** Starts or prefetches what was claimed, then what is admitted under limits. Returns how many runs. */
+  private async accept({ runs, limited }: Claim, claimedAt: number): Promise<number> {
+    const { row } = this.options;
+    // Before the first handler starts: should it kill the process, the reaper can name the host.
+    if (runs.length + limited.length > 0 && !row.isAnnounced) await row.announce();
+    await this.acceptRuns(runs, claimedAt);
+    if (limited.length === 0) return runs.length;
+    const admittedAt = performance.now();
+    const { admitted, failure } = await admitDespiteBadRows(this.engine, limited, ids =>
+      claimLimitedRuns(this.engine.database, ids, this.lease),
+    );
+    await this.acceptRuns(admitted, admittedAt);
+    if (failure !== null) throw failure.error;
+    return runs.length + admitted.length;
+  }
+
+  private async acceptRuns(runs: readonly ClaimedRun[], claimedAt: number): Promise<void> {
+    for (const run of runs) if (run.defect === null) this.prefetch(run, claimedAt);
+    this.startNext();
+    for (const { id, fence, defect } of runs) {
+      const holder = { workerId: this.options.workerId, fence };
+      if (defect !== null) await setAside(this.engine, id, { reason: defect, isToBlame: true, holder });
+    }
+  }
+
+  private prefetch(run: ClaimedRun, claimedAt: number): void {
+    const { logger } = this.engine;
+    const active = activeRun(run, claimedAt);
+    this.activeRuns.add(active);
+    this.outcomeCounts.claimed++;
+    if (isEnabled(logger, 'debug'))
+      logger.debug({ event: 'run.claimed', ...logFields(run) }, `claimed run ${run.id} of ${run.job}`);
+    this.prefetchBuffer.push(active);
+  }
+
+  private startNext(): void {
+    if (this.isStopping) this.release();
+    while (this.executing < this.capacity) {
+      const active = this.prefetchBuffer.shift();
+      if (active === undefined) break;
+      this.start(active);
+    }
+  }
+
+  private start(active: ActiveRun): void {
+    this.executing++;
+    active.startedAt = performance.now();
+    notifyStart(this.engine, active.run);
+    executeRun(this.engine, active, this.options.workerId, ending => this.ended(active, ending));
+  }
+
+  private ended(active: ActiveRun, ending: Ending | null): void {
+    // A crash of the process has ended it before.
+    if (active.isFinalizing) return;
+    this.executing--;
+    this.throughput.recordEnd(performance.now(), active.run.payload_length);
+    this.finish(active, ending);
+    // The capacity is free while the outcome is being written.
+    this.startNext();
+    this.refill();
+    if (this.executing === 0) this.outcomes.flushSoon();
+  }
+
+  /** Passes the attempt's outcome on to be written. Null: nothing may be written. */
+  private finish(active: ActiveRun, ending: Ending | null): void {
+    active.isFinalizing = true;
+    const outcome = ending && this.outcomeOf(active, ending);
+    if (active.isCommitted || outcome === null) return this.onWritten(active, outcome, active.isCommitted);
+    const pending = { id: active.run.id, fence: active.run.fence, outcome, active };
+    if (active.progress === null) this.outcomes.add(pending);
+    else
+      void flushProgress(this.engine, this.options.workerId, [active]).then(() => this.outcomes.add(pending));
+  }
+
+  private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean): void {
+    this.activeRuns.delete(active);
+    const durationMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
+    countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
+    if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
+    // This run, or one that waited for its slot, may be due again.
+    const mayBeDue = outcome?.transition !== 'succeed' || active.run.slot_keys !== null;
+    if (this.activeRuns.size === 0 || mayBeDue) this.options.onChange();
+  }
+
+  /** Claims more while runs are executed, as long as there are more. */
+  private refill(): void {
+    if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming) return;
+    if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
+    this.claimer.claim().catch(() => {
+      this.claimer.halt();
+      this.options.onChange();
+    });
+  }
+
+  /** Gives runs that have not started back to the queue, without counting the attempt. */
+  private release(): void {
+    for (const active of this.prefetchBuffer.drain()) this.finish(active, { kind: 'noSlot', limits: [] });
+  }
+
+  /** Claims no more. */
+  close(): void {
+    this.isClosed = true;
+  }
+
+  /** Claims no more, and releases what has not started, now and when a claim under way brings it. */
+  stop(): void {
+    this.isClosed = true;
+    this.isStopping = true;
+    this.release();
+  }
+
+  /** Aborts the handlers' signals. Outcomes are still written within the grace and one lease. */
+  abortAll(): void {
+    for (const active of this.activeRuns) if (!active.isFinalizing) abort(active.interrupt, drainReason());
+    const { graceMs, leaseMs } = this.engine.settings;
+    this.writesUntil = performance.now() + graceMs + leaseMs;
+  }
+
+  /** Ends all attempts that have started, for an uncaught error that ends the process. */
+  crash(thrown: unknown): void {
+    for (const [active, ending] of endingsAtCrash(this.activeRuns, thrown)) this.finish(active, ending);
+    this.outcomes.flushSoon();
+  }
+
+  /** Resolves when no claim is under way. */
+  claimed(): Promise<unknown> {
+    return this.claimer.idle();
+  }
+
+  private get lease() {
+    return { workerId: this.options.workerId, leaseMs: this.engine.settings.leaseMs };
+  }
+
+  private outcomeOf({ run }: ActiveRun, ending: Ending): Outcome {
+    const attempts = { attempt: run.attempts, maxAttempts: run.max_attempts };
+    return decideOutcome(ending, attempts, retryPolicyOf(this.engine, run.job), Math.random());
+  }
+}

@@ -1,0 +1,42 @@
+// Room: model. Refuses options that do not exist, so that a typing error is not ignored in silence.
+// In: an object of options, and the names that it may have. Out: nothing, or a TockError that names what was meant.
+import { TockError, type TockErrorCode } from './errors.js';
+import { quote } from './names.js';
+import { nearMisses } from './nearest.js';
+
+/** The names of all options of a type. The compiler refuses a list that lacks one, or has one too many. */
+export function optionNames<Options>(
+  names: { readonly [Name in keyof Required<Options>]: true },
+): ReadonlySet<string> {
+  return new Set(Object.keys(names));
+}
+
+/**
+ * Refuses options that are not among the known ones. Those that are undefined count as absent.
+ *
+ * @param what the subject of the message: `retry`, or `enqueue of job "mail"`
+ * @param code of the error. Default TOCK_BAD_OPTION
+ * @throws TockError with that code, for what is no object too
+ */
+export function checkOptions(
+  options: unknown,
+  known: ReadonlySet<string>,
+  what: string,
+  code: TockErrorCode = 'TOCK_BAD_OPTION',
+): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new TockError(code, `${what} is ${describe(options)}; write an object of options`);
+  for (const name in options) {
+    if (!known.has(name) && (options as Readonly<Record<string, unknown>>)[name] !== undefined)
+      throw new TockError(code, `${what} has no option ${quote(name)}${meant(name, known)}`);
+  }
+}
+
+function meant(name: string, known: ReadonlySet<string>): string {
+  const near = nearMisses(name, known).map(quote);
+  return near.length === 0 ? `; it has ${[...known].join(', ')}` : `; did you mean ${near.join(' or ')}?`;
+}
+
+function describe(value: unknown): string {
+  return Array.isArray(value) ? 'a list' : quote(value);
+}

@@ -1,0 +1,68 @@
+// Room: store/runs. The ledger of effects (job_effects), and the lease under which it is written.
+// In: a key, and who holds the run. Out: the results on record.
+import { TRANSITIONS } from '../../model/run/states.js';
+import { statement } from '../connection/statement.js';
+
+/** Who holds a run: the fence and the worker id of its lease. */
+export interface LeaseHolder {
+  readonly id: string;
+  readonly fence: number;
+  readonly workerId: string;
+}
+
+/** A row of the ledger. `result` is JSON as text; null where the work returned nothing. */
+export interface StoredEffect {
+  readonly result: string | null;
+}
+
+// Results are read as text: an app's own pool may parse jsonb differently, and a JSON null is not a missing
+// result.
+const RESULT = 'result::text as result';
+const HELD_ROW = `select from tock.job_runs_live r
+  where r.id = :id and r.fence = :fence and r.locked_by = :workerId and r.status = '${TRANSITIONS.claim.to}'`;
+
+/** Reads an effect. No row: it has not happened yet. */
+export const readEffect = statement<{ key: string }, StoredEffect>(
+  'read effect',
+  `select ${RESULT} from tock.job_effects where key = :key`,
+);
+
+/** Reads an effect if the lease is still held. */
+export const readEffectIfHeld = statement<LeaseHolder & { key: string }, StoredEffect>(
+  'read effect if held',
+  `select ${RESULT} from tock.job_effects where key = :key and exists (${HELD_ROW})`,
+);
+
+/**
+ * Keeps the result of a step if the lease is held. No row: the lease is lost, or the step is kept already.
+ */
+export const keepStep = statement<LeaseHolder & { key: string; result: string | null }, StoredEffect>(
+  'keep step',
+  `insert into tock.job_effects (key, run_id, result) select :key, :id, :result where exists (${HELD_ROW})
+on conflict (key) do nothing
+returning ${RESULT}`,
+);
+
+/**
+ * Reserves a key, at the beginning of the transaction that performs the effect. Waits for another transaction
+ * that has reserved it. No row: that one has committed, and the effect has happened.
+ */
+export const reserveEffect = statement<{ key: string; id: string }, { readonly key: string }>(
+  'reserve effect',
+  'insert into tock.job_effects (key, run_id) values (:key, :id) on conflict do nothing returning key',
+);
+
+/** Keeps the result of a reserved effect, at the end of its transaction. */
+export const keepResult = statement<{ key: string; result: string | null }, StoredEffect>(
+  'keep result of effect',
+  `update tock.job_effects set result = :result where key = :key returning ${RESULT}`,
+);
+
+/**
+ * Holds a run until the transaction ends. FOR KEY SHARE admits heartbeats, but not a reaper that would move
+ * the row while we commit. No row: the lease is lost.
+ */
+export const lockHeldRun = statement<LeaseHolder, Record<string, never>>(
+  'lock held run',
+  `${HELD_ROW} for key share`,
+);

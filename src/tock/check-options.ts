@@ -1,0 +1,111 @@
+// Room: tock. The options that createTock and each method of a Tock take.
+// In: options as a caller wrote them. Out: nothing, or an error for one that does not exist.
+import type { StartOptions } from '../daemon/daemon.js';
+import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
+import type { VersionGuard } from '../engine/definitions/schedules.js';
+import type { BackfillOptions } from '../engine/materialize/backfill.js';
+import type { QueueLimits } from '../engine/operate/queues.js';
+import type { WaitOptions } from '../engine/operate/runs.js';
+import type { Duration } from '../model/duration.js';
+import type { Hooks } from '../model/job/hooks.js';
+import { checkOptions, optionNames } from '../model/options.js';
+import type { Keep, PruneOptions } from '../model/scheduler-view.js';
+import type { DefinitionFilter, RunFilter } from '../store/reads/runs.js';
+import type {
+  AdoptOptions,
+  CancelOptions,
+  EnqueueManyOptions,
+  PauseOptions,
+  RetryOptions,
+  TickCallOptions,
+  TockOptions,
+} from './types.js';
+
+const TOCK_OPTIONS = optionNames<TockOptions>({
+  connectionString: true,
+  pool: true,
+  schema: true,
+  connections: true,
+  statementTimeout: true,
+  jobs: true,
+  hooks: true,
+  jobsModule: true,
+  logger: true,
+  lease: true,
+  heartbeat: true,
+  grace: true,
+  drain: true,
+  retry: true,
+  maxPayloadBytes: true,
+});
+const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });
+const METHODS = {
+  enqueueMany: optionNames<EnqueueManyOptions>({ client: true, details: true }),
+  tick: optionNames<TickCallOptions>({ budget: true, concurrency: true, queues: true, signal: true }),
+  start: optionNames<StartOptions>({ concurrency: true, queues: true, listen: true }),
+  'runs.list': optionNames<RunFilter>({
+    status: true,
+    job: true,
+    definition: true,
+    limit: true,
+    before: true,
+  }),
+  'runs.retry': optionNames<RetryOptions>({ attempts: true }),
+  'runs.cancel': optionNames<CancelOptions>({ reason: true }),
+  'runs.wait': optionNames<WaitOptions>({ onChange: true, signal: true }),
+  'schedules.list': optionNames<DefinitionFilter>({ name: true, limit: true, removed: true }),
+  'schedules.upsert': optionNames<VersionGuard>({ ifVersion: true }),
+  'schedules.remove': optionNames<VersionGuard>({ ifVersion: true }),
+  'schedules.pause': optionNames<PauseOptions>({ note: true }),
+  'schedules.backfill': optionNames<BackfillOptions>({
+    from: true,
+    to: true,
+    dryRun: true,
+    onProgress: true,
+  }),
+  'schedules.resetCursors': optionNames<ResetCursorsOptions>({ names: true, dryRun: true }),
+  'queues.set': optionNames<QueueLimits>({ concurrency: true, rate: true, window: true, timezone: true }),
+  'queues.pause': optionNames<PauseOptions>({ note: true }),
+  prune: optionNames<PruneOptions>({
+    keep: true,
+    keepKeys: true,
+    partition: true,
+    onProgress: true,
+    signal: true,
+  }),
+  adopt: optionNames<AdoptOptions>({ dryRun: true }),
+};
+const RATE = optionNames<NonNullable<QueueLimits['rate']>>({ count: true, per: true });
+const KEEP = optionNames<Exclude<Keep, Duration>>({
+  succeeded: true,
+  dead: true,
+  cancelled: true,
+  skipped: true,
+  default: true,
+});
+
+/**
+ * Refuses options of createTock that do not exist. Of hooks only those of a plain object: an instance of a class may
+ * have members of its own.
+ *
+ * @throws TockError TOCK_BAD_OPTION
+ */
+export function checkTockOptions(options: TockOptions): void {
+  checkOptions(options, TOCK_OPTIONS, 'createTock');
+  const { hooks } = options;
+  if (hooks !== undefined && (hooks === null || Object.getPrototypeOf(hooks) === Object.prototype))
+    checkOptions(hooks, HOOK_NAMES, 'hooks');
+}
+
+/**
+ * Refuses options of a method that do not exist; the options themselves may be left out.
+ *
+ * @throws TockError TOCK_BAD_OPTION
+ */
+export function checkMethodOptions(method: keyof typeof METHODS, options: unknown): void {
+  if (options === undefined) return;
+  checkOptions(options, METHODS[method], method);
+  const { rate, keep } = options as { readonly rate?: unknown; readonly keep?: unknown };
+  if (method === 'queues.set' && rate !== undefined && rate !== null) checkOptions(rate, RATE, 'rate');
+  if (method === 'prune' && typeof keep === 'object') checkOptions(keep, KEEP, 'keep');
+}

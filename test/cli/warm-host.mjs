@@ -1,0 +1,33 @@
+// A process that runs one command of the built command line after another: what the commands share is loaded once.
+// In: messages with arguments. Out: what they print, on its own pipes, with a mark after each; the exit code as a message.
+import { pathToFileURL } from 'node:url';
+
+const [cli, mark] = process.argv.slice(2);
+// Each command listens for broken pipes.
+for (const emitter of [process, process.stdout, process.stderr]) emitter.setMaxListeners(0);
+let count = 0;
+
+async function run(args) {
+  process.argv = [process.execPath, cli, ...args];
+  const { promise, resolve } = Promise.withResolvers?.() ?? withResolvers();
+  process.exit = resolve;
+  // The query makes Node evaluate the command line's own file anew, and with it its state.
+  await import(`${pathToFileURL(cli).href}?${count++}`);
+  return await promise;
+}
+
+function withResolvers() {
+  let resolve;
+  const promise = new Promise(done => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+process.on('message', async args => {
+  const code = await run(args);
+  process.stdout.write(mark);
+  process.stderr.write(mark);
+  process.send(code);
+});
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -1,0 +1,203 @@
+// What a daemon's next pass does, and when: tables of plans.
+import { describe, expect, it } from 'vitest';
+import {
+  afterError,
+  afterFailedReap,
+  afterLook,
+  afterMinute,
+  afterReap,
+  afterWake,
+  asksForRemains,
+  type DueSteps,
+  dueSteps,
+  FIRST_PLAN,
+  type PassResult,
+  type Plan,
+  sleepMs,
+  whileClaiming,
+} from '../../src/daemon/next-pass.js';
+import type { NextDue } from '../../src/store/reads/next-due.js';
+
+const NEVER = Number.POSITIVE_INFINITY;
+const POLL_MS = 5000;
+const NOW = 100_000;
+const RESTING: Plan = {
+  reapAt: NEVER,
+  materializeAt: NEVER,
+  claimAt: NEVER,
+  checkReapAt: NOW + 3000,
+  retryMs: 5,
+};
+
+describe('the first plan', () => {
+  it('materializes and claims before it reaps, and asks whether reaping is due', () => {
+    expect(dueSteps(FIRST_PLAN, NOW)).toEqual({ reaps: false, materializes: true, claims: true });
+    expect(asksForRemains(FIRST_PLAN, NOW)).toBe(true);
+  });
+});
+
+describe('dueSteps', () => {
+  it.each<[string, Partial<Plan>, Partial<DueSteps>]>([
+    ['nothing', {}, {}],
+    ['reaping, once its time has come', { reapAt: NOW }, { reaps: true }],
+    ['no reaping before', { reapAt: NOW + 1 }, {}],
+    ['a claim, once its time has come', { claimAt: NOW }, { claims: true }],
+    ['no claim before', { claimAt: NOW + 1 }, {}],
+    ['a claim of what was materialized', { materializeAt: NOW }, { materializes: true, claims: true }],
+    ['nothing materialized before its time', { materializeAt: NOW + 1 }, {}],
+  ])('are %s', (_what, plan, steps) => {
+    const none = { reaps: false, materializes: false, claims: false };
+    expect(dueSteps({ ...RESTING, ...plan }, NOW)).toEqual({ ...none, ...steps });
+  });
+});
+
+describe('after a look', () => {
+  const NOTHING: NextDue = { occurrenceMs: null, runMs: null, isOverdue: false, hasRemains: false };
+  const LOOKED_ONLY: PassResult = {
+    startedAt: NOW - 30,
+    materialized: false,
+    claimedEverywhere: false,
+    claimed: 0,
+    hasRoom: true,
+  };
+  const CLAIMED: PassResult = { ...LOOKED_ONLY, claimedEverywhere: true };
+
+  it.each<[string, Partial<NextDue>, PassResult, Partial<Plan>, Partial<Plan>]>([
+    ['nothing is due before the next poll', {}, LOOKED_ONLY, {}, {}],
+    ['a run is claimed at its time', { runMs: 700 }, LOOKED_ONLY, {}, { claimAt: NOW + 700 }],
+    [
+      'a far run is looked at again by the poll',
+      { runMs: 90_000 },
+      LOOKED_ONLY,
+      {},
+      { claimAt: NOW + POLL_MS },
+    ],
+    ['an overdue run is claimed at once', { isOverdue: true }, LOOKED_ONLY, {}, { claimAt: NOW }],
+    [
+      'an overdue run that a claim has just passed over is claimed after twice the last pause',
+      { isOverdue: true },
+      CLAIMED,
+      { retryMs: 20 },
+      { claimAt: NOW + 40, retryMs: 40 },
+    ],
+    [
+      'that pause is a poll at most',
+      { isOverdue: true },
+      CLAIMED,
+      { retryMs: 4000 },
+      { claimAt: NOW + POLL_MS, retryMs: POLL_MS },
+    ],
+    [
+      'the pause starts again once a claim has found something',
+      { isOverdue: true },
+      { ...CLAIMED, claimed: 1 },
+      { retryMs: 4000 },
+      { claimAt: NOW + 5, retryMs: 5 },
+    ],
+    [
+      'and once nothing is overdue',
+      { runMs: 800 },
+      CLAIMED,
+      { retryMs: 4000 },
+      { claimAt: NOW + 800, retryMs: 5 },
+    ],
+    [
+      'without room, an overdue run waits for a poll, or for a run that ends',
+      { isOverdue: true },
+      { ...CLAIMED, hasRoom: false },
+      {},
+      { claimAt: NOW + POLL_MS, retryMs: 10 },
+    ],
+    [
+      'a run that comes due before that is claimed at its time',
+      { isOverdue: true, runMs: 300 },
+      { ...CLAIMED, hasRoom: false },
+      {},
+      { claimAt: NOW + 300, retryMs: 10 },
+    ],
+    [
+      'an occurrence is materialized at its time',
+      { occurrenceMs: 800 },
+      LOOKED_ONLY,
+      {},
+      { materializeAt: NOW + 800 },
+    ],
+    ['an overdue occurrence at once', { occurrenceMs: -20 }, LOOKED_ONLY, {}, { materializeAt: NOW }],
+    [
+      'but not at once where it has just been passed over',
+      { occurrenceMs: -20 },
+      { ...CLAIMED, materialized: true },
+      {},
+      { materializeAt: NOW + 5 },
+    ],
+    ['remains are reaped at once', { hasRemains: true }, LOOKED_ONLY, {}, { reapAt: NOW - 10 }],
+    ['a reaping that is due stays due', {}, LOOKED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
+  ])('%s', (_what, due, pass, plan, expected) => {
+    const before = { ...RESTING, ...plan };
+    const look = { askedAt: NOW - 10, answeredAt: NOW, due: { ...NOTHING, ...due } };
+    expect(afterLook(before, look, pass, POLL_MS)).toEqual({ ...before, retryMs: 5, ...expected });
+  });
+
+  it.each([
+    ['five seconds', 10, 5000],
+    ['twenty times as long as it took', 400, 8000],
+  ])('asks for remains again %s after a check', (_what, tookMs, afterMs) => {
+    const plan = { ...RESTING, checkReapAt: NOW };
+    const look = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING };
+    expect(asksForRemains(plan, NOW)).toBe(true);
+    expect(afterLook(plan, look, LOOKED_ONLY, POLL_MS).checkReapAt).toBe(NOW + afterMs);
+    expect(asksForRemains(plan, NOW - 1)).toBe(false);
+  });
+});
+
+describe('after a reaping', () => {
+  it('the next check comes after five seconds, or twenty times as long as it took', () => {
+    const due = { ...RESTING, reapAt: NOW };
+    expect(afterReap(due, NOW, NOW + 10)).toEqual({ ...RESTING, checkReapAt: NOW + 5000 });
+    expect(afterReap(due, NOW, NOW + 1000)).toEqual({ ...RESTING, checkReapAt: NOW + 20_000 });
+  });
+
+  it('that failed, the next one waits five seconds, or as long as it took', () => {
+    const due = { ...RESTING, reapAt: NOW };
+    expect(afterFailedReap(due, NOW, NOW + 10)).toEqual({ ...RESTING, checkReapAt: NOW + 5010 });
+    expect(afterFailedReap(due, NOW, NOW + 60_000)).toEqual({ ...RESTING, checkReapAt: NOW + 120_000 });
+  });
+});
+
+describe('while a worker goes on claiming', () => {
+  it('reaping is due without a look, and materializing once in a poll', () => {
+    const pass = { startedAt: NOW, materialized: true };
+    const claiming = { reapAt: RESTING.checkReapAt, materializeAt: NOW + POLL_MS };
+    expect(whileClaiming(RESTING, pass, POLL_MS)).toEqual({ ...RESTING, ...claiming });
+  });
+
+  it('a beat of the minute during a pass is kept', () => {
+    const pass = { startedAt: NOW, materialized: false };
+    expect(whileClaiming(afterMinute(RESTING), pass, POLL_MS).materializeAt).toBe(0);
+  });
+});
+
+describe('sleepMs', () => {
+  it.each<[string, Partial<Plan>, boolean, number]>([
+    ['a poll, where nothing is due', {}, false, POLL_MS],
+    ['a poll at most', { claimAt: NOW + 60_000 }, false, POLL_MS],
+    ['until the reaping', { reapAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
+    ['until the occurrence', { materializeAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
+    ['until the claim', { claimAt: NOW + 40, reapAt: NOW + 50 }, false, 40],
+    ['whole milliseconds, and not too few', { claimAt: NOW + 40.2 }, false, 41],
+    ['1 ms where something is due', { claimAt: NOW - 500 }, false, 1],
+    ['not until the claim where the worker claims by itself', { claimAt: 0, reapAt: NOW + 50 }, true, 50],
+  ])('is %s', (_what, plan, isClaiming, ms) => {
+    expect(sleepMs({ ...RESTING, ...plan }, NOW, POLL_MS, isClaiming)).toBe(ms);
+  });
+});
+
+describe('events', () => {
+  it.each<[string, (plan: Plan) => Plan, DueSteps]>([
+    ['a wake-up claims', afterWake, { reaps: false, materializes: false, claims: true }],
+    ['the minute materializes and claims', afterMinute, { reaps: false, materializes: true, claims: true }],
+    ['an error makes everything due', afterError, { reaps: true, materializes: true, claims: true }],
+  ])('%s', (_what, event, steps) => {
+    expect(dueSteps(event(RESTING), NOW)).toEqual(steps);
+  });
+});

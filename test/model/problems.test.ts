@@ -1,0 +1,127 @@
+// Model: what is wrong with a scheduler, and how to fix it.
+import { describe, expect, it } from 'vitest';
+import { findProblems } from '../../src/model/problems.js';
+import type { SchedulerStatus } from '../../src/model/scheduler-view.js';
+
+const MINUTE = 60_000;
+const NOW = new Date('2026-03-09T07:00:00Z');
+const CALM: SchedulerStatus = {
+  at: NOW,
+  isCopy: false,
+  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
+  runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
+  oldestWaitMs: 0,
+  lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
+  workers: [],
+  queues: [],
+  oldestSnapshot: null,
+  deadRows: 0,
+  partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
+  zoneDisagreements: [],
+};
+const QUEUE = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true };
+const WORKER = {
+  id: 'a',
+  kind: 'daemon',
+  host: 'web-1',
+  pid: 812,
+  seenAt: new Date(NOW.getTime() - 2 * MINUTE),
+  silent: true,
+  running: 3,
+};
+const ZONE = {
+  timezone: 'Europe/Berlin',
+  from: new Date('2026-10-25T00:00:00Z'),
+  to: new Date('2027-03-28T00:00:00Z'),
+  nodeOffsetMinutes: 60,
+  serverOffsetMinutes: -90,
+  nodeVersion: '2025c',
+  definitions: ['a', 'b', 'c', 'd'],
+  firstAffected: new Date('2026-10-26T01:30:00Z'),
+};
+
+const found = (status: Partial<SchedulerStatus>, limits = {}) => findProblems({ ...CALM, ...status }, limits);
+
+describe('findProblems', () => {
+  it('finds nothing at the limits', () => {
+    const status = {
+      oldestWaitMs: 5 * MINUTE,
+      oldestSnapshot: { ageMs: 15 * MINUTE, pid: 4711 },
+      deadRows: 99_999,
+      definitions: { ...CALM.definitions, overdueMs: 5 * MINUTE },
+      queues: [{ ...QUEUE, waiting: 0 }],
+      workers: [{ ...WORKER, silent: false }],
+    };
+    expect(found(status)).toEqual([]);
+  });
+
+  it.each([
+    ['database-copy', { isCopy: true }, /tock adopt$/],
+    ['stuck-runs', { runs: { ...CALM.runs, stuck: 1 } }, /^1 running run is past its lease.*tock tick$/],
+    ['stuck-runs', { runs: { ...CALM.runs, stuck: 2 } }, /^2 running runs are past their lease.*tock tick$/],
+    ['long-wait', { oldestWaitMs: 5 * MINUTE + 1 }, /no worker claims runs: .*tock start$/],
+    [
+      'long-wait',
+      { oldestWaitMs: 60 * MINUTE, workers: [{ ...WORKER, silent: false }] },
+      /waited for 1h .*--concurrency/,
+    ],
+    ['paused-queue', { queues: [QUEUE] }, /^the paused queue reports holds back.*tock queue resume reports$/],
+    ['dead-runs', { lastDay: { ...CALM.lastDay, dead: 2 } }, /^2 runs ended dead .*tock retry$/],
+    ['bad-rows', { lastDay: { ...CALM.lastDay, setAside: 1 } }, /bad data in the row: tock show/],
+    [
+      'nothing-ticks',
+      { definitions: { ...CALM.definitions, overdueMs: 6 * MINUTE } },
+      /due for 6m .*tock start$/,
+    ],
+    [
+      'clock-set-back',
+      { definitions: { ...CALM.definitions, ahead: 1, aheadMs: 21_600_000 } },
+      /1 definition gets no runs .* up to 6h.*tock reset-cursor --all$/,
+    ],
+    ['broken-definitions', { definitions: { ...CALM.definitions, broken: 1 } }, /tock jobs says why$/],
+    ['silent-workers', { workers: [WORKER] }, /^web-1 pid 812, last seen 2m ago: no heartbeat/],
+    [
+      'silent-workers',
+      { workers: [{ ...WORKER, seenAt: new Date('2026-03-09T08:00:00Z') }] },
+      /last seen before the clock was set back/,
+    ],
+    ['old-snapshot', { oldestSnapshot: { ageMs: 16 * MINUTE, pid: 4711 } }, /pg_terminate_backend\(4711\)$/],
+    ['dead-rows', { deadRows: 100_000 }, /^100000 dead rows await vacuum/],
+    [
+      'partitions-end',
+      { partitions: { ...CALM.partitions, runningOut: true } },
+      /run out in 84d, on 2026-06-01\. /,
+    ],
+    [
+      'partitions-end',
+      { partitions: { ...CALM.partitions, end: NOW, runningOut: true } },
+      /have run out: .*tock prune or tock migrate/,
+    ],
+    [
+      'zone-data',
+      { zoneDisagreements: [ZONE] },
+      /disagree on Europe\/Berlin from 2026-10-25 to 2027-03-28: UTC\+01:00 and UTC-01:30\. First affected: a, b, c and 1 more, 2026-10-26T01:30/,
+    ],
+    [
+      'zone-data',
+      { zoneDisagreements: [{ ...ZONE, definitions: [], firstAffected: null }] },
+      /The hours of queues are affected/,
+    ],
+  ] as const)('%s: %j', (code, status, message) => {
+    expect(found(status)).toEqual([{ code, message: expect.stringMatching(message) as string }]);
+  });
+
+  it('says of a long wait that a queue is paused, and which', () => {
+    expect(found({ oldestWaitMs: 60 * MINUTE, queues: [QUEUE] }).map(({ message }) => message)).toEqual([
+      expect.stringMatching(/; a queue is paused$/),
+      expect.stringMatching(/queue reports/),
+    ]);
+  });
+
+  it('takes other limits', () => {
+    const status = { oldestWaitMs: 10 * MINUTE, lastDay: { ...CALM.lastDay, dead: 4 }, deadRows: 50 };
+    expect(found(status, { oldestWaitMs: 10 * MINUTE, deadRuns: 5 })).toEqual([]);
+    const strict = { oldestWaitMs: 9 * MINUTE, deadRuns: 4, deadRows: 50 };
+    expect(found(status, strict).map(({ code }) => code)).toEqual(['long-wait', 'dead-runs', 'dead-rows']);
+  });
+});
