@@ -13,7 +13,7 @@ import { MAX_OCCURRENCES } from '../../model/schedule/occurrences.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { readDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
-import { type BackfillRow, countWithRun, insertBackfilled } from '../../store/runs/backfill.js';
+import { type BackfillRow, countWithRun, insertBackfilled } from '../../store/runs/occurrences/backfill.js';
 import type { Engine } from '../engine.js';
 import { requireDefinition, scheduleOf } from './locked-definition.js';
 import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';

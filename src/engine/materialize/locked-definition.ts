@@ -10,9 +10,9 @@ import { type CompiledSchedule, compileSchedule } from '../../model/schedule/com
 import type { Session } from '../../store/connection/database.js';
 import { type StoredDefinition, UNSTATED_COLUMNS } from '../../store/definitions/stored-definition.js';
 import { type DefinitionRecord, listDefinitions } from '../../store/reads/runs.js';
-import { insertSkippedSpan, type SkippedSpan } from '../../store/runs/skipped-span.js';
+import { insertSkippedSpan, type SkippedSpan } from '../../store/runs/occurrences/skipped-span.js';
 
-export type { SkippedSpan } from '../../store/runs/skipped-span.js';
+export type { SkippedSpan } from '../../store/runs/occurrences/skipped-span.js';
 
 /** The row, where there is one that was not removed. @throws TockError TOCK_NOT_FOUND */
 export function requireDefinition(row: StoredDefinition | null, name: string): StoredDefinition {

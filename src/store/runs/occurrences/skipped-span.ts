@@ -1,9 +1,9 @@
-// Room: store/runs. The one skipped row of occurrences that give no runs: those in a pause, or before an edit.
+// Room: store/runs/occurrences. The one skipped row of occurrences that give no runs: those in a pause, or before an edit.
 // In: a definition's id and a span of its occurrences. Out: nothing.
-import type { SkipReason } from '../../model/run/states.js';
-import type { Session } from '../connection/database.js';
-import { statement } from '../connection/statement.js';
-import { writeOutbox } from './transition.js';
+import type { SkipReason } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import { writeOutbox } from '../transition.js';
 
 /** Occurrences that gave no run: how many, the first and the last. Counted up to 100,000. */
 export interface SkippedSpan {

@@ -1,7 +1,7 @@
-// Room: store/runs. Runs for occurrences that lie in the past.
+// Room: store/runs/occurrences. Runs for occurrences that lie in the past.
 // In: a definition's id and occurrences. Out: how many have a run; runs made for the others.
-import type { Session } from '../connection/database.js';
-import { statement } from '../connection/statement.js';
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
 
 /** One occurrence that is to have a run. Instants as ISO text. */
 export interface BackfillRow {
