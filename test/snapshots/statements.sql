@@ -350,8 +350,8 @@ select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.pay
 from due left join claimed c on c.id = due.id;
 
 -- claim-upkeep
--- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must not make
--- them wait for it. What a crash left behind is due as well.
+-- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must
+-- not make them wait for it. What a crash left behind is due as well.
 with mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
@@ -440,8 +440,9 @@ with outcome as materialized (
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
 
 -- displace-runs
--- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next write, or its
--- next heartbeat, finds that it is lost. cancel asks the holder to stop; the new run waits for its place.
+-- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next
+-- write, or its next heartbeat, finds that it is lost. cancel asks the holder to stop; the new run waits for
+-- its place.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
   where r.definition_id = any($1::bigint[]) and r.trigger in ('cron', 'chain')
@@ -613,8 +614,8 @@ insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms)
 values ($1, $2, $3, $4, $5, $6);
 
 -- insert-backfilled-runs
--- The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then finds it with
--- a run that was not skipped.
+-- The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then
+-- finds it with a run that was not skipped.
 with planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($1::jsonb) as p(
     key text, payload jsonb, scheduled_for timestamptz, interval_start timestamptz)
@@ -686,8 +687,9 @@ select (select count(*) from queued)::int as runs, (select count(*) from skipped
   exists (select from noted) as "outboxWritten";
 
 -- insert-skipped-span
--- Without a key: the row stands for a span, and a backfill may yet make a run of each occurrence in it. The definition's
--- lock and cursor, which moves past the span in the same transaction, keep it from being recorded twice.
+-- Without a key: the row stands for a span, and a backfill may yet make a run of each occurrence in it. The
+-- definition's lock and cursor, which moves past the span in the same transaction, keep it from being
+-- recorded twice.
 with skipped as (
   insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at,
     interval_start, occurrence_count, trigger, status, finished_at, skip_reason)
@@ -930,9 +932,9 @@ select result::text as result from tock.job_effects where key = $1 and exists (s
   where r.id = $2 and r.fence = $3 and r.locked_by = $4 and r.status = 'running');
 
 -- read-cursor-places
--- The last occurrence that was considered while the clock was right, and no earlier than the last edit and the end of
--- the last pause. What was written by the wrong clock is dated later than now. When an edit by it really happened
--- nobody knows: then from now on.
+-- The last occurrence that was considered while the clock was right, and no earlier than the last edit and
+-- the end of the last pause. What was written by the wrong clock is dated later than now. When an edit by it
+-- really happened nobody knows: then from now on.
 select d.id::text, floor(extract(epoch from case
     when greatest(d.updated_at, d.resumed_at) > tock.now() then tock.now()
     else greatest(d.updated_at, d.resumed_at, (

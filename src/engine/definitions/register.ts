@@ -1,6 +1,6 @@
 // Room: engine/definitions, first of a tick. Keeps job_definitions in step with the jobs in code.
-// In: the registry. Out: which definitions are new, changed or vanished. One transaction, safe from several hosts, and
-// from an old and a new version of the code at once.
+// In: the registry. Out: which definitions are new, changed or vanished. One transaction, safe from several
+// hosts, and from an old and a new version of the code at once.
 
 import { formatDuration } from '../../model/duration.js';
 import { circleError } from '../../model/planning/chain.js';
@@ -47,10 +47,10 @@ export interface RegisterResult {
  * Registers the definitions of this process.
  *
  * One cheap statement when nothing changed. Otherwise one transaction under an advisory lock: new definitions
- * begin at now; of changed ones, what is due is materialized first, as the old definition says; then they keep their id,
- * move their cursor to at least now (in a roll-back: to when the newer version was last seen), and their queued runs that
- * are not yet due are withdrawn; vanished ones are marked, their queued runs kept. A process without any job registers
- * nothing, so that a wrong path cannot mark everything as vanished.
+ * begin at now; of changed ones, what is due is materialized first, as the old definition says; then they
+ * keep their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen),
+ * and their queued runs that are not yet due are withdrawn; vanished ones are marked, their queued runs kept.
+ * A process without any job registers nothing, so that a wrong path cannot mark everything as vanished.
  *
  * @throws TockError TOCK_DATABASE_COPIED where this database is a copy that nobody has adopted
  */
@@ -78,7 +78,9 @@ function sentence({ status, added, changed, vanished }: RegisterResult): string 
   return `definitions registered: ${added.length} new, ${changed.length} changed, ${vanished.length} vanished`;
 }
 
-/** Logged once: the process that finds the registration's time in the future writes the present one over it. */
+/**
+ * Logged once: the process that finds the registration's time in the future writes the present one over it.
+ */
 async function reportClock({ database, logger }: Engine): Promise<void> {
   const { definitions, aheadMs } = await countAhead(database);
   const effect =
@@ -156,7 +158,10 @@ async function sync(
 
 const nameOf = ({ columns }: DescribedDefinition) => columns.name;
 
-/** A circle that code and schedules made at run time make together. None of it would ever run; the rest goes on. */
+/**
+ * A circle that code and schedules made at run time make together. None of it would ever run; the rest goes
+ * on.
+ */
 async function markCircles(
   session: Session,
   engine: Engine,
@@ -172,7 +177,10 @@ async function markCircles(
 
 const isPaused = (row: StoredDefinition) => row.is_paused && !row.is_vanished;
 
-/** Records what came due in a pause under the schedule that is about to be edited; the rest follows when it ends. */
+/**
+ * Records what came due in a pause under the schedule that is about to be edited; the rest follows when it
+ * ends.
+ */
 async function recordPause(session: Session, name: string, now: number): Promise<void> {
   // As materializing has left it.
   const row = await lockDefinition(session, name);

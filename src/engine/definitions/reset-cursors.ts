@@ -1,5 +1,7 @@
-// Room: engine/definitions. Sets back cursors that a wrong clock has moved ahead. Nothing else lets a cursor fall.
-// In: names, or none for all. Out: what was set back, and what comes next. A batch of definitions in a transaction.
+// Room: engine/definitions. Sets back cursors that a wrong clock has moved ahead. Nothing else lets a cursor
+// fall.
+// In: names, or none for all. Out: what was set back, and what comes next. A batch of definitions in a
+// transaction.
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import type { Session } from '../../store/connection/database.js';
@@ -33,9 +35,9 @@ export interface CursorReset {
 const BATCH = 500;
 
 /**
- * Sets cursors that are ahead of the database's clock back to the last occurrence that was considered while it was
- * right. What came due since is caught up as the policies say; an occurrence that has had a run has its key, and
- * does not come again. Cursors that are not ahead stay. Safe to repeat.
+ * Sets cursors that are ahead of the database's clock back to the last occurrence that was considered while
+ * it was right. What came due since is caught up as the policies say; an occurrence that has had a run has
+ * its key, and does not come again. Cursors that are not ahead stay. Safe to repeat.
  *
  * @throws TockError TOCK_NOT_FOUND for a name that no definition has
  */

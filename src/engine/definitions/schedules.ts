@@ -1,6 +1,6 @@
 // Room: engine/definitions. Definitions at run time: made, edited and removed by an operator or the app.
-// In: a schedule as it is stated, or a name. Out: the definition as it is then. Each is one transaction under the
-// definition's row lock, so that a tick, an edit and a pause come one after the other.
+// In: a schedule as it is stated, or a name. Out: the definition as it is then. Each is one transaction under
+// the definition's row lock, so that a tick, an edit and a pause come one after the other.
 
 import { TockError } from '../../model/errors.js';
 import { checkPriority } from '../../model/job/define-job.js';
@@ -68,9 +68,9 @@ export interface VersionGuard {
  * Makes a schedule, or edits the one of that name. All is checked before anything is written.
  *
  * An edit keeps the id, begins at the database's now, withdraws queued runs that are not yet due, and never
- * touches one that is running. Occurrences that were due and had no run yet are materialized first, as the schedule
- * said until then. A pause is kept. Where nothing changed nothing is written, the version included. A name that was
- * removed comes back with its old id, so that no occurrence can come twice.
+ * touches one that is running. Occurrences that were due and had no run yet are materialized first, as the
+ * schedule said until then. A pause is kept. Where nothing changed nothing is written, the version included.
+ * A name that was removed comes back with its old id, so that no occurrence can come twice.
  *
  * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code has; TOCK_UNKNOWN_JOB,
  * TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION, TOCK_BAD_OPTION
@@ -181,7 +181,8 @@ async function editSchedule(
 
 /**
  * Removes a schedule that was made at run time. Its queued runs that are not yet due are withdrawn (skipped,
- * `edited`), others are executed. The row is kept, hidden: a schedule made under the name again has the same id.
+ * `edited`), others are executed. The row is kept, hidden: a schedule made under the name again has the same
+ * id.
  *
  * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
  */

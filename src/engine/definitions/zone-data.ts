@@ -1,5 +1,7 @@
-// Room: engine/definitions. Finds coming changes of offset on which Node and the server disagree, before they affect an occurrence.
-// In: the definitions and queues that are in force. Out: each stretch in which they differ, and what it affects.
+// Room: engine/definitions. Finds coming changes of offset on which Node and the server disagree, before they
+// affect an occurrence.
+// In: the definitions and queues that are in force. Out: each stretch in which they differ, and what it
+// affects.
 
 import { type ZoneDifference, zoneDifferences } from '../../model/schedule/zone-agreement.js';
 import type { ZoneDisagreement } from '../../model/scheduler-view.js';

@@ -1,8 +1,11 @@
-// Room: engine/materialize. Backfill: runs for occurrences that lie in the past, because an operator asks for them.
-// In: a definition's name and a window. Out: how many occurrences it has, how many had a run, how many were made.
+// Room: engine/materialize. Backfill: runs for occurrences that lie in the past, because an operator asks for
+// them.
+// In: a definition's name and a window. Out: how many occurrences it has, how many had a run, how many were
+// made.
 //
-// The occurrences are those of the scheduler: a second backfill, or a tick at the same moment, makes none of their runs
-// twice. One that belongs to a skipped row is taken over, since what was skipped was never executed.
+// The occurrences are those of the scheduler: a second backfill, or a tick at the same moment, makes none of
+// their runs twice. One that belongs to a skipped row is taken over, since what was skipped was never
+// executed.
 
 import { setImmediate } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
@@ -49,8 +52,8 @@ export interface BackfillProgress extends BackfillResult {
 const BATCH = 1000;
 
 /**
- * Makes a run for each occurrence in [from, to) that has none, due now, in batches of 1,000, each a transaction
- * of its own. Safe to repeat, also after it was interrupted: what was made stays.
+ * Makes a run for each occurrence in [from, to) that has none, due now, in batches of 1,000, each a
+ * transaction of its own. Safe to repeat, also after it was interrupted: what was made stays.
  *
  * The overlap and catch-up policies, jitter, the start deadline and `remaining` have no part in it. A paused
  * definition may be backfilled. An edit meanwhile ends it, since what is left may be other occurrences.

@@ -1,5 +1,6 @@
 // Room: engine/materialize. What an edit, a pause or a removal does with a stored definition.
-// In: its row, inside a transaction. Out: its schedule; the span of occurrences that will give no run, recorded.
+// In: its row, inside a transaction. Out: its schedule; the span of occurrences that will give no run,
+// recorded.
 
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
@@ -43,7 +44,9 @@ export function storedFingerprint(row: StoredDefinition): string {
   );
 }
 
-/** The compiled schedule; null where there is none. @throws TockError TOCK_BAD_SCHEDULE for one that is broken */
+/**
+ * The compiled schedule; null where there is none. @throws TockError TOCK_BAD_SCHEDULE for one that is broken
+ */
 export function scheduleOf(row: StoredColumns): CompiledSchedule | null {
   const spec = scheduleOfColumns(row);
   return spec === null ? null : compileSchedule(spec, row.name);
@@ -71,8 +74,8 @@ function spanUpTo(row: StoredDefinition, now: number): SkippedSpan | null {
 }
 
 /**
- * Records the occurrences after the cursor, up to `now`, as one skipped row. The caller holds the lock, and moves
- * the cursor to `now` in the same transaction, after this.
+ * Records the occurrences after the cursor, up to `now`, as one skipped row. The caller holds the lock, and
+ * moves the cursor to `now` in the same transaction, after this.
  */
 export async function recordSpan(
   session: Session,

@@ -22,8 +22,8 @@ export interface QueueLimits {
   /** Most runs at once; 0 lets none start. */
   readonly concurrency?: number | null;
   /**
-   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; what was not used is
-   * kept for one second at most.
+   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; what was not
+   * used is kept for one second at most.
    */
   readonly rate?: { readonly count: number; readonly per: Duration } | null;
   /** Local hours in which runs may start, such as `23:00-06:00`. */
@@ -50,7 +50,9 @@ export async function limitQueue(engine: Engine, name: string, limits: QueueLimi
   return await readQueue(engine, name);
 }
 
-/** Pauses a queue: none of its runs is claimed until it is resumed; what is running goes on. Safe to repeat. */
+/**
+ * Pauses a queue: none of its runs is claimed until it is resumed; what is running goes on. Safe to repeat.
+ */
 export async function pause(
   engine: Engine,
   name: string,

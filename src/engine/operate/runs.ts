@@ -25,8 +25,8 @@ async function findRun(engine: Engine, id: string): Promise<RunRecord> {
 }
 
 /**
- * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many as
- * its job has). Its earlier errors stay on record.
+ * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many
+ * as its job has). Its earlier errors stay on record.
  *
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
  */

@@ -12,8 +12,8 @@ export interface Upkeep {
 }
 
 /**
- * Asks whether partitions are to be made, which costs next to nothing, and begins. Ticks that have something to do and
- * daemons call it; of all of them one looks, once an hour.
+ * Asks whether partitions are to be made, which costs next to nothing, and begins. Ticks that have something
+ * to do and daemons call it; of all of them one looks, once an hour.
  *
  * @throws what says that the database cannot be reached
  */

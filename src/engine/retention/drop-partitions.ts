@@ -24,8 +24,8 @@ export interface PrunedPartitions {
 }
 
 /**
- * Drops what an earlier prune detached, and copies that it did not put in place. A table that somebody still reads is
- * left: it holds nothing that is to be kept.
+ * Drops what an earlier prune detached, and copies that it did not put in place. A table that somebody still
+ * reads is left: it holds nothing that is to be kept.
  */
 export async function dropLeftovers(engine: Engine, pruned: PrunedPartitions, stop: Stop): Promise<void> {
   for (const leftover of await readLeftovers(engine.database)) {
@@ -48,7 +48,10 @@ export async function dropPartition(
   return true;
 }
 
-/** Replaces a partition by a small one of its span, with the runs that stay. Returns whether it could be locked. */
+/**
+ * Replaces a partition by a small one of its span, with the runs that stay. Returns whether it could be
+ * locked.
+ */
 export async function compactPartition(
   engine: Engine,
   partition: Partition,

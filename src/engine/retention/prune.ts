@@ -1,5 +1,7 @@
-// Room: engine/retention. Removes what is old: finished runs by their partitions, keys and effects in small batches.
-// In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for long.
+// Room: engine/retention. Removes what is old: finished runs by their partitions, keys and effects in small
+// batches.
+// In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for
+// long.
 import { TockError } from '../../model/errors.js';
 import {
   fateOf,
@@ -28,16 +30,17 @@ import { type Stop, walkBlocks } from './walk-blocks.js';
 const BATCH = 5000;
 
 /**
- * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older than
- * `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one finishes.
+ * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older
+ * than `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one
+ * finishes.
  *
- * A partition goes when the shortest keep is over for all of it. Runs in it that stay are put into a small partition of
- * the same span, which takes its place in one transaction. In partitions of months, and in what was kept or caught
- * beside them, single runs are deleted in batches meanwhile; a day waits for its end.
+ * A partition goes when the shortest keep is over for all of it. Runs in it that stay are put into a small
+ * partition of the same span, which takes its place in one transaction. In partitions of months, and in what
+ * was kept or caught beside them, single runs are deleted in batches meanwhile; a day waits for its end.
  *
- * The exclusive lock on `job_runs_finished` is asked for with a short lock_timeout, several times; where it cannot be
- * had, the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an advisory lock of a
- * transaction that stays open meanwhile, on a connection of its own.
+ * The exclusive lock on `job_runs_finished` is asked for with a short lock_timeout, several times; where it
+ * cannot be had, the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an
+ * advisory lock of a transaction that stays open meanwhile, on a connection of its own.
  *
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
@@ -108,7 +111,10 @@ interface Pruning {
   readonly stop: Stop;
 }
 
-/** Oldest first. Where one cannot be locked, the rest waits too: each further try would hold up live traffic again. */
+/**
+ * Oldest first. Where one cannot be locked, the rest waits too: each further try would hold up live traffic
+ * again.
+ */
 async function prunePartitions(
   engine: Engine,
   retention: Retention,

@@ -1,4 +1,5 @@
-// Room: engine/retention. Goes through a table a few blocks at a time: each statement reads and writes little, however large it is.
+// Room: engine/retention. Goes through a table a few blocks at a time: each statement reads and writes
+// little, however large it is.
 // In: a table, what to do with each slice. Out: progress; an end between two slices when the signal aborts.
 import type { PruneOptions } from '../../model/scheduler-view.js';
 import type { Database } from '../../store/connection/database.js';

@@ -5,7 +5,9 @@ import type { RunRecord } from '../../store/reads/runs.js';
 import type { WhyDefinition } from '../../store/reads/why.js';
 import type { Fate } from './words.js';
 
-/** What became of an occurrence, what the schedule says where there is none, or `several`: see `occurrences`. */
+/**
+ * What became of an occurrence, what the schedule says where there is none, or `several`: see `occurrences`.
+ */
 export type WhyVerdict = Fate | Exclude<ScheduleVerdict, 'occurrence'> | 'no-schedule' | 'several';
 
 /** The answer of `why`: what became of an occurrence, or why there was none. */

@@ -130,8 +130,8 @@ function coversSpan(row: WhyRow, at: number): boolean {
 
 /**
  * Whether a row stands for all occurrences from interval_start to scheduled_for. In that of a run that was
- * withdrawn, came too late or fell out of its window, interval_start is the occurrence before it; so it is where
- * it follows from others.
+ * withdrawn, came too late or fell out of its window, interval_start is the occurrence before it; so it is
+ * where it follows from others.
  */
 function isSpan(row: WhyRow): boolean {
   const { status, trigger, skip_reason: reason, has_key: hasKey, was_claimed: wasClaimed } = row;

@@ -1,6 +1,6 @@
 // Room: engine/why. `tock why`: why a definition did, or did not, run at a time.
-// In: its name and a time. Out: a verdict and sentences, from the schedule (model/explain/instant.ts) and from the
-// ledger (words.ts). Reads only.
+// In: its name and a time. Out: a verdict and sentences, from the schedule (model/explain/instant.ts) and
+// from the ledger (words.ts). Reads only.
 
 import { TockError } from '../../model/errors.js';
 import { civilText, dayText, readAskedTime } from '../../model/explain/asked-time.js';
@@ -31,8 +31,8 @@ const NO_SCHEDULE: ScheduleSpec = { at: new Date(0) };
 /**
  * Explains why a definition ran, or did not, at a time.
  *
- * @param time a Date; an ISO instant; or local time in the definition's zone: `2026-03-08T02:30`, `2026-03-08` (the
- * whole day, up to 100 occurrences) or `02:30` (today by the database's clock)
+ * @param time a Date; an ISO instant; or local time in the definition's zone: `2026-03-08T02:30`,
+ * `2026-03-08` (the whole day, up to 100 occurrences) or `02:30` (today by the database's clock)
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_TIME
  */
 export async function why(engine: Engine, name: string, time: Date | string): Promise<Why> {

@@ -1,5 +1,6 @@
 // Room: engine/why. What became of an occurrence, in words.
-// In: the definition, and the run on record or none. Out: a verdict and sentences. Pure; the rows come from why.ts.
+// In: the definition, and the run on record or none. Out: a verdict and sentences. Pure; the rows come from
+// why.ts.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';

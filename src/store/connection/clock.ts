@@ -9,7 +9,9 @@ export async function readClock(session: Session): Promise<Date> {
   return row.now;
 }
 
-/** The same in whole epoch milliseconds. Read after a lock, it is past any cursor that another holder wrote. */
+/**
+ * The same in whole epoch milliseconds. Read after a lock, it is past any cursor that another holder wrote.
+ */
 export async function readNow(session: Session): Promise<number> {
   const row = await firstRow(session, db.selectNoFrom(epochMs(now).as('ms')));
   if (!row) throw new Error('the database told no time');

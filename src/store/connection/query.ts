@@ -16,7 +16,10 @@ import type { Schema } from '../schema/tables.js';
 import type { Session } from './database.js';
 import { AFTER_LATEST, EARLIEST } from './readable-instant.js';
 
-/** Makes queries, and executes none: that is for {@link runQuery}, which knows the deadline and the schema's name. */
+/**
+ * Makes queries, and executes none: that is for {@link runQuery}, which knows the deadline and the schema's
+ * name.
+ */
 export const db = new Kysely<Schema>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),

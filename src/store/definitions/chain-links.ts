@@ -5,7 +5,8 @@ import type { Session } from '../connection/database.js';
 import { db, isAnyOf, isSet, runQuery } from '../connection/query.js';
 
 /**
- * Marks those of the definitions that others run after: `parents` in any case, `written` where a chain names them.
+ * Marks those of the definitions that others run after: `parents` in any case, `written` where a chain names
+ * them.
  */
 export async function markFollowed(
   session: Session,

@@ -1,4 +1,5 @@
-// Room: store/definitions. Cursors that are ahead of the database's clock, because it was wrong and was set back.
+// Room: store/definitions. Cursors that are ahead of the database's clock, because it was wrong and was set
+// back.
 // In: names of definitions. Out: which are ahead, and where they belong; cursors set back.
 import { sql } from 'kysely';
 import type { StoredColumns } from '../../model/planning/definition.js';
@@ -45,9 +46,9 @@ export async function readAhead(
 const READ_PLACES = statement<{ ids: readonly string[] }, { id: string; place_ms: number }>(
   'read-cursor-places',
   `
--- The last occurrence that was considered while the clock was right, and no earlier than the last edit and the end of
--- the last pause. What was written by the wrong clock is dated later than now. When an edit by it really happened
--- nobody knows: then from now on.
+-- The last occurrence that was considered while the clock was right, and no earlier than the last edit and
+-- the end of the last pause. What was written by the wrong clock is dated later than now. When an edit by it
+-- really happened nobody knows: then from now on.
 select d.id::text, floor(extract(epoch from case
     when greatest(d.updated_at, d.resumed_at) > tock.now() then tock.now()
     else greatest(d.updated_at, d.resumed_at, (

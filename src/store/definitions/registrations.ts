@@ -9,8 +9,8 @@ import { statement } from '../connection/statement.js';
 const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
 
 /**
- * A set that was in force before wins back only when the one in force has not been seen for so long: that is a
- * roll-back. Until then, in a rolling deploy, the newest one holds.
+ * A set that was in force before wins back only when the one in force has not been seen for so long: that is
+ * a roll-back. Until then, in a rolling deploy, the newest one holds.
  */
 const STALE_AFTER = '5 minutes';
 
@@ -70,7 +70,10 @@ export async function readRegistrations(session: Session, fingerprint: string): 
   return await runQuery(session, query);
 }
 
-/** Takes back a time that is yet to come. An alive version writes anew within a minute; a dead one must not look alive. */
+/**
+ * Takes back a time that is yet to come. An alive version writes anew within a minute; a dead one must not
+ * look alive.
+ */
 export async function setSeenBack(session: Session): Promise<void> {
   const query = db
     .updateTable('tock.registrations')

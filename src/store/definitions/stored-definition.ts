@@ -37,7 +37,9 @@ const DEFINITIONS = db
     isSet(eb.ref('d.broken_at')).as('is_broken'),
   ]);
 
-/** Whether a definition `d` has an occurrence to come, or may have. As the index `job_definitions_due` asks. */
+/**
+ * Whether a definition `d` has an occurrence to come, or may have. As the index `job_definitions_due` asks.
+ */
 export const isPlanned = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
   eb.and([
     eb('d.next_at', 'is not', null),
@@ -51,7 +53,9 @@ export async function readDefinition(session: Session, name: string): Promise<St
   return (await firstRow(session, DEFINITIONS.where('d.name', '=', name))) ?? null;
 }
 
-/** Reads a definition and locks it until the transaction ends: a tick that is materializing it is waited for. */
+/**
+ * Reads a definition and locks it until the transaction ends: a tick that is materializing it is waited for.
+ */
 export async function lockDefinition(session: Session, name: string): Promise<StoredDefinition | null> {
   return (await firstRow(session, DEFINITIONS.where('d.name', '=', name).forUpdate())) ?? null;
 }

@@ -1,5 +1,6 @@
 // Room: store/definitions. What is written to definitions: by code, by an operator, and where they break.
-// In: rows or ids; the caller holds the locks, unless it says otherwise. Out: nothing, or whether a row was made.
+// In: rows or ids; the caller holds the locks, unless it says otherwise. Out: nothing, or whether a row was
+// made.
 import { sql } from 'kysely';
 import type { DefinitionColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
@@ -55,8 +56,8 @@ export async function upsertDefinitions(
 }
 
 /**
- * Makes a definition at run time, unless one has the name. No lock is needed: where somebody else is making it, this
- * waits for their commit.
+ * Makes a definition at run time, unless one has the name. No lock is needed: where somebody else is making
+ * it, this waits for their commit.
  */
 export async function insertDefinition(session: Session, row: WrittenDefinition): Promise<boolean> {
   const query = insertRows([row], 'runtime')
@@ -75,7 +76,10 @@ export async function markVanished(session: Session, ids: readonly string[]): Pr
   await runQuery(session, query);
 }
 
-/** Hides a definition that was made at run time, with its cursor at `now` at least. @param cursor epoch milliseconds */
+/**
+ * Hides a definition that was made at run time, with its cursor at `now` at least. @param cursor epoch
+ * milliseconds
+ */
 export async function markRemoved(session: Session, id: string, cursor: number): Promise<void> {
   const query = update
     .set(eb => ({

@@ -41,7 +41,10 @@ group by z.timezone order by z.timezone`,
 
 export interface ZoneOffsets {
   readonly timezone: string;
-  /** In seconds east of UTC, `step` seconds apart, beginning with `start`. Null: the server does not know the zone. */
+  /**
+   * In seconds east of UTC, `step` seconds apart, beginning with `start`. Null: the server does not know the
+   * zone.
+   */
   readonly offsets: readonly number[] | null;
 }
 

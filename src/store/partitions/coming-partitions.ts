@@ -20,8 +20,8 @@ const CREATE = statement<{ unit: string | null }, { made: number; next: string |
 const VALIDATE = statement<object, object>('validate-bounds', `select tock.validate_bounds()`);
 
 /**
- * Makes the coming partitions: see `tock.create_partitions`. In short transactions, the locks of each in several short
- * tries. Safe to repeat, to race, and after a crash at any point.
+ * Makes the coming partitions: see `tock.create_partitions`. In short transactions, the locks of each in
+ * several short tries. Safe to repeat, to race, and after a crash at any point.
  *
  * @param unit null: as the latest partition
  */
@@ -47,8 +47,8 @@ export async function makeComingPartitions(
 const ARE_DUE = statement<object, { areDue: boolean }>(
   'claim-upkeep',
   `
--- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must not make
--- them wait for it. What a crash left behind is due as well.
+-- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must
+-- not make them wait for it. What a crash left behind is due as well.
 with mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
@@ -64,8 +64,8 @@ select case when exists (select from mine) then
 );
 
 /**
- * Whether this process is the one to make the coming partitions now: half of them are used up, nobody else has looked
- * within the hour, and its role may.
+ * Whether this process is the one to make the coming partitions now: half of them are used up, nobody else
+ * has looked within the hour, and its role may.
  */
 export async function arePartitionsDue(session: Session): Promise<boolean> {
   return (await ARE_DUE.first(session, {}))?.areDue === true;

@@ -1,9 +1,11 @@
-// Room: store/partitions. Replaces a partition of finished runs by what stays of it, and drops what was detached.
+// Room: store/partitions. Replaces a partition of finished runs by what stays of it, and drops what was
+// detached.
 // In: partitions by name, cutoffs by state. Out: rows counted; partitions that are gone.
 //
-// How a partition goes: what stays is copied, a few blocks at a time, into a table beside it; a trigger notes what
-// changes meanwhile. Then one short transaction takes the locks, detaches the partition, corrects the copy, and attaches
-// it in the partition's place: nobody sees a run twice, or not at all. The drop, which may take long, comes after it.
+// How a partition goes: what stays is copied, a few blocks at a time, into a table beside it; a trigger notes
+// what changes meanwhile. Then one short transaction takes the locks, detaches the partition, corrects the
+// copy, and attaches it in the partition's place: nobody sees a run twice, or not at all. The drop, which may
+// take long, comes after it.
 
 import { sql } from 'kysely';
 import type { Session } from '../connection/database.js';
@@ -27,8 +29,9 @@ export interface Span {
 const instant = (ms: number) => sql.lit(new Date(ms).toISOString());
 
 /**
- * Makes the table that what stays is copied into, and begins to note what changes in the sources. Its checks say what
- * the partition's bounds will: so nothing is scanned when it is attached, and its indexes are there already.
+ * Makes the table that what stays is copied into, and begins to note what changes in the sources. Its checks
+ * say what the partition's bounds will: so nothing is scanned when it is attached, and its indexes are there
+ * already.
  */
 export async function beginCopy(
   session: Session,
@@ -60,8 +63,8 @@ export async function beginCopy(
 }
 
 /**
- * Has autovacuum end its work on these tables. It does so for whatever waits longer than deadlock_timeout (1 s), which is
- * too long to wait in everybody's way; while this lock waits, nothing else does.
+ * Has autovacuum end its work on these tables. It does so for whatever waits longer than deadlock_timeout (1
+ * s), which is too long to wait in everybody's way; while this lock waits, nothing else does.
  */
 async function endVacuum(session: Session, tables: readonly string[]): Promise<void> {
   await setLockTimeout(session, '2s');
@@ -99,8 +102,8 @@ export interface Replacement extends Span {
 }
 
 /**
- * Detaches partitions, and attaches what stays of them in their place. It takes the parent exclusively, then the
- * sources and the default partition, waits briefly for each, and does nothing there that takes long.
+ * Detaches partitions, and attaches what stays of them in their place. It takes the parent exclusively, then
+ * the sources and the default partition, waits briefly for each, and does nothing there that takes long.
  * Returns whether any run stays.
  */
 export async function detach(
@@ -109,8 +112,9 @@ export async function detach(
   replacement: Replacement | null,
 ): Promise<boolean> {
   await endVacuum(session, [...sources, 'job_runs_finished_default']);
-  // The parent first, as all do who read or write through it: the other way round would be a deadlock. From here on all
-  // wait for us. Locks on the rest are held by those who went past the parent; they get less time.
+  // The parent first, as all do who read or write through it: the other way round would be a deadlock. From
+  // here on all wait for us. Locks on the rest are held by those who went past the parent; they get less
+  // time.
   await runQuery(session, sql`lock table only tock.job_runs_finished in access exclusive mode`);
   await setLockTimeout(session, LAST_LOCK_TIMEOUT);
   const oids: number[] = [];
@@ -202,7 +206,10 @@ export interface Leftover {
   readonly was: string | null;
 }
 
-/** What was detached, and copies that were never put in place: by name, by our comment, and since they are no partition. */
+/**
+ * What was detached, and copies that were never put in place: by name, by our comment, and since they are no
+ * partition.
+ */
 export async function readLeftovers(session: Session): Promise<Leftover[]> {
   const rows = await READ_LEFTOVERS.run(session, {});
   return rows.map(({ name, comment }) => ({

@@ -1,5 +1,5 @@
-// Room: store/partitions. The partitions of the finished runs: which there are, what is deleted from them in batches,
-// and the lock of retention. Keys, occurrences and effects are deleted in the same way.
+// Room: store/partitions. The partitions of the finished runs: which there are, what is deleted from them in
+// batches, and the lock of retention. Keys, occurrences and effects are deleted in the same way.
 // In: tables by name, cutoffs. Out: partitions with their spans, volumes; rows counted.
 import { type RawBuilder, sql } from 'kysely';
 import type { Partition } from '../../model/planning/retention.js';
@@ -41,7 +41,10 @@ from (
 ) v`,
 );
 
-/** How many runs ended a day in the last week, as far as the statistics know, and whether there are partitions of days. */
+/**
+ * How many runs ended a day in the last week, as far as the statistics know, and whether there are partitions
+ * of days.
+ */
 export async function readVolume(session: Session): Promise<{ perDay: number; hasDays: boolean }> {
   return (await READ_VOLUME.first(session, {})) ?? { perDay: 0, hasDays: false };
 }
@@ -136,8 +139,8 @@ const TRY_LOCK = statement<object, { isMine: boolean }>(
 );
 
 /**
- * Runs `work`, unless another holds the lock of retention: then null. It is an advisory lock of a transaction of its
- * own, which holds no snapshot meanwhile.
+ * Runs `work`, unless another holds the lock of retention: then null. It is an advisory lock of a transaction
+ * of its own, which holds no snapshot meanwhile.
  */
 export async function withRetentionLock<T>(database: Database, work: () => Promise<T>): Promise<T | null> {
   return await database.transaction(

@@ -47,7 +47,7 @@ export interface RunRecord<Output = unknown> {
   /** What its handler returned, once it has succeeded; else null. Typed where the run's job is known. */
   readonly output: Output;
   readonly errors: readonly DatedError[];
-  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the words of whoever cancelled it. */
+  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the words of the cancel. */
   readonly skipReason: string | null;
   readonly fence: number;
   readonly generation: number;

@@ -1,4 +1,5 @@
-// Room: store/reads. What the ledger holds about an occurrence of a chain: the runs of what a definition runs after.
+// Room: store/reads. What the ledger holds about an occurrence of a chain: the runs of what a definition runs
+// after.
 // In: names and an instant. Out: rows. Reads only.
 import { sql } from 'kysely';
 import type { RunStatus } from '../../model/run/states.js';
@@ -55,7 +56,9 @@ export async function readChainParents(
   return await runQuery(session, query);
 }
 
-/** The instants in a span at which a chained definition, or what it runs after, has a run. Epoch milliseconds. */
+/**
+ * The instants in a span at which a chained definition, or what it runs after, has a run. Epoch milliseconds.
+ */
 export async function readChainTimes(
   session: Session,
   definitionId: string,

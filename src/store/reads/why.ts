@@ -1,4 +1,5 @@
-// Room: store/reads. What the ledger holds about the occurrences of one definition: what `tock why` answers from.
+// Room: store/reads. What the ledger holds about the occurrences of one definition: what `tock why` answers
+// from.
 // In: a definition's name, or its id and a span of time. Out: rows. Reads only.
 import { sql } from 'kysely';
 import type { StoredColumns } from '../../model/planning/definition.js';
@@ -110,7 +111,10 @@ export async function readOccurrence(
   return (await firstRow(session, query)) ?? null;
 }
 
-/** The runs that were live when an occurrence was skipped for overlap, the last ones first, as far as they are known. */
+/**
+ * The runs that were live when an occurrence was skipped for overlap, the last ones first, as far as they are
+ * known.
+ */
 export async function readBlockers(
   session: Session,
   definitionId: string,

@@ -1,4 +1,5 @@
-// Room: store/runs. Makes way for a later occurrence, by the overlap policies cancel_other and terminate_other.
+// Room: store/runs. Makes way for a later occurrence, by the overlap policies cancel_other and
+// terminate_other.
 // In: definitions, and which of the two. Out: the runs that were displaced.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
@@ -11,8 +12,9 @@ export const DISPLACED = 'a later occurrence took its place';
 const DISPLACE = statement<{ definitionIds: readonly string[]; isTerminated: boolean }, { id: string }>(
   'displace-runs',
   `
--- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next write, or its
--- next heartbeat, finds that it is lost. cancel asks the holder to stop; the new run waits for its place.
+-- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next
+-- write, or its next heartbeat, finds that it is lost. cancel asks the holder to stop; the new run waits for
+-- its place.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
   where r.definition_id = any(:definitionIds::bigint[]) and r.trigger in ('cron', 'chain')

@@ -1,4 +1,5 @@
-// Room: store/schema. Which database the schema belongs to, so that a restored dump does not tick beside its original.
+// Room: store/schema. Which database the schema belongs to, so that a restored dump does not tick beside its
+// original.
 // In: a session. Out: whether this database is a copy; what adopting it changes.
 //
 // The schema knows where it was made (database_identity); tock.is_copy() says how a copy is recognized.
@@ -92,7 +93,9 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
 ) s`,
 );
 
-/** Makes a copy a database of its own, in one transaction; returns what it holds. Needs the owner's rights. */
+/**
+ * Makes a copy a database of its own, in one transaction; returns what it holds. Needs the owner's rights.
+ */
 export async function adoptDatabase(database: Database, { dryRun = false } = {}): Promise<Adoption> {
   return await database.transaction(async session => {
     const adoption = await readAdoption(session);

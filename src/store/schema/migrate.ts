@@ -26,7 +26,10 @@ export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
   readonly madePartitions: number;
-  /** Why not all of the coming partitions could be made; null: they are there. The next tick, daemon or prune tries again. */
+  /**
+   * Why not all of the coming partitions could be made; null: they are there. The next tick, daemon or prune
+   * tries again.
+   */
   readonly partitionsLeft: string | null;
 }
 
@@ -60,13 +63,14 @@ const READ_SERVER = statement<object, { version: number; name: string }>(
 );
 
 /**
- * Applies the migrations that are missing, all in one transaction. Then makes the coming partitions, in short ones: where
- * that cannot be done now, the schema is up to date all the same.
+ * Applies the migrations that are missing, all in one transaction. Then makes the coming partitions, in short
+ * ones: where that cannot be done now, the schema is up to date all the same.
  *
- * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each statement
- * waits at most 10 s for a lock, so that it fails rather than stand in the way of live traffic.
+ * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each
+ * statement waits at most 10 s for a lock, so that it fails rather than stand in the way of live traffic.
  *
- * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else, TOCK_DATABASE_TOO_OLD
+ * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else,
+ * TOCK_DATABASE_TOO_OLD
  */
 export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
   const applied = await applyMissing(database, readMigrations(folder));
@@ -108,8 +112,8 @@ async function applyMissing(
 }
 
 /**
- * Refuses a schema that lacks a migration of this code: one cheap statement. A schema that is ahead is fine, since
- * a rolling deploy migrates first.
+ * Refuses a schema that lacks a migration of this code: one cheap statement. A schema that is ahead is fine,
+ * since a rolling deploy migrates first.
  *
  * @throws TockError TOCK_NOT_MIGRATED
  */
@@ -125,7 +129,9 @@ export async function requireMigrated(database: Database, folder: string): Promi
   );
 }
 
-/** The names of the migrations in the folder, unsorted. Read synchronously: they are few, and each tick asks. */
+/**
+ * The names of the migrations in the folder, unsorted. Read synchronously: they are few, and each tick asks.
+ */
 export function migrationNames(folder: string): string[] {
   return readdirSync(folder).filter(isMigration);
 }

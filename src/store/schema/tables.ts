@@ -1,5 +1,6 @@
 // Room: store/schema. The tables of migrations/, as Kysely's builder and the compiler know them.
-// In: nothing. Out: the type Schema; test/store/schema/tables.test.ts compares it with the server's catalogue.
+// In: nothing. Out: the type Schema; test/store/schema/tables.test.ts compares it with the server's
+// catalogue.
 import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
 import type { Json } from '../../model/job/job.js';
 import type { Chain } from '../../model/planning/chain.js';

@@ -51,8 +51,8 @@ const INSERT = statement<
 >(
   'insert-backfilled-runs',
   `
--- The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then finds it with
--- a run that was not skipped.
+-- The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then
+-- finds it with a run that was not skipped.
 with planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset(:rows::jsonb) as p(
     key text, payload jsonb, scheduled_for timestamptz, interval_start timestamptz)

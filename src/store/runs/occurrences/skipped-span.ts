@@ -1,4 +1,5 @@
-// Room: store/runs/occurrences. The one skipped row of occurrences that give no runs: those in a pause, or before an edit.
+// Room: store/runs/occurrences. The one skipped row of occurrences that give no runs: those in a pause, or
+// before an edit.
 // In: a definition's id and a span of its occurrences. Out: nothing.
 import type { SkipReason } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
@@ -18,8 +19,9 @@ const INSERT = statement<
 >(
   'insert-skipped-span',
   `
--- Without a key: the row stands for a span, and a backfill may yet make a run of each occurrence in it. The definition's
--- lock and cursor, which moves past the span in the same transaction, keep it from being recorded twice.
+-- Without a key: the row stands for a span, and a backfill may yet make a run of each occurrence in it. The
+-- definition's lock and cursor, which moves past the span in the same transaction, keep it from being
+-- recorded twice.
 with skipped as (
   insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at,
     interval_start, occurrence_count, trigger, status, finished_at, skip_reason)
