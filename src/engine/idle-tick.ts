@@ -3,13 +3,13 @@
 // tick is due.
 import type pg from 'pg';
 import type { Registry } from '../model/job/registry.js';
+import { noOutcomes } from '../model/run/outcome-counts.js';
 import { queryWithin } from '../store/connection/deadline.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { inSchema } from '../store/connection/schema-name.js';
 import { askWhetherIdle } from '../store/reads/next-due.js';
 import { migrationNames } from '../store/schema/migrate.js';
 import type { TickSummary } from './run-tick.js';
-import { noOutcomes } from './worker/outcome-counts.js';
 
 export interface IdleTickOptions {
   readonly pool: pg.Pool;

@@ -1,13 +1,13 @@
 // Room: engine. One tick: register → reap → materialize → claim → execute → finalize.
 // In: an engine, and how long it may claim. Out: a summary of what it did.
 import { performance } from 'node:perf_hooks';
+import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap.js';
 import { type RegisterResult, register } from './definitions/register.js';
 import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';
 import { reap } from './reap.js';
 import { beginUpkeep } from './retention/coming-partitions.js';
-import type { OutcomeCounts } from './worker/outcome-counts.js';
 import { openWorker } from './worker/worker.js';
 import type { Worker } from './worker/worker-interface.js';
 

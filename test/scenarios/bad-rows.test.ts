@@ -231,7 +231,7 @@ describe('queues', () => {
     expect(await statusesOf(good)).toEqual(new Set(['succeeded']));
     expect(await statusesOf([mail])).toEqual(new Set(['queued']));
     const [queue] = (await tock.queues.list()).filter(each => each.name === 'mail');
-    expect(queue?.pauseReason).toMatch(/limits cannot be read: .*set them anew/);
+    expect(queue?.pauseReason).toMatch(/limits cannot be read: .*set them again/);
     await tock.queues.set('mail', { window: null, timezone: 'UTC' });
     await tock.queues.resume('mail');
     await tock.tick();

@@ -3,35 +3,12 @@
 import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
+import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import { withoutStacks } from '../../model/run/sanitize.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
-
-/**
- * How many attempts ended in which way. `deferred`: claimed outside the window, or without a slot under a
- * limit. `lost`: the lease had expired before the outcome could be written.
- */
-export type OutcomeCounts = Record<
-  'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'deferred' | 'released' | 'lost',
-  number
->;
-
-/** All counts at zero. */
-export function noOutcomes(): OutcomeCounts {
-  return {
-    claimed: 0,
-    succeeded: 0,
-    failed: 0,
-    dead: 0,
-    cancelled: 0,
-    skipped: 0,
-    deferred: 0,
-    released: 0,
-    lost: 0,
-  };
-}
 
 /** The fields of a log line about a run; never its payload. */
 export function logFields(run: ClaimedRun) {

@@ -4,6 +4,7 @@
 import { performance } from 'node:perf_hooks';
 import { isEnabled } from '../../model/logger.js';
 import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
+import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
 import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
 import { type Claim, claimFreeRun, type QueuePriority } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
@@ -20,7 +21,7 @@ import { drainReason, executeRun } from '../execute/execute.js';
 import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
 import { admitDespiteBadRows, oneByOne, setAside } from '../set-aside.js';
-import { countOutcome, logFields, noOutcomes, type OutcomeCounts } from './outcome-counts.js';
+import { countOutcome, logFields } from './outcome-counts.js';
 import { flushProgress } from './progress.js';
 import type { WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';

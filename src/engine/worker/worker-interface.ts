@@ -1,8 +1,9 @@
 // Room: engine/worker. A worker as ticks, the daemon and the command line see it; worker.ts opens one.
 // In: nothing. Out: types.
+
+import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { RunAtWork } from '../execute/crash.js';
-import type { OutcomeCounts } from './outcome-counts.js';
 
 export interface WorkerOptions {
   readonly kind: 'tick' | 'daemon' | 'library' | 'manual';

@@ -1,21 +1,27 @@
-// Room: model. What a run's row keeps as JSON, as readers can rely on it, whatever somebody has written there by hand.
+// Room: model. The JSON of a run's row in a form that readers can rely on, whatever was written there by hand.
 // In: any JSON. Out: error entries, progress. Pure.
 import type { ErrorEntry } from './sanitize.js';
 
 /** An error entry that is on record, with the time of the failure. */
 export type DatedError = ErrorEntry & { readonly at: string };
 
-/** How far a run is; `events`: how often its handler has said so in this attempt. */
+/** How far a run is; `events`: how often its handler has reported in this attempt. */
 export interface StoredProgress {
   readonly fraction: number;
   readonly stage: string | null;
   readonly events: number;
 }
 
-/** The entries of `errors`. What is none becomes one whose message is the JSON. @param at stands in for a time that is none */
+/**
+ * The entries of `errors`. An invalid one becomes an entry whose message is its JSON.
+ *
+ * @param at the time of such an entry
+ */
 export function readErrors(value: unknown, at: Date): readonly DatedError[] {
   const entries = Array.isArray(value) ? value : [value];
-  return entries.every(isEntry) ? entries : entries.map(each => (isEntry(each) ? each : oddEntry(each, at)));
+  return entries.every(isEntry)
+    ? entries
+    : entries.map(entry => (isEntry(entry) ? entry : oddEntry(entry, at)));
 }
 
 function isEntry(value: unknown): value is DatedError {
@@ -29,7 +35,7 @@ function isEntry(value: unknown): value is DatedError {
   );
 }
 
-/** More than what is ever written: what somebody has nested by hand must not exhaust the stack. */
+/** More than is ever written, so that entries nested by hand cannot exhaust the stack. */
 const MAX_DEPTH = 20;
 
 function isDescription(value: unknown, depth: number): boolean {
@@ -57,7 +63,7 @@ function textOf(value: unknown): string {
   }
 }
 
-/** The value of `progress`; null for what is none. */
+/** The value of `progress`; null if it is invalid. */
 export function readProgress(value: unknown): StoredProgress | null {
   if (typeof value !== 'object' || value === null) return null;
   const { fraction, stage, events } = value as Record<string, unknown>;

@@ -1,4 +1,4 @@
-// Room: test, model. How long a failed run waits: within bounds for every policy, attempt and random number.
+// How long a failed run waits: within bounds for every policy, attempt and random number.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_DURATION_MS } from '../../../src/model/duration.js';
@@ -147,7 +147,7 @@ describe('checkRetryPolicy', () => {
     [{ base: 'soon' }, 'TOCK_BAD_DURATION', 'retry.base "soon"'],
     [{ base: -1 }, 'TOCK_BAD_DURATION', 'retry.base -1'],
     [{ max: Number.POSITIVE_INFINITY }, 'TOCK_BAD_DURATION', 'retry.max Infinity'],
-    [{ jitter: -0.1 }, 'TOCK_BAD_JOB', 'retry.jitter -0.1 is not a share'],
+    [{ jitter: -0.1 }, 'TOCK_BAD_JOB', 'retry.jitter -0.1 is not a number between 0 and 1'],
     [{ jitter: 1.1 }, 'TOCK_BAD_JOB', 'retry.jitter 1.1'],
     [{ jitter: Number.NaN }, 'TOCK_BAD_JOB', 'retry.jitter NaN'],
     [

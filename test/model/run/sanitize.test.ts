@@ -1,4 +1,4 @@
-// Room: test, model. Whatever a handler throws or returns must come out storable, bounded, and without secrets.
+// Whatever a handler throws or returns becomes storable, bounded, and free of secrets.
 import { describe, expect, it } from 'vitest';
 import { isStorable } from '../../../src/model/names.js';
 import {

@@ -1,4 +1,4 @@
-// Room: test, model. The table of moves as a graph: nothing unreachable, nothing that leaves a final state.
+// The table of moves as a graph: nothing unreachable, nothing that leaves a final state.
 import { describe, expect, it } from 'vitest';
 import {
   FINISHED_STATUSES,
@@ -44,7 +44,7 @@ describe('TRANSITIONS', () => {
     expect([...reachable('queued')].sort()).toEqual([...RUN_STATUSES].sort());
   });
 
-  it('lead from every live state to an end, also if nobody but workers and the reaper acts', () => {
+  it('lead from every live state to an end, also if only workers and the reaper act', () => {
     const unattended = (move: Transition) => move.by !== 'operator' && move.by !== 'scheduler';
     for (const status of LIVE_STATUSES)
       expect([...reachable(status, unattended)].sort()).toEqual([
@@ -69,7 +69,7 @@ describe('TRANSITIONS', () => {
     ]);
   });
 
-  it('come to running only by a claim, from all that waits', () => {
+  it('enter running only by a claim, from every waiting state', () => {
     expect(moves.filter(move => move.to === 'running').map(move => [move.name, move.by])).toEqual([
       ['claim', 'worker'],
     ]);
@@ -84,13 +84,13 @@ describe('TRANSITIONS', () => {
       expect(move.from).toEqual(['running']);
   });
 
-  it('of operator and scheduler reach all that waits, and a retry all that ended without success', () => {
+  it('of operator and scheduler reach every waiting state, and a retry every end without success', () => {
     const { cancel, supersede, displace, retry } = TRANSITIONS;
     for (const move of [cancel, supersede, displace]) expect(move.from).toEqual(['queued', 'failed']);
     expect(retry.from).toEqual(['dead', 'cancelled']);
   });
 
-  it('come to failed only from running: what failed was tried', () => {
+  it('enter failed only from running', () => {
     for (const move of moves.filter(({ to }) => to === 'failed')) expect(move.from).toEqual(['running']);
   });
 });
@@ -104,7 +104,7 @@ describe('the states', () => {
 });
 
 describe('isFinished', () => {
-  it('tells the finished states from the live ones', () => {
+  it('is true of finished states, and not of live ones', () => {
     expect(RUN_STATUSES.filter(isFinished)).toEqual(FINISHED_STATUSES);
   });
 });

@@ -1,0 +1,26 @@
+// Room: model. How many attempts ended in which way.
+// In: nothing. Out: counts.
+
+/**
+ * How many attempts ended in which way. `deferred`: claimed outside the window, or without a slot under a
+ * limit. `lost`: the lease had expired before the outcome could be written.
+ */
+export type OutcomeCounts = Record<
+  'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'deferred' | 'released' | 'lost',
+  number
+>;
+
+/** All counts at zero. */
+export function noOutcomes(): OutcomeCounts {
+  return {
+    claimed: 0,
+    succeeded: 0,
+    failed: 0,
+    dead: 0,
+    cancelled: 0,
+    skipped: 0,
+    deferred: 0,
+    released: 0,
+    lost: 0,
+  };
+}
