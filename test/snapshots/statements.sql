@@ -97,8 +97,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target t where r.id = t.id and t.status in ('queued', 'failed') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
   from gone returning id
 ), freed as (
   delete from tock.job_slots s using gone m
@@ -456,8 +456,8 @@ with target as materialized (
   where r.id = t.id and (t.status in ('queued', 'failed') or ($2 and t.status in ('running')))
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', 'a later occurrence took its place'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', 'a later occurrence took its place'
   from gone
   returning id
 ), freed as (
@@ -1413,8 +1413,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'skipped', 'edited'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'skipped', 'edited'
   from gone
   returning id
 ), freed as (
