@@ -62,7 +62,7 @@ describe('register', () => {
   it.each(EDITS)('writes an edit of %s alone, by code and at run time', async (_option, edit, shown) => {
     const cron = { cron: '0 * * * *' } as const;
     await test.another({ jobs: [job('report', cron)] }).register();
-    const edited = test.another({ jobs: [job('report', { ...cron, ...edit } as JobSchedule)] });
+    const edited = test.another({ jobs: [job('report', { ...cron, ...edit })] });
     expect(await edited.register()).toMatchObject({ changed: ['report'] });
     expect((await edited.schedules.list({ name: 'report' }))[0]).toMatchObject({ version: 2, ...shown });
 
