@@ -3,8 +3,8 @@
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { readInstant } from '../model/schedule/instant-text.js';
+import { readClock } from '../store/connection/clock.js';
 import type { Database } from '../store/connection/database.js';
-import { readClock } from '../store/reads/runs.js';
 
 /** The time that Tock reads: `tock.now()` of the test's database. It runs until it is set. */
 export interface TestClock {
