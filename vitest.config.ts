@@ -21,7 +21,8 @@ const CHAOS = ['test/chaos/**/*.test.ts'];
 const EXHAUSTIVE = [
   'test/model/schedule/{oracle,postgres-oracle}.test.ts',
   'test/embedded/embedded-{folder,hostile,killed,revival,versions}.test.ts',
-  'test/processes/limits.test.ts',
+  'test/processes/{isolate-endings,limits,tick-schedules}.test.ts',
+  'test/promises/bad-inputs.test.ts',
   'test/testing/example-project.test.ts',
 ];
 

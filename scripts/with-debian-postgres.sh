@@ -20,5 +20,5 @@ printf 'secret' >"$folder/password"
 chmod 644 "$folder/password"
 (cd / && as "$bin/initdb" -D "$folder/data" -U postgres -A scram-sha-256 --pwfile="$folder/password" -E UTF8 --locale=C.UTF-8 >/dev/null)
 (cd / && as "$bin/pg_ctl" -D "$folder/data" -w -l "$folder/data/log" start \
-  -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=300" >/dev/null)
+  -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c jit=off -c max_connections=300" >/dev/null)
 TOCK_TEST_DATABASE_URL="postgres://postgres:secret@127.0.0.1:$port/postgres" "$@"

@@ -38,7 +38,7 @@ const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true }
  * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
  *
  * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key, the
- * times. With `client`, the run is part of the caller's transaction and comes and goes with it.
+ * times. With `client`, the run is part of the caller's transaction: it commits or rolls back with it.
  *
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION
  */

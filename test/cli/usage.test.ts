@@ -128,7 +128,7 @@ describe('wrong arguments', () => {
     ],
     [
       ['schedule', 'add', 'a', '--job', 'greet', '--after', 'load', '--after-any', 'clean'],
-      /^tock schedule add: --after and --after-any each say when/,
+      /^tock schedule add: --after and --after-any exclude each other/,
     ],
     [
       ['schedule', 'add', 'a', '--job', 'greet', '--after-on', 'failure'],

@@ -170,6 +170,9 @@ describe('check-scheduler', () => {
       checked = await check();
     };
     await kit.runOnce(other);
-    expect(checked && problemsOf(checked)).toEqual([expect.stringContaining('past its lease')]);
+    expect(checked && problemsOf(checked)).toEqual([
+      expect.stringContaining('past its lease'),
+      expect.stringMatching(/last seen 2m ago: no heartbeat/),
+    ]);
   });
 });

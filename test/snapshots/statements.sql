@@ -355,8 +355,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -426,14 +426,14 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
   update tock.job_runs_live r set status = 'failed', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
-      locked_by = null, locked_until = null, errors = case when (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) is null then r.errors
-  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end,
+      locked_by = null, locked_until = null, errors = case when o.error is null then r.errors
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end,
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
@@ -464,9 +464,9 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
-  select id, case when o.error is null then gone.errors else case when (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) is null then gone.errors
-  else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end end, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -487,10 +487,10 @@ select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id
 
 -- finish-plain
 with gone as (
-  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.errors, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.progress, r.slot_keys, r.slot_limits, r.live_key
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key
 ), ended as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'succeeded'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'succeeded'
   from gone
 ), freed as (
   delete from tock.job_slots s using gone m
@@ -751,8 +751,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), again as (
@@ -760,16 +760,11 @@ with recursive queue_priorities as (
   set status = 'failed', locked_by = null, locked_until = null,
       run_at = tock.now() + least(coalesce(p.base, $3::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $4::float8)) * interval '1 millisecond',
-      errors = case when jsonb_build_object(
+      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') is null then r.errors
-  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end,
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'),
       slot_keys = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
@@ -780,17 +775,12 @@ with recursive queue_priorities as (
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, case when jsonb_build_object(
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') is null then r.errors
-  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -844,8 +834,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), again as (
@@ -853,16 +843,11 @@ with recursive queue_priorities as (
   set status = 'failed', locked_by = null, locked_until = null,
       run_at = tock.now() + least(coalesce(p.base, $4::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $5::float8)) * interval '1 millisecond',
-      errors = case when jsonb_build_object(
+      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') is null then r.errors
-  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end,
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'),
       slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
@@ -873,17 +858,12 @@ with recursive queue_priorities as (
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, case when jsonb_build_object(
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') is null then r.errors
-  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -953,15 +933,15 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
   update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, releases = r.releases + 1,
       attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
-      errors = case when (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) is null then r.errors
-  else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+      errors = case when o.error is null then r.errors
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
@@ -1021,13 +1001,13 @@ with gone as (
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end) <> '')
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, errors, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, progress, slot_keys, slot_limits, live_key, status, finished_at)
-  select r.id, case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, status, finished_at)
+  select r.id, r.definition_id, case when (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then r.run_at else tock.now() end, r.priority, case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end, case when r.max_attempts >= 1000000000 then 1000000 else greatest(r.max_attempts, 1) end, case when r.fence >= 1000000000 then 1000000 else greatest(r.fence, 0) end, case when r.releases >= 1000000000 then 1000000 else greatest(r.releases, 0) end, case when r.generation >= 1000000000 then 1000000 else greatest(r.generation, 1) end, case when r.occurrence_count >= 1000000000 then 1000000 else greatest(r.occurrence_count, 1) end, case when (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then r.scheduled_for end, case when (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then r.interval_start end, case when (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then r.start_by end, r.locked_by, case when (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then r.created_at else tock.now() end, case when (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then r.started_at end, r.job, case when (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then r.queue else 'default' end, r.trigger, case when octet_length(r.idempotency_key) between 1 and 512 then r.idempotency_key end, r.payload, case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end
     || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end,
   'name', 'BadRow', 'code', 'TOCK_BAD_ROW', 'stack', null,
   'message', 'set aside: no statement can work with the row of this run: ' || concat_ws('; ', nullif(concat_ws(', ', case when r.attempts not between 0 and 999999999 then 'attempts ' || r.attempts end, case when r.max_attempts not between 1 and 999999999 then 'max_attempts ' || r.max_attempts end, case when r.fence not between 0 and 999999999 then 'fence ' || r.fence end, case when r.releases not between 0 and 999999999 then 'releases ' || r.releases end, case when r.generation not between 1 and 999999999 then 'generation ' || r.generation end, case when r.occurrence_count not between 1 and 999999999 then 'occurrence_count ' || r.occurrence_count end, case when not (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then 'run_at ' || r.run_at end, case when not (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then 'scheduled_for ' || r.scheduled_for end, case when not (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then 'interval_start ' || r.interval_start end, case when not (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then 'start_by ' || r.start_by end, case when not (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then 'created_at ' || r.created_at end, case when not (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then 'started_at ' || r.started_at end, case when not (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then 'queue ' || to_json(left(r.queue, 60)) end, case when not octet_length(r.idempotency_key) between 1 and 512 then 'an idempotency key of ' || octet_length(r.idempotency_key) || ' bytes' end, case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end, case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end, case when not (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
-    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end), ''), $5::text)), r.definition_id, case when (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then r.run_at else tock.now() end, r.priority, case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end, case when r.max_attempts >= 1000000000 then 1000000 else greatest(r.max_attempts, 1) end, case when r.fence >= 1000000000 then 1000000 else greatest(r.fence, 0) end, case when r.releases >= 1000000000 then 1000000 else greatest(r.releases, 0) end, case when r.generation >= 1000000000 then 1000000 else greatest(r.generation, 1) end, case when r.occurrence_count >= 1000000000 then 1000000 else greatest(r.occurrence_count, 1) end, case when (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then r.scheduled_for end, case when (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then r.interval_start end, case when (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then r.start_by end, r.locked_by, case when (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then r.created_at else tock.now() end, case when (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then r.started_at end, r.job, case when (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then r.queue else 'default' end, r.trigger, case when octet_length(r.idempotency_key) between 1 and 512 then r.idempotency_key end, r.payload, case when jsonb_typeof(r.progress) = 'object' then r.progress end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end), ''), $5::text)), case when jsonb_typeof(r.progress) = 'object' then r.progress end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_keys end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, 'dead', tock.now()
   from gone r

@@ -3,7 +3,7 @@
 // In: the pool. Out: calls of `onNotice`, over one connection that is reopened when it breaks.
 import type { PoolClient } from 'pg';
 import { listenToSchema } from '../../store/connection/listen.js';
-import { type Notice, readNotice } from '../../store/runs/notices.js';
+import { type Notice, readNotice } from '../../store/connection/notices.js';
 import type { Engine } from '../engine.js';
 
 const FIRST_PAUSE_MS = 500;

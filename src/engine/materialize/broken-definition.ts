@@ -1,5 +1,5 @@
-// Room: engine/materialize. Definitions that cannot be materialized: each is left out by itself, and the others go on.
-// In: work in a savepoint; a definition and why. Out: a row that says so.
+// Room: engine/materialize. Definitions that cannot be materialized: they are marked broken, and the others go on.
+// In: work for each definition; a definition and why it is broken. Out: which failed; a row that says so.
 import type { Session } from '../../store/connection/database.js';
 import { sqlState } from '../../store/connection/errors.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';
@@ -54,8 +54,8 @@ export async function inSavepoints<Each>(
 }
 
 /**
- * Of definitions with which it failed, those that are broken. Where it failed with all of them, something else may be
- * the cause, such as a constraint of somebody's own: then those that hold what none may.
+ * The definitions that are broken, of those that failed. Where all failed, something else may be the cause, such as a
+ * constraint that an operator added: then only those that hold what no definition may.
  *
  * @param count how many were tried
  * @throws what it failed with, where that explains nothing

@@ -67,7 +67,7 @@ async function followBatch(session: Session, engine: Engine, isEachByItself: boo
   return rows.length;
 }
 
-/** A dead run that cannot be redirected stays as it is, dead. */
+/** Redirects each by itself. A dead run that cannot be redirected stays dead. */
 async function redirectSingly(session: Session, engine: Engine, dead: readonly OutboxRow[]): Promise<number> {
   let total = 0;
   const failed = await inSavepoints(session, dead, async end => {

@@ -121,8 +121,8 @@ interface Planned {
 }
 
 /**
- * Leaves out occurrences that have had a run already, as after a cursor was reset: they make nobody give way, and are not
- * counted. Of others the insert finds out by itself.
+ * Leaves out occurrences that have had a run already, as after a cursor was reset: they displace no run, and are not
+ * counted. Other definitions do not need this: the insert skips what is taken.
  */
 async function withoutTaken(
   session: Session,

@@ -1,9 +1,9 @@
 // Room: engine/materialize. The rows that occurrences become: runs and skips, each under its occurrence.
 // In: a due definition and its plan. Out: rows for one insert.
+
 import type { Occurrence } from '../../model/job/job.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';
 import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
-import { utcText } from '../../model/schedule/instant-text.js';
 import type { DueDefinition } from '../../store/definitions/due.js';
 import type { NewRow } from '../../store/runs/materialize.js';
 import type { Engine } from '../engine.js';
@@ -60,7 +60,7 @@ export function slotsOf(
 
 /** The identity of an occurrence as text: the definition's id and the nominal instant, in whole seconds of UTC. */
 export function occurrenceKey(definitionId: string, instant: number): string {
-  return `cron:${definitionId}:${utcText(instant)}`;
+  return `cron:${definitionId}:${iso(instant).replace('.000Z', 'Z')}`;
 }
 
 export function iso(ms: number): string {

@@ -1,5 +1,6 @@
 // Room: engine. What an operator does to a run: retry, cancel, wait for it.
 // In: a run's id. Out: the run as it is then; or an error that says why not.
+
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';

@@ -4,7 +4,7 @@
 //
 // PostgreSQL's statement_timeout does not do: as a setting of the session it breaks behind pgbouncer, and its error would
 // not come through a dead network. The driver's query_timeout leaves a statement running on the client, and the pool
-// gives that client to the next caller, who waits in vain.
+// gives that client to the next caller, whose statement is never answered.
 import { createConnection } from 'node:net';
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
 import type pg from 'pg';
@@ -110,11 +110,11 @@ async function isAnswered(answer: Promise<unknown>, withinMs: number): Promise<b
   const late = new Promise<false>(resolve => {
     timer = setTimeout(resolve, withinMs, false);
   });
-  const settled = answer.then(
+  const answered = answer.then(
     () => true,
     () => true,
   );
-  return await Promise.race([settled, late]).finally(() => clearTimeout(timer));
+  return await Promise.race([answered, late]).finally(() => clearTimeout(timer));
 }
 
 /**

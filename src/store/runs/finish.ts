@@ -2,7 +2,7 @@
 // In: runs by id and fence, with the outcomes that end them. Out: which of them have moved.
 //
 //   worker A, holds runs 1 and 2 under fence 1              reaper
-//                                                           took run 2 back: it is failed, and nobody's
+//                                                           took run 2 back: it is failed, without a holder
 //   delete live 1 and 2, where fence 1 and locked by A
 //     run 1: deleted, inserted as finished;
 //            its slots are free, the outbox has a row
@@ -22,7 +22,7 @@ import { statement } from '../connection/statement.js';
 import {
   AFTER_MOVE,
   type AfterMove,
-  appendError,
+  appendOutcomeError,
   type FencedBatch,
   FINISHED_COLUMNS,
   fencedBatch,
@@ -31,7 +31,6 @@ import {
   insertFinished,
   isHeld,
   json,
-  withTime,
   writeOutbox,
 } from './transition.js';
 
@@ -70,7 +69,7 @@ with outcome as materialized (
   ${insertFinished('gone join outcome o using (id)', {
     status: 'o.status',
     output: 'o.output',
-    errors: `case when o.error is null then gone.errors else ${appendError('gone.errors', withTime('o.error'))} end`,
+    errors: appendOutcomeError('gone.errors', 'o.error'),
     skip_reason: `case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end`,
   })}
   returning id, generation, definition_id, scheduled_for, job, status

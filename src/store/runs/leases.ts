@@ -13,7 +13,7 @@ import { type FencedBatch, fencedBatch, type Held, isHeld, lockHeld, sortedById 
 
 type Renewed = Record<'mine' | 'asked' | 'renewed', readonly string[]>;
 
-// A row that somebody has locked is skipped: waiting for it would cost the leases of all the others.
+// A locked row is skipped: waiting for it would cost the leases of all the others.
 const RENEW = statement<FencedBatch & { readonly leaseMs: number }, Renewed>(
   'renew-leases',
   `
@@ -36,7 +36,7 @@ select array(select id::text from mine) as mine, array(select id::text from mine
 /** A lease that its worker still has. */
 export interface Renewal {
   readonly id: string;
-  /** False where somebody else has locked the row: neither renewed nor lost. */
+  /** False where another session has locked the row: neither renewed nor lost. */
   readonly is_renewed: boolean;
   readonly cancel_requested: boolean;
 }

@@ -7,7 +7,7 @@
 //   1: failed, run_at + backoff              2: no attempt left: dead
 //   commit                                   commit
 //                                                                            wakes up, and writes under its fence:
-//                                                                            1 is nobody's, 2 is gone: no row
+//                                                                            1 has no holder, 2 is gone: no row
 //
 // In batches, so that no statement locks many rows. The order of the locks does not matter, since none is waited for.
 import { TRANSITIONS } from '../../model/run/states.js';

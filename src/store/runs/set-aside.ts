@@ -97,7 +97,7 @@ interface SetAsideParams {
   readonly isToBlame: boolean;
 }
 
-// A run that somebody holds is left to its holder, unless that is who asks.
+// A run that is held is left to its holder, except where the holder itself asks.
 const SET_ASIDE = statement<SetAsideParams, SetAside>(
   'set-aside',
   `
@@ -126,7 +126,7 @@ export interface Blame {
   readonly reason: string;
   /** It is known that the row is the cause; else it is set aside only where something is out of bounds. */
   readonly isToBlame: boolean;
-  /** Who has claimed it just now, where somebody has. */
+  /** The worker that has just claimed it, where one has. */
   readonly holder?: { readonly workerId: string; readonly fence: number };
 }
 

@@ -71,15 +71,12 @@ export function sortedById<Run extends Held>(batch: readonly Run[]): readonly Ru
   return batch.toSorted((a, b) => (isAfter(a, b) ? 1 : -1));
 }
 
-/** Columns that a finished run keeps as they were, besides its id. */
-const KEPT_COLUMNS =
-  `definition_id run_at priority attempts max_attempts fence releases generation occurrence_count scheduled_for interval_start
-  start_by locked_by created_at started_at job queue trigger idempotency_key payload progress slot_keys slot_limits live_key`.split(
-    /\s+/,
-  );
-
-/** The columns of a live run that {@link insertFinished} reads, besides those that its caller gives. */
-export const FINISHED_COLUMNS = ['id', 'errors', ...KEPT_COLUMNS] as const;
+/** The columns that a run keeps when it ends. */
+export const FINISHED_COLUMNS: readonly string[] = [
+  'id definition_id run_at priority attempts max_attempts fence releases generation occurrence_count',
+  'scheduled_for interval_start start_by locked_by created_at started_at job queue trigger idempotency_key',
+  'payload errors progress slot_keys slot_limits live_key',
+].flatMap(columns => columns.split(' '));
 
 /** Inserts what live runs become when they end. @param changed SQL for each column that is not kept as it was */
 export const insertFinished = (
@@ -139,15 +136,17 @@ export interface AfterMove {
 /** The columns of an {@link AfterMove}, over {@link freeSlots} and {@link writeOutbox}. */
 export const AFTER_MOVE = `(select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten"`;
 
-/** An array of errors with one more, or as it is where that is null. The last 50 are kept: attempts have no bound. */
-export const appendError = (errors: string, error: string) => `case when ${error} is null then ${errors}
-  else (case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${error} end`;
+/** Appends an error to an array. The last 50 are kept, since attempts have no bound. */
+export const appendError = (errors: string, error: string) =>
+  `(case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${error}`;
 
 /** The database's time, as errors have it. */
 export const ERROR_TIME = `to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** An error with the time at which it was written. */
-export const withTime = (error: string) => `(jsonb_build_object('at', ${ERROR_TIME}) || ${error})`;
+/** The errors of a run with that of its outcome, where it has one, and the time of it. */
+export const appendOutcomeError = (errors: string, error: string) =>
+  `case when ${error} is null then ${errors}
+    else ${appendError(errors, `(jsonb_build_object('at', ${ERROR_TIME}) || ${error})`)} end`;
 
 /**
  * Assignments that make a run `r` a suspect where a condition holds: it may have ended a process, and from then on needs

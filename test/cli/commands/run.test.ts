@@ -95,7 +95,7 @@ describe('tock run', () => {
     });
     expect(stderr).toMatch(/: attempt 2 of 2 is due \S+Z; the last one failed: TypeError: no such\n/);
     expect(stdout).toMatch(
-      /^run (\d+) of broken: dead in \S+ \(attempt 2 of 2\)\n {2}TypeError: no such\n {2}more: tock show \1 --stack\n$/,
+      /^run (\d+) of broken: dead in \S+ \(attempt 2 of 2\)\n {2}TypeError: no such\n {2}details: tock show \1 --stack\n$/,
     );
     expect(code).toBe(1);
   });

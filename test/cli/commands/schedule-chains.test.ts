@@ -257,7 +257,7 @@ describe('what is told of chains and windows', () => {
       verdict: 'waiting',
     });
     const waiting = await harness.tock(['why', 'report', '2199-03-08T07:00:00Z']);
-    expect(waiting.stdout).toContain('2199-03-08 07:00: waits for what it runs after\n');
+    expect(waiting.stdout).toContain('2199-03-08 07:00: waits for the runs it follows\n');
     await harness.tock(['resume', 'nightly']);
   });
 

@@ -260,7 +260,7 @@ describe('tock status', () => {
       end: new Date('2031-06-15T12:00:00Z'),
       unit: 'month',
       runningOut: true,
-      problem: expect.stringMatching(/have run out.*tock prune, or tock migrate/),
+      problem: expect.stringMatching(/have run out.*tock prune or tock migrate/),
     });
     await kit.tock.migrate();
     const end = new Date('2031-10-01T00:00:00Z');

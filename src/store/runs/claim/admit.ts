@@ -2,7 +2,7 @@
 // concurrency or rate.
 // In: ids of due runs. Out: those that were claimed; the others are blocked on the key that is full.
 //
-// The slots are rows of job_slots, whose primary key is the limit. Who admits under a key holds its advisory lock for
+// The slots are rows of job_slots, whose primary key is the limit. An admission holds the advisory locks of its keys for
 // one short transaction, and sees all slots that are taken. Giving one back takes no lock:
 //
 //   worker A, admits run 1 (key job:x, limit 1)      worker B, finishes run 9, which holds the slot
@@ -12,8 +12,8 @@
 //   commits; the key's lock ends
 //   unblocks under job:x                             unblocks under job:x
 //
-// Both look after their own commit, so whoever commits last sees run 1 blocked and the slot free. The reaper looks too,
-// for the case that either died in between.
+// Both look after their own commit, so the last to commit sees run 1 blocked and the slot free. The reaper looks too, in
+// case either died in between.
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../../model/run/limits.js';
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';

@@ -36,7 +36,7 @@ const CLAIM_AFTER = statement<Wanted & { readonly afterAt: string; readonly afte
   },
 );
 
-// Nobody has looked at the queue: without a row of its own it is open and has no limit.
+// The queue was not looked at: if it has no row of its own, it is open and has no limit.
 const CLAIM_NOTIFIED = statement<Wanted, Row>(
   'claim-notified',
   claimWhere('not exists (select from tock.job_queues q where q.name = :queue)'),

@@ -205,7 +205,7 @@ select due.id, due.is_limited, ${namesOfClaimed('c')}, null as positions
 from due left join claimed c on c.id = due.id`,
 );
 
-/** Claims one run by its id, if it is due, nobody else holds it and its queue is open. */
+/** Claims one run by its id, if it is due and its queue is open. Skips it where it is held or locked. */
 export async function claimFreeRun(
   session: Session,
   id: string,

@@ -12,8 +12,8 @@ const ENQUEUE_LIVE = statement<
 });
 
 /**
- * Enqueues a batch in one statement. The answers are in the order of the rows; an id is empty where somebody else used the
- * key at this very moment: the statement cannot see that run.
+ * Enqueues a batch in one statement. The answers are in the order of the rows; an id is empty where another
+ * session used the key at this very moment: the statement cannot see that run.
  */
 export async function enqueueLiveRuns(
   session: Session,

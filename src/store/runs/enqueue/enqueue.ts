@@ -11,8 +11,8 @@
 // Had A rolled back, B's row would have its own run. Where run 1 has ended meanwhile and its key is free again, the row is
 // sent once more.
 //
-// The statements are functions of the schema that run with its owner's rights: who enqueues needs to execute them, and
-// no right on any table. Any client must be able to send them: the parameters are text, since some drivers make JSON of
+// The statements are functions of the schema that run with its owner's rights: an app that enqueues needs to execute
+// them, and no right on any table. Any client must be able to send them: the parameters are text, since some drivers make JSON of
 // JSON; ids come back as text; the columns are single words, which no client renames.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
@@ -50,19 +50,19 @@ const MAX_TRIES = 5;
 const UNKNOWN: EnqueuedRun = { id: '', made: false, replaced: false };
 
 /**
- * Enqueues a batch in one statement; one more for keys that are in it twice, or that somebody else used at this very
+ * Enqueues a batch in one statement; one more for keys that are in it twice, or that another session used at this very
  * moment. Where the run that had a key has ended by then, the row is sent again. The answers are in the order of the rows.
  */
 export async function enqueueRuns(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
   const enqueued = await enqueueOnce(session, rows);
   for (let tries = 1; tries < MAX_TRIES; tries++) {
-    const open = [...enqueued.keys()].filter(place => enqueued[place]?.id === '');
-    if (open.length === 0) break;
+    const unanswered = [...enqueued.keys()].filter(place => enqueued[place]?.id === '');
+    if (unanswered.length === 0) break;
     const again = await enqueueOnce(
       session,
-      open.flatMap(place => rows[place] ?? []),
+      unanswered.flatMap(place => rows[place] ?? []),
     );
-    for (const [index, place] of open.entries()) enqueued[place] = again[index] ?? UNKNOWN;
+    for (const [index, place] of unanswered.entries()) enqueued[place] = again[index] ?? UNKNOWN;
   }
   return enqueued;
 }

@@ -1,7 +1,7 @@
-// Room: store/runs. What notifications say: that there is a new run, or that one is to be cancelled.
+// Room: store/connection. What notifications say: that there is a new run, or that one is to be cancelled.
 // In: the payload of a NOTIFY. Out: what it says. Only a hint: every role that may connect can send one.
 import { isName } from '../../model/names.js';
-import type { QueuePriority } from './claim/claim.js';
+import type { QueuePriority } from '../runs/claim/claim.js';
 
 /** `queuePriority`: where there is something new; null: anywhere. */
 export type Notice =

@@ -1,6 +1,6 @@
 // What a notice may say: anybody may send anything, and only what Tock sends is read.
 import { describe, expect, it } from 'vitest';
-import { readNotice } from '../../../src/store/runs/notices.js';
+import { readNotice } from '../../../src/store/connection/notices.js';
 
 describe('readNotice', () => {
   it.each([
