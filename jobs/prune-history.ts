@@ -20,7 +20,10 @@ export default defineJob({
         }),
       ])
       .default('90d'),
-    /** Idempotency keys outlive their runs: this long a key that was used stays used. Default 400d, or the longest keep. */
+    /**
+     * Idempotency keys outlive their runs: this long a key that was used stays used. Default 400d, or the
+     * longest keep.
+     */
     keepKeys: z.string().optional(),
     /** What the coming partitions hold; `auto`: days where a million runs end in a day. */
     partition: z.enum(['month', 'day', 'auto']).default('auto'),

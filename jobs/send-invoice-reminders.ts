@@ -1,7 +1,7 @@
 // Room: jobs. Reminds customers of unpaid invoices: 1, 8 and 15 days after they were due, once each.
 // In: the table `invoices` beside Tock's own; SMTP_URL, MAIL_FROM, OUTBOX_DIR. Out: sent, skipped, refused.
-// Each mail and its ledger row are one transaction: a crash after the commit mails no one twice, and one between
-// the mail and the commit repeats it under the same Message-ID.
+// Each mail and its ledger row are one transaction: a crash after the commit mails no one twice, and one
+// between the mail and the commit repeats it under the same Message-ID.
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
 import { Dead, defineJob, type JobContext } from '../src/index.js';
@@ -112,7 +112,9 @@ async function findOverdue(db: Kysely<Tables>, today: string, days: number): Pro
   }
 }
 
-/** Sends one reminder and counts it. Holds a transaction open while one mail is sent, 20 s of silence at most. */
+/**
+ * Sends one reminder and counts it. Holds a transaction open while one mail is sent, 20 s of silence at most.
+ */
 async function remind(
   trx: Transaction<Tables>,
   { ctx, id, days, key }: { ctx: JobContext; id: string; days: number; key: string },

@@ -1,13 +1,16 @@
-// The second front door, `pg-tock/adapters`: other libraries' transactions as the client that `enqueue` takes.
-// In: a transaction of Kysely, Drizzle, Prisma or Knex. Out: a QueryClient over the same connection.
+// The second front door, `pg-tock/adapters`: other libraries' transactions as the client that `enqueue`
+// takes. In: a transaction of Kysely, Drizzle, Prisma or Knex. Out: a QueryClient over the same connection.
 // None of the libraries is imported: each is known by the few members that are called here.
 import { questionMarks } from './adapters/question-marks.js';
 import { TockError } from './model/errors.js';
-import type { QueryClient } from './model/job/job.js';
+import type { QueryClient } from './model/job/enqueue-options.js';
 
 type Rows = Record<string, unknown>[];
 
-/** What {@link fromKysely} needs of a Kysely transaction. A Kysely instance has it too; then the run is committed at once. */
+/**
+ * What {@link fromKysely} needs of a Kysely transaction. A Kysely instance has it too; then the run is
+ * committed at once.
+ */
 export interface KyselyLike {
   withoutPlugins(): KyselyLike;
   // biome-ignore lint/suspicious/noExplicitAny: a compiled query, whose type differs between versions of Kysely
@@ -15,7 +18,10 @@ export interface KyselyLike {
   executeQuery(query: any): Promise<{ readonly rows: unknown[] }>;
 }
 
-/** What {@link fromDrizzle} needs of a Drizzle transaction, over any driver for PostgreSQL. A Drizzle database has it too. */
+/**
+ * What {@link fromDrizzle} needs of a Drizzle transaction, over any driver for PostgreSQL. A Drizzle database
+ * has it too.
+ */
 export interface DrizzleLike {
   // biome-ignore lint/suspicious/noExplicitAny: an SQLWrapper, which is a class of Drizzle's own
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -38,8 +44,8 @@ export interface KnexLike {
 /**
  * Makes a client of a Kysely transaction, for `tock.enqueue(job, payload, { client: fromKysely(trx) })`.
  *
- * Plugins such as CamelCasePlugin do not see Tock's statements. Given a Kysely instance in place of a transaction,
- * the run is enqueued on its own and committed at once.
+ * Plugins such as CamelCasePlugin do not see Tock's statements. Given a Kysely instance in place of a
+ * transaction, the run is enqueued on its own and committed at once.
  *
  * @throws TockError TOCK_BAD_OPTION if it is no Kysely transaction
  */
@@ -60,7 +66,8 @@ export function fromKysely(trx: KyselyLike): QueryClient {
 }
 
 /**
- * Makes a client of a Drizzle transaction over node-postgres, for `tock.enqueue(job, payload, { client: fromDrizzle(tx) })`.
+ * Makes a client of a Drizzle transaction over node-postgres, for `tock.enqueue(job, payload, { client:
+ * fromDrizzle(tx) })`.
  *
  * Given a database in place of a transaction, the run is enqueued on its own and committed at once.
  *
@@ -70,7 +77,8 @@ export function fromDrizzle(tx: DrizzleLike): QueryClient {
   requireMembers(tx, ['execute', 'transaction'], DRIZZLE);
   return {
     query: async (text, values) => {
-      // Drizzle's own `sql` would have to be imported to pass values. It asks any statement these two questions.
+      // Drizzle's own `sql` would have to be imported to pass values. It asks any statement these two
+      // questions.
       const statement = { getSQL: () => statement, toQuery: () => ({ sql: text, params: values }) };
       return { rows: rowsOf(await tx.execute(statement), DRIZZLE) };
     },

@@ -18,13 +18,14 @@ export { type Duration, formatDuration, parseDuration } from './model/duration.j
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
 export { defineJob } from './model/job/define-job.js';
+export type { EnqueueOptions, QueryClient } from './model/job/enqueue-options.js';
 export type { HookRun, Hooks } from './model/job/hooks.js';
 export type { IsolateOption } from './model/job/isolate.js';
 export type {
   AnyDatabase,
   AnyJob,
   DataInterval,
-  EnqueueOptions,
+  IsOptional,
   Job,
   JobConcurrency,
   JobContext,
@@ -40,7 +41,6 @@ export type {
   PayloadAndOptions,
   PayloadFor,
   PayloadOf,
-  QueryClient,
   RetryPolicy,
 } from './model/job/job.js';
 export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
@@ -83,6 +83,6 @@ export type {
   PauseOptions,
   RetryOptions,
   TickCallOptions,
-  Tock,
   TockOptions,
-} from './tock/types.js';
+} from './tock/options.js';
+export type { Tock } from './tock/types.js';

@@ -28,7 +28,9 @@ const DYNAMIC = /\bimport\('([^']+)'\)/g;
 function importsOf(file: string): Import[] {
   const text = read(file);
   const resolve = (name: string) =>
-    name.startsWith('.') ? path.join(path.dirname(file), name).replace(/\.js$/, '.ts') : name;
+    name.startsWith('.')
+      ? path.join(path.dirname(file), name).replace(/\.js$/, '.ts')
+      : name.replace(/^kysely\/.+/, 'kysely');
   return [
     ...[...text.matchAll(STATEMENT)].map(([, type, named, bare]) => ({
       from: file,

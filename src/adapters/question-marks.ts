@@ -3,8 +3,8 @@
 import { TockError } from '../model/errors.js';
 
 /**
- * What may be at one place of a statement: text, names and comments, in which `$1` is no parameter; and parameters.
- * A name comes before a parameter, since `a$1` is one. A comment in a comment is counted by hand.
+ * What may be at one place of a statement: text, names and comments, in which `$1` is no parameter; and
+ * parameters. A name comes before a parameter, since `a$1` is one. A comment in a comment is counted by hand.
  */
 const TOKEN = new RegExp(
   [
@@ -22,8 +22,8 @@ const TOKEN = new RegExp(
 );
 
 /**
- * Rewrites `$1, $2, …` to `?`, one binding for each. A `?` of the statement itself, in an operator or in text, is
- * escaped, and Knex gives it back.
+ * Rewrites `$1, $2, …` to `?`, one binding for each. A `?` of the statement itself, in an operator or in
+ * text, is escaped, and Knex gives it back.
  *
  * @throws TockError TOCK_BAD_OPTION for a parameter without a value, and for `\?`, which Knex cannot say
  */

@@ -1,11 +1,13 @@
 // Room: engine. Puts one-off runs into the queue.
-// In: jobs and payloads, by object or by name; perhaps the caller's own transaction. Out: the runs' ids, in order.
+// In: jobs and payloads, by object or by name; perhaps the caller's own transaction. Out: the runs' ids, in
+// order.
 
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { isWithinYears } from '../model/instant-bounds.js';
 import { checkPriority } from '../model/job/define-job.js';
-import type { AnyJob, EnqueueOptions, NewRun, QueryClient } from '../model/job/job.js';
+import type { EnqueueOptions, QueryClient } from '../model/job/enqueue-options.js';
+import type { AnyJob, NewRun } from '../model/job/job.js';
 import { payloadText } from '../model/job/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
 import type { Enqueued } from '../model/job/run-id.js';
@@ -37,8 +39,13 @@ const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true }
 /**
  * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
  *
+<<<<<<< HEAD
+ * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key,
+ * the times. With `client`, the run commits or rolls back with the caller's transaction.
+=======
  * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key, the
  * times. With `client`, the run is part of the caller's transaction: it commits or rolls back with it.
+>>>>>>> redesign
  *
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION
  */
@@ -105,8 +112,8 @@ function nameOf(job: unknown): unknown {
 }
 
 /**
- * Applies the schema to the payload as it is stored, and asks the job for the limit of such a run. What is thrown is
- * rejected, so that no promise of another row is left alone with its own error.
+ * Applies the schema to the payload as it is stored, and asks the job for the limit of such a run. What is
+ * thrown is rejected, so that no promise of another row is left alone with its own error.
  */
 function limitOf({ job, payload }: CheckedRun): Limit | null | Promise<Limit | null> {
   if (job.payload === undefined && job.concurrency?.key === undefined) return jobLimit(job, undefined);

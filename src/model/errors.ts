@@ -87,8 +87,8 @@ export class Dead extends Error {
 }
 
 /**
- * Whether a handler threw one of the three errors that steer its run. By kind and not by class, since a project
- * may have two copies of the package, one of Tock's and one that its jobs were compiled with.
+ * Whether a handler threw one of the three errors that steer its run. By kind and not by class, since a
+ * project may have two copies of the package, one of Tock's and one that its jobs were compiled with.
  */
 export function isSteering(error: unknown, kind: 'tock.retry-later' | 'tock.cancel' | 'tock.dead'): boolean {
   try {

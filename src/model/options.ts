@@ -1,10 +1,12 @@
 // Room: model. Refuses options that do not exist, so that a typing error is not ignored in silence.
-// In: an object of options, and the names that it may have. Out: nothing, or a TockError that names what was meant.
+// In: an object of options, and the names that it may have. Out: nothing, or a TockError that names what was
+// meant.
 import { TockError, type TockErrorCode } from './errors.js';
 import { quote } from './names.js';
 import { nearMisses } from './nearest.js';
 
 /** The names of all options of a type. The compiler refuses a list that lacks one, or has one too many. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says whose options they are
 export function optionNames<Options>(
   names: { readonly [Name in keyof Required<Options>]: true },
 ): ReadonlySet<string> {

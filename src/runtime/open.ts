@@ -12,7 +12,8 @@ import { openPoolTo, requireReachable } from '../store/connection/connection.js'
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
 import { assembleTock } from '../tock/create-tock.js';
-import type { ShellTock, TickCallOptions, Tock } from '../tock/types.js';
+import type { TickCallOptions } from '../tock/options.js';
+import type { ShellTock, Tock } from '../tock/types.js';
 import type { Config } from './configuration.js';
 import { loadJobModule } from './job-module.js';
 

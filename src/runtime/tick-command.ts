@@ -4,7 +4,8 @@
 import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { TockError } from '../model/errors.js';
-import type { ShellTock, TickCallOptions } from '../tock/types.js';
+import type { TickCallOptions } from '../tock/options.js';
+import type { ShellTock } from '../tock/types.js';
 import { readConfig } from './configuration.js';
 import { judgeError } from './exit-codes.js';
 import { openTock } from './open.js';

@@ -13,8 +13,9 @@ export interface Moved extends Drained {
 }
 
 /**
- * Moves the clock to the next occurrence of a definition and drains; with jitter, on to where it puts the run. What
- * else came due in between is executed too, at that one moment. A clock that stands there already, or later, is left.
+ * Moves the clock to the next occurrence of a definition and drains; with jitter, on to where it puts the
+ * run. What else came due in between is executed too, at that one moment. A clock that stands there already,
+ * or later, is left.
  *
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE where no occurrence is to come
  */
@@ -40,8 +41,8 @@ export async function untilNext(kit: Moved, name: string, options?: DrainOptions
 }
 
 /**
- * Moves the clock on to an instant, and drains at each moment on the way at which an occurrence, a retry or another
- * waiting run is due: as a worker would that never sleeps too long.
+ * Moves the clock on to an instant, and drains at each moment on the way at which an occurrence, a retry or
+ * another waiting run is due: as a worker would that never sleeps too long.
  *
  * @throws TockError TOCK_BAD_TIME when the instant is past; TOCK_BAD_STATE after over `limit` (1000) moments
  */

@@ -8,7 +8,10 @@ import type { LogLine } from './captured-logs.js';
 
 /** Options of `drain`. */
 export interface DrainOptions {
-  /** The most attempts of one drain; beyond it, TOCK_BAD_STATE: jobs seem to enqueue each other for ever. Default 1000. */
+  /**
+   * The most attempts of one drain; beyond it, TOCK_BAD_STATE: jobs seem to enqueue each other for ever.
+   * Default 1000.
+   */
   readonly limit?: number;
   /** The most runs at once. Default 10. */
   readonly concurrency?: number;
@@ -33,8 +36,8 @@ insert into tock.test_ended select id, generation from tock.job_runs_finished on
 returning run_id::text as id`;
 
 /**
- * Ticks until a tick finds nothing to do, by the clock as it stands. Returns the runs that have ended meanwhile, in
- * the order in which they ended.
+ * Ticks until a tick finds nothing to do, by the clock as it stands. Returns the runs that have ended
+ * meanwhile, in the order in which they ended.
  *
  * @throws TockError TOCK_BAD_STATE when more than `limit` attempts were executed; it names the job
  */

@@ -1,5 +1,6 @@
 // Room: testing. The jobs under test, with a step before each handler that a test controls.
-// In: jobs. Out: the same jobs as the engine executes them, and functions that make them fail or change their context.
+// In: jobs. Out: the same jobs as the engine executes them, and functions that make them fail or change their
+// context.
 import type { AnyJob, JobContext } from '../model/job/job.js';
 
 /** Replaces members of a handler's context: `ctx => ({ db: other })`. */

@@ -3,22 +3,33 @@
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { readInstant } from '../model/schedule/instant-text.js';
+import { readClock } from '../store/connection/clock.js';
 import type { Database } from '../store/connection/database.js';
-import { readClock } from '../store/reads/runs.js';
 
 /** The time that Tock reads: `tock.now()` of the test's database. It runs until it is set. */
 export interface TestClock {
   /** The clock's time. */
   readonly now: () => Promise<Date>;
-  /** Stops the clock at an instant: a Date, or ISO text with Z or an offset. @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE */
+  /**
+   * Stops the clock at an instant: a Date, or ISO text with Z or an offset.
+   *
+   * @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE
+   */
   readonly set: (instant: Date | string) => Promise<void>;
-  /** Moves the clock forward and stops it there. Executes nothing: `drain` does. @throws TockError TOCK_BAD_DURATION */
+  /**
+   * Moves the clock forward and stops it there. Executes nothing: `drain` does.
+   *
+   * @throws TockError TOCK_BAD_DURATION
+   */
   readonly advance: (duration: Duration) => Promise<void>;
   /** Lets the clock run again, at the server's real time. */
   readonly run: () => Promise<void>;
 }
 
-/** The comment on a database, and the table in a schema, that the kit has made. It changes the clock of no other. */
+/**
+ * The comment on a database, and the table in a schema, that the kit has made. It changes the clock of no
+ * other.
+ */
 export const DATABASE_MARK = 'made by pg-tock/testing, for one test';
 export const SCHEMA_MARK = 'made_for_one_test';
 

@@ -1,5 +1,6 @@
 // Room: testing. The database, or schema, of one test.
-// In: a server's URL. Out: an empty database of its own; where this role may create none, a schema of its own.
+// In: a server's URL. Out: an empty database of its own; where this role may create none, a schema of its
+// own.
 import { randomBytes } from 'node:crypto';
 import { TockError } from '../model/errors.js';
 import { openDatabase } from '../store/connection/database.js';

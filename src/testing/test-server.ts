@@ -24,10 +24,10 @@ const MAX_STARTS = 5;
 let shared: Promise<string> | null = null;
 
 /**
- * Starts the test run's server or joins it; once per process. Its folder is in the system's folder for temporary
- * files, named by this user, the project and the parent process: what a test runner starts shares one server. Another
- * process, the server reaper, removes the server a few seconds after the last test process has ended, however that
- * ended.
+ * Starts the test run's server or joins it; once per process. Its folder is in the system's folder for
+ * temporary files, named by this user, the project and the parent process: what a test runner starts shares
+ * one server. Another process, the server reaper, removes the server a few seconds after the last test
+ * process has ended, however that ended.
  *
  * @throws TockError TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
  */
@@ -86,7 +86,9 @@ async function serverFolder(project: string): Promise<string> {
   return `${folderPrefix()}${key.slice(0, 16)}`;
 }
 
-/** Makes the folder. Every user may create names beside it, so an existing one must be writable by us alone. */
+/**
+ * Makes the folder. Every user may create names beside it, so an existing one must be writable by us alone.
+ */
 async function ownFolder(folder: string): Promise<void> {
   const uid = process.getuid?.();
   // Started by root, the server runs as another user, which must be able to enter the folder.

@@ -1,24 +1,20 @@
 // Room: testing. A Tock for one test.
-// In: jobs and options. Out: the Tock on a database of its own, its clock, and ways to execute runs and to make them fail.
+// In: jobs and options. Out: the Tock on a database of its own, its clock, and ways to execute runs and to
+// make them fail.
 import type { Kysely } from 'kysely';
 import { type Engine, readSettings } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { openWorker } from '../engine/worker/worker.js';
 import { TockError } from '../model/errors.js';
-import type {
-  AnyDatabase,
-  AnyJob,
-  EnqueueOptions,
-  JobReference,
-  OutputFor,
-  PayloadAndOptions,
-} from '../model/job/job.js';
+import type { EnqueueOptions } from '../model/job/enqueue-options.js';
+import type { AnyDatabase, AnyJob, JobReference, OutputFor, PayloadAndOptions } from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
 import { isFinished } from '../model/run/states.js';
 import { openDatabase } from '../store/connection/database.js';
 import type { RunRecord } from '../store/reads/runs.js';
 import { createTock } from '../tock/create-tock.js';
-import type { Tock, TockOptions } from '../tock/types.js';
+import type { TockOptions } from '../tock/options.js';
+import type { Tock } from '../tock/types.js';
 import { advanceTo, untilNext } from './advance.js';
 import { capturingLogger, type LogLine } from './captured-logs.js';
 import { CREATE_ENDED_RUNS, type DrainOptions, drain } from './drain.js';
@@ -27,12 +23,16 @@ import { installClock, type TestClock } from './test-clock.js';
 import { createTestPlace } from './test-database.js';
 import { sharedServer } from './test-server.js';
 
-/** Options of {@link openTestTock}: those of createTock, but that the database and the clock are the test's own. */
+/**
+ * Options of {@link openTestTock}: those of createTock, but that the database and the clock are the test's
+ * own.
+ */
 export interface TestTockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
   extends Omit<TockOptions<Jobs>, 'pool' | 'jobsModule'> {
   /**
-   * A server for tests, whose role may create databases, or at least schemas. Default: TOCK_TEST_DATABASE_URL, else
-   * an embedded server that all tests of a run share. DATABASE_URL is never used.
+   * A server for tests, whose role may create databases, or at least schemas. Default:
+   * TOCK_TEST_DATABASE_URL, else an embedded server that all tests of a run share. DATABASE_URL is never
+   * used.
    */
   readonly connectionString?: string;
   /** Where the clock stands from the start. Default: it runs, at real time. */
@@ -58,15 +58,21 @@ export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> ex
   readonly schema: string;
   /** Kysely on it: what handlers have as `ctx.db`. */
   readonly db: Kysely<AnyDatabase>;
-  /** Runs SQL, and returns the rows of a single statement. `tock.` stands for the schema. Several go without values. */
+  /**
+   * Runs SQL, and returns the rows of a single statement. `tock.` stands for the schema. Several go without
+   * values.
+   */
   readonly sql: <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
-  /** Executes what is due, follow-ups included, until nothing is. Returns the runs that ended, in that order. */
+  /**
+   * Executes what is due, follow-ups included, until nothing is. Returns the runs that ended, in that order.
+   */
   readonly drain: (options?: DrainOptions) => Promise<RunRecord[]>;
   /**
-   * Enqueues one run, executes one attempt of it, and returns it: succeeded, failed (a retry is to come), dead …
-   * A handler that throws is no error here. A run that has ended, by its `key`, is returned as it is.
+   * Enqueues one run, executes one attempt of it, and returns it: succeeded, failed (a retry is to come),
+   * dead … A handler that throws is no error here. A run that has ended, by its `key`, is returned as it is.
    *
-   * @throws TockError for a payload or option that `enqueue` refuses; TOCK_BAD_STATE when the run may not start now
+   * @throws TockError for a payload or option that `enqueue` refuses; TOCK_BAD_STATE when the run may not
+   * start now
    */
   readonly runOnce: <const J extends JobReference<Jobs>>(
     job: J,
@@ -84,8 +90,8 @@ export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> ex
   /** Changes what the handler of a job finds in its context, until it is called with null. */
   readonly changeContext: (job: string | { readonly name: string }, change: ChangeContext | null) => void;
   /**
-   * Ends the lease of a running run (default: of all), as if its process had died: the run has failed and will be
-   * retried, and what its handler still writes is refused. Call it while a handler runs.
+   * Ends the lease of a running run (default: of all), as if its process had died: the run has failed and
+   * will be retried, and what its handler still writes is refused. Call it while a handler runs.
    */
   readonly loseLease: (runId?: string) => Promise<void>;
   /** Another Tock on the same database: a second host, or other code. Closed with this one. */
@@ -222,7 +228,10 @@ async function executeOnce(engine: Engine, tock: Tock, id: string): Promise<RunR
 const nameOf = (named: string | { readonly name: string }) =>
   typeof named === 'string' ? named : named.name;
 
-/** `await using` calls this at the end of the block. Older runtimes lack the symbol, and then so does the object. */
+/**
+ * `await using` calls this at the end of the block. Older runtimes lack the symbol, and then so does the
+ * object.
+ */
 function disposable(test: Omit<TestTock, typeof Symbol.asyncDispose>): TestTock {
   const symbol: symbol | undefined = Symbol.asyncDispose;
   return (symbol === undefined ? test : { ...test, [symbol]: test.close }) as TestTock;

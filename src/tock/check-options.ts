@@ -19,7 +19,7 @@ import type {
   RetryOptions,
   TickCallOptions,
   TockOptions,
-} from './types.js';
+} from './options.js';
 
 const TOCK_OPTIONS = optionNames<TockOptions>({
   connectionString: true,
@@ -85,8 +85,8 @@ const KEEP = optionNames<Exclude<Keep, Duration>>({
 });
 
 /**
- * Refuses options of createTock that do not exist. Of hooks only those of a plain object: an instance of a class may
- * have members of its own.
+ * Refuses options of createTock that do not exist. Of hooks only those of a plain object: an instance of a
+ * class may have members of its own.
  *
  * @throws TockError TOCK_BAD_OPTION
  */

@@ -1,6 +1,6 @@
-// createTock: the engine as a library. Everything a shell does, it does through here.
-// In: a database, jobs, settings. Out: a Tock. What is wrong with the options is said at once; the engine is loaded with
-// the first call that needs it (tock/opened.ts), since a job module imports this file for `defineJob` alone.
+// createTock: the engine as a library. Everything a shell does, it does through here. In: a database, jobs,
+// settings. Out: a Tock. What is wrong with the options is said at once; the engine is loaded with the first
+// call that needs it (tock/opened.ts), since a job module imports this file for `defineJob` alone.
 import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js';
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
 import { askIdleTick } from '../engine/idle-tick.js';
@@ -13,7 +13,8 @@ import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import { requireReachable } from '../store/connection/connection.js';
 import { checkTockOptions } from './check-options.js';
-import type { OpenedTock, ShellTock, Tock, TockOptions } from './types.js';
+import type { TockOptions } from './options.js';
+import type { OpenedTock, ShellTock, Tock } from './types.js';
 
 /**
  * Makes a Tock. Nothing is connected or written until it is used.
@@ -29,7 +30,9 @@ export function createTock<const Jobs extends readonly AnyJob[] = readonly AnyJo
   });
 }
 
-/** As {@link createTock}; the logger is made when the engine is loaded, and `options.logger` is not looked at. */
+/**
+ * As {@link createTock}; the logger is made when the engine is loaded, and `options.logger` is not looked at.
+ */
 export function assembleTock(options: TockOptions, makeLogger: () => Promise<Logger>): ShellTock {
   checkTockOptions(options);
   const registry = createRegistry(options.jobs ?? []);

@@ -23,7 +23,8 @@ import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/read
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
 import { checkMethodOptions } from './check-options.js';
-import type { EnqueueManyOptions, OpenedTock, ReadOptions, TockOptions } from './types.js';
+import type { EnqueueManyOptions, TockOptions } from './options.js';
+import type { OpenedTock, ReadOptions } from './types.js';
 
 /** Opens the engine. Nothing is connected or written until it is used. */
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {

@@ -1,12 +1,11 @@
-// Room: tock. What createTock takes, and what a Tock can do. Types only.
-// In: nothing. Out: the options and the methods, with what each promises.
-import type { Pool } from 'pg';
+// Room: tock. What a Tock can do. Types only.
+// In: nothing. Out: its methods, with what each promises.
 import type { Daemon, StartOptions } from '../daemon/daemon.js';
 import type { ResumedDefinition } from '../engine/definitions/pause.js';
 import type { RegisterResult } from '../engine/definitions/register.js';
 import type { CursorReset, ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { ScheduleInput, VersionGuard } from '../engine/definitions/schedules.js';
-import type { Settings, SettingsInput } from '../engine/engine.js';
+import type { Settings } from '../engine/engine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
@@ -14,130 +13,48 @@ import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Why } from '../engine/why/why.js';
-import type { Duration } from '../model/duration.js';
-import type { Hooks } from '../model/job/hooks.js';
-import type {
-  AnyJob,
-  EnqueueOptions,
-  JobReference,
-  NewRun,
-  OutputFor,
-  PayloadAndOptions,
-  PayloadFor,
-  QueryClient,
-} from '../model/job/job.js';
+import type { EnqueueOptions } from '../model/job/enqueue-options.js';
+import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
-import type { Enqueued, OutputOfId, RunId } from '../model/job/run-id.js';
+import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
+import type {
+  AdoptOptions,
+  CancelOptions,
+  EnqueuedRuns,
+  EnqueueManyOptions,
+  NewRuns,
+  PauseOptions,
+  RetryOptions,
+  TickCallOptions,
+} from './options.js';
 
-/** What {@link createTock} takes: how the database is reached, the jobs, and settings. Durations are `'30s'`, `'5m'`, or milliseconds. */
-export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends SettingsInput {
-  /** Names the database; or pass `pool`. */
-  readonly connectionString?: string;
-  /** The app's own pool. It stays the app's: `close` does not end it. */
-  readonly pool?: Pool;
-  /** Default `tock`. */
-  readonly schema?: string;
-  /** Most connections of Tock's own pool. Default 10. */
-  readonly connections?: number;
-  /** How long one statement of Tock's own may take; then its connection is given up. Handlers' are not meant. Default `60s`. */
-  readonly statementTimeout?: Duration;
-  /**
-   * The jobs that this process knows. Written as a literal array, their names and payloads are checked by the
-   * compiler in every call of this Tock; as an `AnyJob[]`, any name will do. Default: none.
-   */
-  readonly jobs?: Jobs;
-  /** Functions that observe runs; they cannot change them. */
-  readonly hooks?: Hooks;
-  /**
-   * Path or file URL of the compiled module that exports `jobs`; needed where a job has `isolate`. Its child
-   * process imports it, so that the module must do nothing else, such as starting a worker.
-   */
-  readonly jobsModule?: string | URL;
-  /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
-  readonly logger?: Logger | false;
-}
-
-/** Options of one tick. */
-export interface TickCallOptions {
-  /** For how long new runs are claimed. Default `50s`. */
-  readonly budget?: Duration;
-  /** Most runs at once. Default 10. */
-  readonly concurrency?: number;
-  readonly queues?: readonly string[];
-  /** Aborts: drain and return. */
-  readonly signal?: AbortSignal;
-}
-
-/** The runs that `enqueueMany` takes, each with the payload of its own job. */
-export type NewRuns<
-  References extends readonly unknown[],
-  Jobs extends readonly AnyJob[] = readonly AnyJob[],
-> = { readonly [Index in keyof References]: NewRun<References[Index], PayloadFor<References[Index], Jobs>> };
-
-/** What `enqueueMany` gives: an id for each run, or with `details` what became of it. */
-export type EnqueuedRuns<
-  References extends readonly unknown[],
-  Jobs extends readonly AnyJob[] = readonly AnyJob[],
-  Details extends boolean = false,
-> = {
-  -readonly [Index in keyof References]: Details extends true
-    ? Enqueued<OutputFor<References[Index], Jobs>>
-    : RunId<OutputFor<References[Index], Jobs>>;
-};
-
-/** Options of `enqueueMany`, for all its runs. */
-export interface EnqueueManyOptions<Details extends boolean = boolean> {
-  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
-  readonly client?: QueryClient;
-  /** What became of each run in place of its id. Default false. */
-  readonly details?: Details;
-}
-
-/** Options of `runs.retry`. */
-export interface RetryOptions {
-  /** How many more attempts it gets. Default: as many as its job has. */
-  readonly attempts?: number;
-}
-
-/** Options of `runs.cancel`. */
-export interface CancelOptions {
-  /** Kept with the run; at most 500 characters. */
-  readonly reason?: string;
-}
-
-/** Options of `schedules.pause` and `queues.pause`. */
-export interface PauseOptions {
-  /** Shown with the pause; at most 500 characters. */
-  readonly note?: string;
-}
-
-/** Options of `adopt`. */
-export interface AdoptOptions {
-  /** Only report what the database holds. Default false. */
-  readonly dryRun?: boolean;
-}
-
-/** A Tock. `Jobs` are those that it was created with; in a plain `Tock` the compiler does not know them. */
+/**
+ * A Tock. `Jobs` are those that it was created with; in a plain `Tock` the compiler does not know them.
+ *
+ * Every method connects to the database when it is first needed, and rejects with the driver's error where
+ * that fails, with TOCK_CLOSED after `close`, and with TOCK_BAD_OPTION for an option that does not exist.
+ */
 export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   /**
-   * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of the run that has it.
-   * With `client` it happens in the caller's transaction.
+   * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of the run that has
+   * it. With `client` it happens in the caller's transaction.
    *
-   * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION, TOCK_BAD_JOB
+   * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION,
+   * TOCK_BAD_JOB
    */
   enqueue<const J extends JobReference<Jobs>>(
     job: J,
     ...rest: PayloadAndOptions<J, EnqueueOptions, Jobs>
   ): Promise<RunId<OutputFor<J, Jobs>>>;
   /**
-   * Enqueues many runs in one statement, all or none; resolves to their ids in order. With `details: true`, to what
-   * became of each: whether it is new, or its key had been used before.
+   * Enqueues many runs in one statement, all or none; resolves to their ids in order. With `details: true`,
+   * to what became of each: whether it is new, or its key had been used before.
    *
    * @throws TockError as `enqueue` does; then nothing is enqueued
    */
@@ -145,28 +62,54 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     runs: NewRuns<J, Jobs>,
     options?: EnqueueManyOptions<Details>,
   ): Promise<EnqueuedRuns<J, Jobs, Details>>;
-  /** Registers, reaps, materializes, then executes until nothing is due or the budget is over. */
+  /**
+   * Registers, reaps and materializes; then executes runs until nothing is due or the budget is over.
+   *
+   * @throws TockError TOCK_DATABASE_COPIED in a restored copy, until `adopt`; TOCK_BAD_OPTION,
+   * TOCK_BAD_DURATION
+   */
   tick(options?: TickCallOptions): Promise<TickSummary>;
-  /** Starts a daemon in this process. */
+  /**
+   * Starts a daemon in this process: it does what ticks do, until its `stop`.
+   *
+   * @throws TockError as `tick` does
+   */
   start(options?: StartOptions): Promise<Daemon>;
-  /** Brings the schema to this version. Safe to repeat, and from several hosts at once. */
+  /**
+   * Brings the schema to this version. Safe to repeat, and from several hosts at once.
+   *
+   * @throws TockError TOCK_MIGRATION_CHANGED, TOCK_DATABASE_TOO_OLD
+   */
   migrate(): Promise<MigrateResult>;
-  /** Refuses a schema that lacks a migration, with TOCK_NOT_MIGRATED. */
+  /**
+   * Does nothing where the schema has all migrations.
+   *
+   * @throws TockError TOCK_NOT_MIGRATED where one is missing
+   */
   requireMigrated(): Promise<void>;
   /** Registers the definitions of `jobs` now; `tick` and `start` do so by themselves. */
   register(): Promise<RegisterResult>;
   readonly runs: {
     /** A run, its output typed by the job that `enqueue` was given; null where there is none of this id. */
     get<const Id extends string>(id: Id): Promise<RunRecord<OutputOfId<Id>> | null>;
-    /** Runs, the newest first; 50 where the filter says nothing else. */
+    /** Runs, the newest first; 50 unless the filter has a limit. */
     list(filter?: RunFilter): Promise<RunRecord[]>;
-    /** Puts a dead or cancelled run back into the queue. */
+    /**
+     * Puts a dead or cancelled run back into the queue, due now.
+     *
+     * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
+     */
     retry(id: string, options?: RetryOptions): Promise<RunRecord>;
-    /** Cancels a run: at once if it is not running, else its handler is asked to stop. */
+    /**
+     * Cancels a run: at once if it is not running; otherwise its signal aborts and it is cancelled when its
+     * handler has stopped.
+     *
+     * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that has ended
+     */
     cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
     /**
-     * Waits until the run has ended; executes it here unless another worker does. Its output is typed by the job that
-     * `enqueue` was given.
+     * Waits until the run has ended; executes it here unless another worker does. Its output is typed by the
+     * job that `enqueue` was given.
      *
      * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts
      */
@@ -175,53 +118,84 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   readonly schedules: {
     /** Definitions, those due next first. */
     list(options?: DefinitionFilter): Promise<DefinitionRecord[]>;
-    /** Makes a schedule at run time, or edits it; several may share one job. Safe to repeat. */
+    /**
+     * Makes a schedule at run time, or edits it; several may share one job. Safe to repeat.
+     *
+     * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code defines; TOCK_UNKNOWN_JOB,
+     * TOCK_NOT_FOUND, TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION, TOCK_BAD_OPTION
+     */
     upsert<const J extends JobReference<Jobs>>(
       schedule: ScheduleInput<J, PayloadFor<J, Jobs>>,
       options?: VersionGuard,
     ): Promise<DefinitionRecord>;
-    /** Removes a schedule that was made at run time. */
+    /**
+     * Removes a schedule that was made at run time.
+     *
+     * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
+     */
     remove(name: string, options?: VersionGuard): Promise<DefinitionRecord>;
-    /** Makes no new runs of a definition until it is resumed. The note is shown with it. */
+    /**
+     * Makes no new runs of a definition until it is resumed.
+     *
+     * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one without a schedule
+     */
     pause(name: string, options?: PauseOptions): Promise<DefinitionRecord>;
-    /** Ends a pause. What came due in it is not caught up. */
+    /** Ends a pause. Occurrences within it are not caught up. @throws TockError TOCK_NOT_FOUND */
     resume(name: string): Promise<ResumedDefinition>;
-    /** Makes runs for the occurrences in [from, to) that have none. Safe to repeat. */
+    /**
+     * Makes runs for the occurrences in [from, to) that have none. Safe to repeat.
+     *
+     * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_TIME, TOCK_BAD_STATE
+     */
     backfill(name: string, options: BackfillOptions): Promise<BackfillResult>;
     /**
-     * Sets cursors back that are ahead of the database's clock, which was wrong for a while. No occurrence that has had a
-     * run comes again. Resolves to those that were ahead.
+     * Sets cursors back that are ahead of the database's clock, which was wrong for a while. No occurrence
+     * that has had a run comes again. Resolves to those that were ahead.
      */
     resetCursors(options?: ResetCursorsOptions): Promise<CursorReset[]>;
   };
   /** Queues, their limits over all hosts, and their pauses. */
   readonly queues: {
-    /** Those that have limits or a pause, or runs that are live. */
+    /** Queues that have limits or a pause, or live runs. */
     list(): Promise<QueueRecord[]>;
-    /** Sets limits: concurrency, rate, window. What is left out stays; null takes a limit back. */
+    /**
+     * Sets limits: concurrency, rate, window. What is left out stays; null removes a limit.
+     *
+     * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE
+     */
     set(name: string, limits: QueueLimits): Promise<QueueRecord>;
-    /** Lets no run of it start until it is resumed. */
+    /** Starts none of its runs until it is resumed; running ones go on. */
     pause(name: string, options?: PauseOptions): Promise<QueueRecord>;
+    /** Ends a pause. */
     resume(name: string): Promise<QueueRecord>;
-    /** Takes all its limits and its pause back. Whether it had any. */
+    /** Removes all its limits and its pause; resolves to whether it had any. Its runs stay. */
     remove(name: string): Promise<boolean>;
   };
   /**
-   * Why a definition ran, or did not, at a time: a Date, an ISO instant, or local time in the definition's zone
-   * (`2026-03-08T02:30`, `2026-03-08` for the whole day, `02:30` for today).
+   * Why a definition ran, or did not, at a time: a Date, an ISO instant, or local time in the definition's
+   * zone (`2026-03-08T02:30`, `2026-03-08` for the whole day, `02:30` for today).
+   *
+   * @throws TockError TOCK_UNKNOWN_JOB for a definition that does not exist, TOCK_BAD_TIME
    */
   why(definition: string, time: Date | string): Promise<Why>;
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
+  /** Figures of the scheduler at this moment. */
   status(): Promise<SchedulerStatus>;
-  /** Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does. */
+  /**
+   * Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does.
+   * Needs the owner's rights.
+   *
+   * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+   */
   prune(options?: PruneOptions): Promise<PruneResult>;
   /**
-   * Makes a database that was copied from another (a restored dump) one of its own: until then it refuses to tick, so that
-   * nothing happens twice. Resolves to what it holds; with `dryRun` it changes nothing. Needs the owner's rights.
+   * Makes a database that was copied from another (a restored dump) one of its own: until then it refuses to
+   * tick, so that nothing happens twice. Resolves to what it holds; with `dryRun` it changes nothing. Needs
+   * the owner's rights.
    */
   adopt(options?: AdoptOptions): Promise<Adoption>;
-  /** Stops the daemons it started and ends its pool. */
+  /** Stops its daemons and ends its own pool. Safe to repeat. */
   close(): Promise<void>;
 }
 
@@ -235,15 +209,16 @@ export interface OpenedTock extends Omit<Tock, 'jobs'> {
 /** What the shells have beyond a Tock. */
 export interface ShellTock extends Tock {
   /**
-   * Looks, with one statement over `pool`, whether a tick would find anything to do. Its summary when it would not, and
-   * null when it might; or when the look said nothing, as before the first migration.
+   * Asks, with one statement over `pool`, whether a tick would find anything to do. The summary of an empty
+   * tick when it would not; null when it might, or when the question cannot be answered, as before the first
+   * migration.
    */
   idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
   /** The engine's; null before it is loaded. */
   readonly logger: Logger | null;
   /** The runs whose handlers are at work in this process. */
   readonly atWork: () => readonly RunAtWork[];
-  /** For a process that is about to end by an error that nothing caught: see `Worker.crash`. */
+  /** For a process that an uncaught error is about to end: see `Worker.crash`. */
   readonly crash: (thrown: unknown) => Promise<void>;
 }
 

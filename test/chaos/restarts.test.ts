@@ -210,7 +210,7 @@ describe('the server goes down in the middle of', () => {
     expect(await one(seen)).toEqual({ dead: 100, ids: 100, succeeded: 0 });
     expect(
       await sql(
-        `select relname from pg_class where relname ~ '^job_runs_(kept|forgotten)_' and relkind = 'r'`,
+        `select relname from pg_class where relname ~ '^job_runs_(kept|detached)_' and relkind = 'r'`,
       ),
     ).toEqual([]);
   });

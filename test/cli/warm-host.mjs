@@ -9,25 +9,20 @@ let count = 0;
 
 async function run(args) {
   process.argv = [process.execPath, cli, ...args];
-  const { promise, resolve } = Promise.withResolvers?.() ?? withResolvers();
-  process.exit = resolve;
-  // The query makes Node evaluate the command line's own file anew, and with it its state.
-  await import(`${pathToFileURL(cli).href}?${count++}`);
-  return await promise;
-}
-
-function withResolvers() {
-  let resolve;
-  const promise = new Promise(done => {
-    resolve = done;
+  const exited = new Promise(resolve => {
+    process.exit = resolve;
   });
-  return { promise, resolve };
+  // The query makes Node evaluate the command line's own file anew, and with it its state.
+  count += 1;
+  await import(`${pathToFileURL(cli).href}?${count}`);
+  return await exited;
 }
 
-process.on('message', async args => {
-  const code = await run(args);
-  process.stdout.write(mark);
-  process.stderr.write(mark);
-  process.send(code);
+process.on('message', args => {
+  void run(args).then(code => {
+    process.stdout.write(mark);
+    process.stderr.write(mark);
+    process.send(code);
+  });
 });
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

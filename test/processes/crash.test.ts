@@ -58,7 +58,7 @@ const WAYS = [
   ['floating rejection', 'TypeError: nobody awaited this'],
   ['timer', 'TypeError: thrown in a timer'],
   ['emitter', 'TypeError: nobody listens for this'],
-  ['exit in a timer', 'TockError: process.exit(0) was called'],
+  ['exit in a timer', 'TockError: process.exit(0) was refused'],
 ] as const;
 
 describe('an error that nothing catches', () => {
@@ -150,7 +150,7 @@ describe('an error that nothing catches', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', attempts: 3 });
     const { stdout } = await begin(CLI, ['show', id]).ended;
     expect(stdout).toMatch(/attempt 1 .*TOCK_PROCESS_CRASHED.*thrown in a timer \(nothing caught it/);
-    expect(stdout).toMatch(/isolated +each attempt gets a process of its own/);
+    expect(stdout).toMatch(/isolated +each attempt gets its own process/);
   });
 
   it('ends a daemon with 1; the one that is started in its place sees the runs through', async () => {
@@ -203,7 +203,7 @@ describe('an error that nothing catches', () => {
     const crashed = await crashing.ended;
     expect(crashed).toMatchObject({ code: 1, signal: null });
     expect(crashed.stderr).toMatch(
-      /the outcomes could not be written; the runs are tried again when their leases/,
+      /the outcomes could not be written; the runs are retried when their leases/,
     );
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', attempts: 1 });
     await proxy.close();

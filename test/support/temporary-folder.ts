@@ -1,6 +1,6 @@
 // Room: test support. Where throw-away files live.
 // In: the machine. Out: a folder in memory if there is one with room, else the usual folder for temporary files.
-import { statfsSync } from 'node:fs';
+import { readFileSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 
 const MEMORY = '/dev/shm';
@@ -11,10 +11,19 @@ const ROOM_BYTES = 4 * 1024 ** 3;
 export function temporaryFolder(): string {
   const own = process.env['TMPDIR'];
   if (own !== undefined && own !== '') return own;
+  return isUsable() ? MEMORY : tmpdir();
+}
+
+/** Whether there is room, and programs may be started from there: tests copy the server's. */
+function isUsable(): boolean {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize >= ROOM_BYTES ? MEMORY : tmpdir();
+    const mount = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .find(line => line.split(' ')[1] === MEMORY);
+    const options = mount?.split(' ')[3]?.split(',');
+    return bavail * bsize >= ROOM_BYTES && options !== undefined && !options.includes('noexec');
   } catch {
-    return tmpdir();
+    return false;
   }
 }

@@ -4,7 +4,8 @@ import pg from 'pg';
 import { parseDuration } from '../../src/model/duration.js';
 import type { AnyJob } from '../../src/model/job/job.js';
 import { createTock } from '../../src/tock/create-tock.js';
-import type { Tock, TockOptions } from '../../src/tock/types.js';
+import type { TockOptions } from '../../src/tock/options.js';
+import type { Tock } from '../../src/tock/types.js';
 import { clockStatements } from './clock.js';
 import { createTestDatabase } from './embedded-database.js';
 

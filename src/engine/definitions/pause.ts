@@ -1,23 +1,24 @@
-// Room: engine. Pause and resume of a definition, by an operator or the app, whoever made it.
-// In: a name. Out: the definition as it is then; of a pause that ended, what it left out. One transaction each, under
-// the definition's row lock.
+// Room: engine/definitions. Pauses and resumes a definition, made by code or at run time.
+// In: a name. Out: the definition as it is then; of a pause that ended, what it left out. One transaction
+// each, under the definition's row lock.
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
+import { readNow } from '../../store/connection/clock.js';
+import { lockDefinition } from '../../store/definitions/stored-definition.js';
+import { markPaused, markResumed } from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { Engine } from '../engine.js';
 import {
-  demandDefinition,
-  lockDefinition,
-  readNow,
   readRecord,
   recordSpan,
+  requireDefinition,
   type SkippedSpan,
   workingSchedule,
 } from '../materialize/locked-definition.js';
 
 /**
- * Pauses a definition, whoever made it: it gets no new runs until it is resumed, and what is queued is executed.
- * Safe to repeat; a new note takes the place of the old one.
+ * Pauses a definition, made by code or at run time: it gets no new runs until it is resumed, and what is
+ * queued is executed. Safe to repeat; a new note replaces the old one.
  *
  * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one that has no schedule
  */
@@ -28,17 +29,13 @@ export async function pauseDefinition(
 ): Promise<DefinitionRecord> {
   const kept = storableNote(note);
   const record = await engine.database.transaction(async session => {
-    const row = demandDefinition(await lockDefinition(session, name), name);
+    const row = requireDefinition(await lockDefinition(session, name), name);
     if (row.cron === null && row.every_ms === null && row.at === null && row.after === null)
       throw new TockError(
         'TOCK_BAD_STATE',
         `${quote(name)} has no schedule to pause; pause its queue, or cancel its runs`,
       );
-    await session.run(
-      `update tock.job_definitions set paused_at = coalesce(paused_at, tock.now()), pause_reason = coalesce($2, pause_reason)
-       where id = $1`,
-      [row.id, kept],
-    );
+    await markPaused(session, row.id, kept);
     return await readRecord(session, name);
   });
   engine.logger.info(
@@ -54,23 +51,20 @@ export interface ResumedDefinition extends DefinitionRecord {
 }
 
 /**
- * Resumes a paused definition from the database's now. The occurrences in the pause are not caught up: they are
- * one skipped row (`paused`) that says how many, the first and the last. One that is not paused is left as it is.
+ * Resumes a paused definition from the database's now. The occurrences in the pause are not caught up: they
+ * are one skipped row (`paused`) that says how many, the first and the last. One that is not paused is left
+ * as it is.
  *
  * @throws TockError TOCK_NOT_FOUND
  */
 export async function resumeDefinition(engine: Engine, name: string): Promise<ResumedDefinition> {
   const resumed = await engine.database.transaction(async session => {
-    const row = demandDefinition(await lockDefinition(session, name), name);
+    const row = requireDefinition(await lockDefinition(session, name), name);
     if (!row.is_paused) return { ...(await readRecord(session, name)), skipped: null };
     const now = Math.max(await readNow(session), row.cursor_ms);
     const skipped = await recordSpan(session, row, now, 'paused');
     const next = row.remaining_count === 0 ? null : (workingSchedule(row)?.next(now) ?? null);
-    await session.run(
-      `update tock.job_definitions set paused_at = null, pause_reason = null, resumed_at = tock.now(), cursor = greatest(cursor, $2::timestamptz), next_at = $3
-       where id = $1`,
-      [row.id, new Date(now).toISOString(), next === null ? null : new Date(next).toISOString()],
-    );
+    await markResumed(session, row.id, { cursor: now, next });
     return { ...(await readRecord(session, name)), skipped };
   });
   const count = resumed.skipped?.count ?? 0;

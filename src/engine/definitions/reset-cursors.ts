@@ -1,6 +1,7 @@
-// Room: engine. Sets cursors back that a wrong clock has moved ahead, by an operator or the app. Nothing else lets a cursor
+// Room: engine/definitions. Sets back cursors that a wrong clock has moved ahead. Nothing else lets a cursor
 // fall.
-// In: names, or none for all. Out: what was set back, and what comes next. A batch of definitions in a transaction.
+// In: names, or none for all. Out: what was set back, and what comes next. A batch of definitions in a
+// transaction.
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import type { Session } from '../../store/connection/database.js';
@@ -8,9 +9,9 @@ import {
   type AheadDefinition,
   readAhead,
   readPlaces,
-  readUnknown,
   setCursorsBack,
 } from '../../store/definitions/cursors.js';
+import { readUnknownNames } from '../../store/definitions/stored-definition.js';
 import type { Engine } from '../engine.js';
 import { workingSchedule } from '../materialize/locked-definition.js';
 
@@ -34,9 +35,9 @@ export interface CursorReset {
 const BATCH = 500;
 
 /**
- * Sets cursors that are ahead of the database's clock back to the last occurrence that was considered while it was
- * right. What came due since is caught up as the policies say; an occurrence that has had a run has its key, and
- * does not come again. Cursors that are not ahead stay. Safe to repeat.
+ * Sets cursors that are ahead of the database's clock back to the last occurrence that was considered while
+ * it was right. What came due since is caught up as the policies say; an occurrence that has had a run has
+ * its key, and does not come again. Cursors that are not ahead stay. Safe to repeat.
  *
  * @throws TockError TOCK_NOT_FOUND for a name that no definition has
  */
@@ -45,7 +46,7 @@ export async function resetCursors(
   { names, dryRun = false }: ResetCursorsOptions = {},
 ): Promise<CursorReset[]> {
   const { database, logger } = engine;
-  const unknown = names === undefined ? [] : await readUnknown(database, names);
+  const unknown = names === undefined ? [] : await readUnknownNames(database, names);
   if (unknown.length > 0)
     throw new TockError(
       'TOCK_NOT_FOUND',
@@ -54,7 +55,12 @@ export async function resetCursors(
   const resets: CursorReset[] = [];
   for (let afterId = '0'; ; ) {
     const batch = await database.transaction(async session => {
-      const rows = await readAhead(session, names ?? null, afterId, BATCH, !dryRun);
+      const rows = await readAhead(session, {
+        names: names ?? null,
+        afterId,
+        limit: BATCH,
+        isLocked: !dryRun,
+      });
       return { rows, resets: await resetBatch(session, rows, dryRun) };
     });
     resets.push(...batch.resets);

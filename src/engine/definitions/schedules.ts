@@ -1,6 +1,6 @@
-// Room: engine. Definitions at run time: made, edited and removed by an operator or the app.
-// In: a schedule as it is stated, or a name. Out: the definition as it is then. Each is one transaction under the
-// definition's row lock, so that a tick, an edit and a pause come one after the other.
+// Room: engine/definitions. Definitions at run time: made, edited and removed by an operator or the app.
+// In: a schedule as it is stated, or a name. Out: the definition as it is then. Each is one transaction under
+// the definition's row lock, so that a tick, an edit and a pause come one after the other.
 
 import { TockError } from '../../model/errors.js';
 import { checkPriority } from '../../model/job/define-job.js';
@@ -15,22 +15,31 @@ import {
   SCHEDULE_OPTIONS,
 } from '../../model/planning/definition.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
+import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
+import {
+  lockDefinition,
+  readUnknownNames,
+  type StoredDefinition,
+} from '../../store/definitions/stored-definition.js';
+import {
+  clearPause,
+  insertDefinition,
+  markRemoved,
+  upsertDefinitions,
+} from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import type { Engine } from '../engine.js';
 import {
-  demandDefinition,
-  lockDefinition,
-  readNow,
   readRecord,
   recordSpan,
-  type StoredDefinition,
+  requireDefinition,
   storedFingerprint,
 } from '../materialize/locked-definition.js';
 import { materializeBeforeEdit } from '../materialize/materialize.js';
-import { linkChains, readCircle, readMissing } from './chain-links.js';
-import { COLUMNS, registeredRow, upsertStatement } from './register.js';
+import { linkChains, readCircle } from './chain-links.js';
+import { writtenRow } from './register.js';
 
 /** A schedule made at run time: when, by which policies, with which payload a job is to run. */
 export interface ScheduleInput<J = string | AnyJob, Payload = PayloadFor<J>>
@@ -59,9 +68,9 @@ export interface VersionGuard {
  * Makes a schedule, or edits the one of that name. All is checked before anything is written.
  *
  * An edit keeps the id, begins at the database's now, withdraws queued runs that are not yet due, and never
- * touches one that is running. Occurrences that were due and had no run yet are materialized first, as the schedule
- * said until then. A pause is kept. Where nothing changed nothing is written, the version included. A name that was removed comes
- * back with its old id, so that no occurrence can come twice.
+ * touches one that is running. Occurrences that were due and had no run yet are materialized first, as the
+ * schedule said until then. A pause is kept. Where nothing changed nothing is written, the version included.
+ * A name that was removed comes back with its old id, so that no occurrence can come twice.
  *
  * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code has; TOCK_UNKNOWN_JOB,
  * TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION, TOCK_BAD_OPTION
@@ -75,7 +84,7 @@ export async function upsertSchedule(
   const described = await describeInput(engine, input);
   const { name } = described.columns;
   const { change, record } = await engine.database.transaction(async session => {
-    await demandParents(session, described);
+    await requireParents(session, described);
     const made = await writeSchedule(session, engine, described, ifVersion);
     if (made !== 'unchanged') await linkChains(session, [described]);
     const circle = await readCircle(session, [described]);
@@ -92,8 +101,11 @@ export async function upsertSchedule(
   return record;
 }
 
-async function demandParents(session: Session, { columns }: DescribedDefinition): Promise<void> {
-  const missing = columns.after === null ? [] : await readMissing(session, columns.after.definitions);
+async function requireParents(session: Session, { columns }: DescribedDefinition): Promise<void> {
+  const missing =
+    columns.after === null
+      ? []
+      : await readUnknownNames(session, columns.after.definitions, { isLive: true });
   if (missing.length === 0) return;
   throw new TockError(
     'TOCK_NOT_FOUND',
@@ -128,12 +140,6 @@ async function describeInput(engine: Engine, input: ScheduleInput): Promise<Desc
   });
 }
 
-const INSERT = `
-insert into tock.job_definitions (${COLUMNS}, origin)
-select ${COLUMNS}, 'runtime' from jsonb_populate_recordset(null::tock.job_definitions, $1::jsonb)
-on conflict (name) do nothing
-returning id`;
-
 type Change = 'made' | 'edited' | 'unchanged';
 
 async function writeSchedule(
@@ -145,13 +151,12 @@ async function writeSchedule(
   const { name } = described.columns;
   let row = await lockDefinition(session, name);
   if (row === null && (ifVersion ?? 0) === 0) {
-    const rows = [registeredRow(described, await readNow(session))];
-    if ((await session.run(INSERT, [JSON.stringify(rows)])).length > 0) return 'made';
+    if (await insertDefinition(session, writtenRow(described, await readNow(session)))) return 'made';
     // Somebody else was making it: the insert waited for their commit.
     row = await lockDefinition(session, name);
   }
   if (row?.origin === 'code' && !row.is_vanished) throw definedInCode(name);
-  demandVersion(name, row, ifVersion);
+  requireVersion(name, row, ifVersion);
   return row === null ? 'unchanged' : await editSchedule(session, engine, row, described);
 }
 
@@ -166,19 +171,18 @@ async function editSchedule(
   await materializeBeforeEdit(session, engine, [row.id]);
   const now = Math.max(await readNow(session), row.cursor_ms);
   if (row.is_paused && !row.is_vanished) await recordSpan(session, row, now, 'paused');
-  await session.run(upsertStatement('runtime'), [JSON.stringify([registeredRow(described, now)])]);
+  await upsertDefinitions(session, 'runtime', [writtenRow(described, now)]);
   await supersedeRuns(session, [row.id]);
   if (!row.is_vanished) return 'edited';
-  // What is made again begins afresh; a pause of the one before is not its own.
-  await session.run(`update tock.job_definitions set paused_at = null, pause_reason = null where id = $1`, [
-    row.id,
-  ]);
+  // What is made again begins afresh, without the pause of the one before.
+  await clearPause(session, row.id);
   return 'made';
 }
 
 /**
  * Removes a schedule that was made at run time. Its queued runs that are not yet due are withdrawn (skipped,
- * `edited`), others are executed. The row is kept, hidden: a schedule made under the name again has the same id.
+ * `edited`), others are executed. The row is kept, hidden: a schedule made under the name again has the same
+ * id.
  *
  * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
  */
@@ -189,17 +193,13 @@ export async function removeSchedule(
 ): Promise<DefinitionRecord> {
   checkVersion(ifVersion);
   const record = await engine.database.transaction(async session => {
-    const row = demandDefinition(await lockDefinition(session, name), name);
+    const row = requireDefinition(await lockDefinition(session, name), name);
     if (row.origin === 'code') throw definedInCode(name);
-    demandVersion(name, row, ifVersion);
+    requireVersion(name, row, ifVersion);
     const now = Math.max(await readNow(session), row.cursor_ms);
     await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
     await supersedeRuns(session, [row.id]);
-    await session.run(
-      `update tock.job_definitions set vanished_at = tock.now(), updated_at = tock.now(), version = version + 1,
-         cursor = greatest(cursor, $2::timestamptz), next_at = null where id = $1`,
-      [row.id, new Date(now).toISOString()],
-    );
+    await markRemoved(session, row.id, now);
     return await readRecord(session, name);
   });
   engine.logger.info(
@@ -221,8 +221,8 @@ function checkVersion(version: number | undefined): void {
   throw new TockError('TOCK_BAD_OPTION', `ifVersion ${quote(version)} is not a whole number of at least 0`);
 }
 
-/** A schedule that there is not, or no longer, has version 0. */
-function demandVersion(name: string, row: StoredDefinition | null, ifVersion: number | undefined): void {
+/** Missing or removed schedules have version 0. */
+function requireVersion(name: string, row: StoredDefinition | null, ifVersion: number | undefined): void {
   const current = row === null || row.is_vanished ? 0 : row.version;
   if (ifVersion === undefined || ifVersion === current) return;
   const is = current === 0 ? 'there is no schedule' : `version ${current} is there`;

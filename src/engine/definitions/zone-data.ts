@@ -1,11 +1,14 @@
-// Room: engine. Finds coming changes of offset on which Node and the server disagree, before they affect an occurrence.
-// In: the definitions and queues that are in force. Out: each stretch in which they differ, and what it affects.
+// Room: engine/definitions. Finds coming changes of offset on which Node and the server disagree, before they
+// affect an occurrence.
+// In: the definitions and queues that are in force. Out: each stretch in which they differ, and what it
+// affects.
 
 import { type ZoneDifference, zoneDifferences } from '../../model/schedule/zone-agreement.js';
 import type { ZoneDisagreement } from '../../model/scheduler-view.js';
 import type { Session } from '../../store/connection/database.js';
+import { readZoneDefinitions } from '../../store/definitions/stored-definition.js';
 import { readUsedZones, readZoneOffsets } from '../../store/definitions/zone-offsets.js';
-import { readZoneDefinitions, workingSchedule } from '../materialize/locked-definition.js';
+import { workingSchedule } from '../materialize/locked-definition.js';
 
 const DAY_S = 86_400;
 /** Changes of a year and a month are compared: most rules come round within a year. */

@@ -1,8 +1,11 @@
-// Room: engine. Backfill: runs for occurrences that lie in the past, because an operator asks for them.
-// In: a definition's name and a window. Out: how many occurrences it has, how many had a run, how many were made.
+// Room: engine/materialize. Backfill: runs for occurrences that lie in the past, because an operator asks for
+// them.
+// In: a definition's name and a window. Out: how many occurrences it has, how many had a run, how many were
+// made.
 //
-// The occurrences are those of the scheduler: a second backfill, or a tick at the same moment, makes none of their runs
-// twice. One that belongs to a skipped row is taken over, since what was skipped was never executed.
+// The occurrences are those of the scheduler: a second backfill, or a tick at the same moment, makes none of
+// their runs twice. One that belongs to a skipped row is taken over, since what was skipped was never
+// executed.
 
 import { setImmediate } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
@@ -10,15 +13,12 @@ import { quote } from '../../model/names.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { readInstant, utcText } from '../../model/schedule/instant-text.js';
 import { MAX_OCCURRENCES } from '../../model/schedule/occurrences.js';
+import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
+import { readDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
+import { type BackfillRow, countWithRun, insertBackfilled } from '../../store/runs/occurrences/backfill.js';
 import type { Engine } from '../engine.js';
-import {
-  demandDefinition,
-  readDefinition,
-  readNow,
-  type StoredDefinition,
-  scheduleOf,
-} from './locked-definition.js';
+import { requireDefinition, scheduleOf } from './locked-definition.js';
 import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
 
 /** Options of `schedules.backfill`: the window, half-open. */
@@ -52,8 +52,8 @@ export interface BackfillProgress extends BackfillResult {
 const BATCH = 1000;
 
 /**
- * Makes a run for each occurrence in [from, to) that has none, due now, in batches of 1,000, each a transaction
- * of its own. Safe to repeat, also after it was interrupted: what was made stays.
+ * Makes a run for each occurrence in [from, to) that has none, due now, in batches of 1,000, each a
+ * transaction of its own. Safe to repeat, also after it was interrupted: what was made stays.
  *
  * The overlap and catch-up policies, jitter, the start deadline and `remaining` have no part in it. A paused
  * definition may be backfilled. An edit meanwhile ends it, since what is left may be other occurrences.
@@ -68,14 +68,14 @@ export async function backfill(
 ): Promise<BackfillResult> {
   const { database } = engine;
   const window = { from: readTime(from, 'from'), to: readTime(to, 'to') };
-  const row = demandDefinition(await readDefinition(database, name), name);
-  const schedule = demandSchedule(row);
+  const row = requireDefinition(await readDefinition(database, name), name);
+  const schedule = requireSchedule(row);
   checkWindow(window, await readNow(database));
   const occurrences = await countIn(schedule, window);
   let progress: BackfillProgress = { occurrences, done: 0, existing: 0, made: 0 };
   for (const batch of batchesIn(schedule, window)) {
     const missing = dryRun
-      ? batch.length - (await countExisting(database, row, batch))
+      ? batch.length - (await countWithRun(database, row.id, batch.map(iso)))
       : await database.transaction(session => makeRuns(session, engine, row, schedule, batch));
     progress = {
       occurrences,
@@ -106,7 +106,7 @@ function readTime(value: Date | string, what: string): number {
   }
 }
 
-function demandSchedule(row: StoredDefinition): CompiledSchedule {
+function requireSchedule(row: StoredDefinition): CompiledSchedule {
   const schedule = row.is_vanished ? null : scheduleOf(row);
   if (schedule) return schedule;
   throw new TockError(
@@ -144,7 +144,7 @@ function* batchesIn(schedule: CompiledSchedule, { from, to }: Window): Generator
   if (batch.length > 0) yield batch;
 }
 
-/** Before anything is written: a window with a slip of the pen in it must not fill the ledger. */
+/** Before anything is written: a mistyped window must not fill the ledger. */
 async function countIn(schedule: CompiledSchedule, window: Window): Promise<number> {
   let count = 0;
   for (const batch of batchesIn(schedule, window)) {
@@ -160,60 +160,6 @@ async function countIn(schedule: CompiledSchedule, window: Window): Promise<numb
   return count;
 }
 
-/** An occurrence whose run was skipped is as good as free. */
-const IS_SKIPPED = `exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped')`;
-const IN_BATCH = 'o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[])';
-
-const COUNT_EXISTING = `
-select count(*)::int as count from tock.job_occurrences o where ${IN_BATCH} and not ${IS_SKIPPED}`;
-
-async function countExisting(
-  session: Session,
-  row: StoredDefinition,
-  batch: readonly number[],
-): Promise<number> {
-  const [found] = await session.run<{ count: number }>(COUNT_EXISTING, [row.id, batch.map(iso)]);
-  return found?.count ?? 0;
-}
-
-const READ_VERSION = `
-select version, vanished_at is not null as is_vanished from tock.job_definitions where id = $1`;
-
-// The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then finds it with a
-// run that was not skipped. The lock is taken in a statement of its own, so that the next one sees what it waited for.
-const LOCK_SKIPPED = `
-select o.scheduled_for from tock.job_occurrences o
-where ${IN_BATCH} and ${IS_SKIPPED}
-order by o.scheduled_for for update`;
-
-const MAKE = `
-with planned as materialized (
-  select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($2::jsonb) as p(
-    key text, payload jsonb, scheduled_for timestamptz, interval_start timestamptz)
-  order by p.scheduled_for
-), taken as (
-  update tock.job_occurrences o set run_id = p.id from planned p
-  where o.definition_id = $1::bigint and o.scheduled_for = p.scheduled_for and o.scheduled_for = any($3::timestamptz[]) and ${IS_SKIPPED}
-  returning o.run_id
-), fresh as (
-  insert into tock.job_occurrences (definition_id, scheduled_for, run_id)
-  select $1::bigint, scheduled_for, id from planned order by scheduled_for
-  on conflict do nothing
-  returning run_id
-), made as (
-  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, idempotency_key,
-    scheduled_for, interval_start, run_at, trigger, status)
-  select p.id, d.id, d.job, d.queue, d.priority, d.max_attempts, p.payload, p.key,
-    p.scheduled_for, p.interval_start, tock.now(), 'backfill', 'queued'
-  from planned p join tock.job_definitions d on d.id = $1::bigint
-  where p.id in (select run_id from taken union all select run_id from fresh)
-  order by p.id
-  returning id
-), told as (
-  select tock.notify('queued') from (select from made limit 1) any_of_them
-)
-select (select count(*) from made)::int as made, (select count(*) from told) as told`;
-
 async function makeRuns(
   session: Session,
   engine: Engine,
@@ -221,23 +167,17 @@ async function makeRuns(
   schedule: CompiledSchedule,
   batch: readonly number[],
 ): Promise<number> {
-  const [current] = await session.run<{ version: number; is_vanished: boolean }>(READ_VERSION, [row.id]);
+  const current = await readDefinition(session, row.name);
   if (current?.version !== row.version || current.is_vanished)
     throw new TockError(
       'TOCK_VERSION_CONFLICT',
       `${quote(row.name)} was edited or removed meanwhile; what was made so far stays, repeat the backfill for the rest`,
     );
   const rows = batch.map(at => rowOf(engine, row, schedule, at));
-  const skipped = await session.run<{ scheduled_for: Date }>(LOCK_SKIPPED, [row.id, batch.map(iso)]);
-  const [result] = await session.run<{ made: number }>(MAKE, [
-    row.id,
-    JSON.stringify(rows),
-    skipped.map(each => each.scheduled_for.toISOString()),
-  ]);
-  return result?.made ?? 0;
+  return await insertBackfilled(session, row.id, rows);
 }
 
-function rowOf(engine: Engine, row: StoredDefinition, schedule: CompiledSchedule, at: number) {
+function rowOf(engine: Engine, row: StoredDefinition, schedule: CompiledSchedule, at: number): BackfillRow {
   const intervalStart = schedule.previous(at);
   return {
     key: occurrenceKey(row.id, at),

@@ -4,6 +4,7 @@ import { decideChain } from '../../model/planning/chain.js';
 import { planOverlap } from '../../model/planning/plan-occurrences.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { SkipReason } from '../../model/run/states.js';
+import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { spendRemainingCount } from '../../store/definitions/due.js';
 import { insertOccurrences, type NewRow } from '../../store/runs/materialize.js';
@@ -21,7 +22,6 @@ import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import type { Engine } from '../engine.js';
 import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
-import { readNow } from './locked-definition.js';
 import { iso, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
 
 const BATCH = 200;

@@ -1,4 +1,4 @@
-// Room: engine. Queues by an operator or the app: limits over all hosts, pause and resume.
+// Room: engine/operate. Queues: limits over all hosts, pause and resume.
 // In: a name, and what to change. Out: the queue as it is then.
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
@@ -13,8 +13,8 @@ import {
   removeQueue,
   resumeQueue,
   setQueue,
-  tellQueued,
 } from '../../store/reads/queues.js';
+import { notifyQueued } from '../../store/runs/outbox.js';
 import type { Engine } from '../engine.js';
 
 /** Limits of a queue, over all hosts. What is left out stays as it is; null takes a limit back. */
@@ -22,8 +22,8 @@ export interface QueueLimits {
   /** Most runs at once; 0 lets none start. */
   readonly concurrency?: number | null;
   /**
-   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; what was not used is
-   * kept for one second at most.
+   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; what was not
+   * used is kept for one second at most.
    */
   readonly rate?: { readonly count: number; readonly per: Duration } | null;
   /** Local hours in which runs may start, such as `23:00-06:00`. */
@@ -45,12 +45,14 @@ export async function queues(engine: Engine): Promise<QueueRecord[]> {
 export async function limitQueue(engine: Engine, name: string, limits: QueueLimits): Promise<QueueRecord> {
   const columns = readLimits(limits);
   await setQueue(engine.database, checkQueue(name), columns);
-  await tellQueued(engine.database);
+  await notifyQueued(engine.database);
   engine.logger.info({ event: 'queue.limited', queue: name, ...columns }, `queue ${name} has new limits`);
   return await readQueue(engine, name);
 }
 
-/** Pauses a queue: none of its runs is claimed until it is resumed; what is running goes on. Safe to repeat. */
+/**
+ * Pauses a queue: none of its runs is claimed until it is resumed; what is running goes on. Safe to repeat.
+ */
 export async function pause(
   engine: Engine,
   name: string,
@@ -65,7 +67,7 @@ export async function pause(
 /** Ends a queue's pause. One that is not paused is left as it is. */
 export async function resume(engine: Engine, name: string): Promise<QueueRecord> {
   await resumeQueue(engine.database, checkQueue(name));
-  await tellQueued(engine.database);
+  await notifyQueued(engine.database);
   engine.logger.info({ event: 'queue.resumed', queue: name }, `queue ${name} is resumed`);
   return await readQueue(engine, name);
 }
@@ -73,7 +75,7 @@ export async function resume(engine: Engine, name: string): Promise<QueueRecord>
 /** Takes all limits and the pause of a queue back. Its runs stay. Whether it had any. */
 export async function unlimitQueue(engine: Engine, name: string): Promise<boolean> {
   const removed = await removeQueue(engine.database, checkQueue(name));
-  if (removed) await tellQueued(engine.database);
+  if (removed) await notifyQueued(engine.database);
   return removed;
 }
 

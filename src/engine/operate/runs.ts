@@ -1,4 +1,4 @@
-// Room: engine. What an operator does to a run: retry, cancel, wait for it.
+// Room: engine/operate. What an operator does to a run: retry, cancel, wait for it.
 // In: a run's id. Out: the run as it is then; or an error that says why not.
 
 import { TockError } from '../../model/errors.js';
@@ -26,8 +26,8 @@ async function findRun(engine: Engine, id: string): Promise<RunRecord> {
 }
 
 /**
- * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many as
- * its job has). Its earlier errors stay on record.
+ * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many
+ * as its job has). Its earlier errors stay on record.
  *
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
  */
@@ -90,7 +90,7 @@ export interface WaitOptions {
 const LOOK_EVERY_MS = 250;
 
 /**
- * Waits until a run has ended, and executes it here if nobody else does: whoever claims it first. Between failed
+ * Waits until a run has ended, and executes it here if no other process claims it first. Between failed
  * attempts it waits for the next one.
  */
 export async function executeOrWait(

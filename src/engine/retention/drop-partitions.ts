@@ -1,5 +1,5 @@
-// Room: engine. Lets partitions of finished runs go: what stays is copied, the rest is detached, then dropped.
-// In: partitions whose time is over. Out: which are gone, how many runs stay, which could not be had.
+// Room: engine/retention. Drops partitions of finished runs, with or without a copy of what stays.
+// In: partitions whose time is over. Out: which are gone, how many runs stay, which could not be locked.
 import { randomBytes } from 'node:crypto';
 import { neighbourOf, type Partition } from '../../model/planning/retention.js';
 import { withLockRetries } from '../../store/connection/lock-retries.js';
@@ -13,45 +13,50 @@ import {
 } from '../../store/partitions/detach.js';
 import { type Cutoffs, readPartitions, type Slice } from '../../store/partitions/partitions.js';
 import type { Engine } from '../engine.js';
-import { type Stop, walk } from './walk-blocks.js';
+import { type Stop, walkBlocks } from './walk-blocks.js';
 
-export interface Forgotten {
+/** What a prune has done to partitions so far. */
+export interface PrunedPartitions {
   readonly dropped: string[];
+  /** Their locks could not be had. */
   readonly left: string[];
-  kept: number;
+  keptRuns: number;
 }
 
 /**
- * Drops what an earlier prune detached, or copied in vain. A table that somebody still reads is left: it holds nothing
- * that is to be kept.
+ * Drops what an earlier prune detached, and copies that it did not put in place. A table that somebody still
+ * reads is left: it holds nothing that is to be kept.
  */
-export async function dropLeftovers(engine: Engine, gone: Forgotten, stop: Stop): Promise<void> {
+export async function dropLeftovers(engine: Engine, pruned: PrunedPartitions, stop: Stop): Promise<void> {
   for (const leftover of await readLeftovers(engine.database)) {
     const done = await withLockRetries(engine.database, session => dropLeftover(session, leftover), stop);
-    if (done === null) gone.left.push(leftover.name);
-    else if (leftover.was !== null) gone.dropped.push(leftover.was);
+    if (done === null) pruned.left.push(leftover.name);
+    else if (leftover.was !== null) pruned.dropped.push(leftover.was);
   }
 }
 
-/** Lets one partition go as a whole. Whether it could be had. */
-export async function forget(
+/** Drops a partition as a whole. Returns whether it could be locked. */
+export async function dropPartition(
   engine: Engine,
   { name }: Partition,
-  gone: Forgotten,
+  pruned: PrunedPartitions,
   stop: Stop,
 ): Promise<boolean> {
   const done = await withLockRetries(engine.database, session => detach(session, [name], null), stop);
   if (done === null) return false;
-  await dropLeftovers(engine, gone, stop);
+  await dropLeftovers(engine, pruned, stop);
   return true;
 }
 
-/** Lets one partition go, but for the runs that stay: they are in a small one of its span then. Whether it could be had. */
-export async function thin(
+/**
+ * Replaces a partition by a small one of its span, with the runs that stay. Returns whether it could be
+ * locked.
+ */
+export async function compactPartition(
   engine: Engine,
   partition: Partition,
   cutoffs: Cutoffs,
-  gone: Forgotten,
+  pruned: PrunedPartitions,
   stop: Stop,
 ): Promise<boolean> {
   const { low, high } = partition;
@@ -79,11 +84,11 @@ export async function thin(
       const copied = await copySlice(engine.database, table, source, cutoffs, slice);
       if (source === partition.name) kept += copied;
     };
-    await walk(engine.database, source, `what stays of ${source}`, copy, stop);
+    await walkBlocks(engine.database, source, `what stays of ${source}`, copy, stop);
   }
   const done = await withLockRetries(engine.database, session => detach(session, sources, replacement), stop);
-  if (done !== null) gone.kept += kept;
-  // The sources; or the copy, which has come to nothing.
-  await dropLeftovers(engine, gone, stop);
+  if (done !== null) pruned.keptRuns += kept;
+  // The sources; or the copy, which was not put in place.
+  await dropLeftovers(engine, pruned, stop);
   return done !== null;
 }

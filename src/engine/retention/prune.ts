@@ -1,5 +1,7 @@
-// Room: engine. Forgets what is old: finished runs by letting their partitions go, keys and effects in small batches.
-// In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for long.
+// Room: engine/retention. Removes what is old: finished runs by their partitions, keys and effects in small
+// batches.
+// In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for
+// long.
 import { TockError } from '../../model/errors.js';
 import {
   fateOf,
@@ -9,35 +11,36 @@ import {
   unitOf,
 } from '../../model/planning/retention.js';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
+import { readClock } from '../../store/connection/clock.js';
 import { makeComingPartitions } from '../../store/partitions/coming-partitions.js';
 import {
-  alone,
   type Cutoffs,
   deleteKeys,
   deleteRuns,
   readPartitions,
   readVolume,
   type Slice,
+  withRetentionLock,
 } from '../../store/partitions/partitions.js';
-import { readClock } from '../../store/reads/runs.js';
 import type { Engine } from '../engine.js';
-import { dropLeftovers, type Forgotten, forget, thin } from './drop-partitions.js';
-import { type Stop, walk } from './walk-blocks.js';
+import { compactPartition, dropLeftovers, dropPartition, type PrunedPartitions } from './drop-partitions.js';
+import { type Stop, walkBlocks } from './walk-blocks.js';
 
 /** Rows of one DELETE. */
 const BATCH = 5000;
 
 /**
- * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older than
- * `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one finishes.
+ * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older
+ * than `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one
+ * finishes.
  *
- * A partition goes when the shortest keep is over for all of it. Runs in it that stay are put into a small partition of
- * the same span, which takes its place in one transaction. In partitions of months, and in what was kept or caught
- * beside them, single runs are deleted in batches meanwhile; a day waits for its end.
+ * A partition goes when the shortest keep is over for all of it. Runs in it that stay are put into a small
+ * partition of the same span, which takes its place in one transaction. In partitions of months, and in what
+ * was kept or caught beside them, single runs are deleted in batches meanwhile; a day waits for its end.
  *
- * The exclusive lock on `job_runs_finished` is asked for with a short lock_timeout, several times; where it cannot be
- * had, the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an advisory lock of a
- * transaction that stays open meanwhile, on a connection of its own.
+ * The exclusive lock on `job_runs_finished` is asked for with a short lock_timeout, several times; where it
+ * cannot be had, the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an
+ * advisory lock of a transaction that stays open meanwhile, on a connection of its own.
  *
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
@@ -50,7 +53,7 @@ export async function prune(engine: Engine, options: PruneOptions = {}): Promise
       'prune needs two connections, one of which holds its lock; raise connections, or max of the pool',
     );
   }
-  const result = await alone(database, () => pruneAlone(engine, retention, options));
+  const result = await withRetentionLock(database, () => pruneLocked(engine, retention, options));
   return result ?? { ...NOTHING, isBusy: true };
 }
 
@@ -66,27 +69,27 @@ const NOTHING: PruneResult = {
   isBusy: false,
 };
 
-async function pruneAlone(engine: Engine, retention: Retention, stop: Stop): Promise<PruneResult> {
+async function pruneLocked(engine: Engine, retention: Retention, stop: Stop): Promise<PruneResult> {
   const { database } = engine;
   const now = (await readClock(database)).getTime();
   const cutoffs = cutoffsAt(now, retention);
-  const gone: Forgotten = { dropped: [], left: [], kept: 0 };
-  await dropLeftovers(engine, gone, stop);
+  const pruned: PrunedPartitions = { dropped: [], left: [], keptRuns: 0 };
+  await dropLeftovers(engine, pruned, stop);
   const unit = unitOf(retention.partition, await readVolume(database));
   const { made, isLeft } = await makeComingPartitions(database, { unit, mayTakeLong: true, ...stop });
-  if (isLeft) gone.left.push('coming partitions');
-  await letGo(engine, retention, { now, cutoffs, gone, stop });
+  if (isLeft) pruned.left.push('coming partitions');
+  await prunePartitions(engine, retention, { now, cutoffs, pruned, stop });
   const result: PruneResult = {
-    droppedPartitions: gone.dropped,
-    keptRuns: gone.kept,
-    deletedRuns: await trim(engine, retention, { now, cutoffs, stop }),
+    droppedPartitions: pruned.dropped,
+    keptRuns: pruned.keptRuns,
+    deletedRuns: await deleteOldRuns(engine, retention, { now, cutoffs, stop }),
     deletedKeys:
       (await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, stop)) +
       (await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, stop)),
     deletedEffects: await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, stop),
     madePartitions: made,
     partition: unit,
-    left: gone.left,
+    left: pruned.left,
     isBusy: false,
   };
   engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
@@ -102,33 +105,40 @@ function cutoffsAt(now: number, { keepMs }: Retention): Cutoffs {
   };
 }
 
-interface Doing {
+interface Pruning {
   readonly now: number;
   readonly cutoffs: Cutoffs;
   readonly stop: Stop;
 }
 
-/** Oldest first. Where one cannot be had, the rest waits too: each further try would hold up live traffic again. */
-async function letGo(
+/**
+ * Oldest first. Where one cannot be locked, the rest waits too: each further try would hold up live traffic
+ * again.
+ */
+async function prunePartitions(
   engine: Engine,
   retention: Retention,
-  { now, cutoffs, gone, stop }: Doing & { readonly gone: Forgotten },
+  { now, cutoffs, pruned, stop }: Pruning & { readonly pruned: PrunedPartitions },
 ): Promise<void> {
   const due = (await readPartitions(engine.database))
-    .map(partition => ({ partition, fate: fateOf(partition, retention, now) }))
-    .filter(({ fate }) => fate === 'drop' || fate === 'compact');
-  for (const [index, { partition, fate }] of due.entries()) {
+    .map(partition => ({ partition, action: fateOf(partition, retention, now) }))
+    .filter(({ action }) => action === 'drop' || action === 'compact');
+  for (const [index, { partition, action }] of due.entries()) {
     const isGone =
-      fate === 'drop'
-        ? await forget(engine, partition, gone, stop)
-        : await thin(engine, partition, cutoffs, gone, stop);
+      action === 'drop'
+        ? await dropPartition(engine, partition, pruned, stop)
+        : await compactPartition(engine, partition, cutoffs, pruned, stop);
     if (isGone) continue;
-    gone.left.push(...due.slice(index).map(each => each.partition.name));
+    pruned.left.push(...due.slice(index).map(each => each.partition.name));
     return;
   }
 }
 
-async function trim(engine: Engine, retention: Retention, { now, cutoffs, stop }: Doing): Promise<number> {
+async function deleteOldRuns(
+  engine: Engine,
+  retention: Retention,
+  { now, cutoffs, stop }: Pruning,
+): Promise<number> {
   const hasOld = (partition: Partition) => fateOf(partition, retention, now) === 'delete-runs';
   let total = 0;
   for (const { name } of (await readPartitions(engine.database)).filter(hasOld)) {
@@ -164,6 +174,6 @@ async function inBatches(
       if (count < BATCH) return;
     }
   };
-  await walk(engine.database, table, stage, visit, stop);
+  await walkBlocks(engine.database, table, stage, visit, stop);
   return total;
 }

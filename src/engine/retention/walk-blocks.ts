@@ -1,17 +1,18 @@
-// Room: engine. Goes through a table a few blocks at a time: each statement reads and writes little, however large it is.
+// Room: engine/retention. Goes through a table a few blocks at a time: each statement reads and writes
+// little, however large it is.
 // In: a table, what to do with each slice. Out: progress; an end between two slices when the signal aborts.
 import type { PruneOptions } from '../../model/scheduler-view.js';
 import type { Database } from '../../store/connection/database.js';
 import { countBlocks, type Slice } from '../../store/partitions/partitions.js';
 
 /** 4 MiB: some thousands of runs. */
-const BLOCKS = 512;
+const BLOCKS_PER_SLICE = 512;
 
-/** Where progress is told, and what ends the work between two batches. */
+/** Where progress is reported, and what ends the work between two batches. */
 export type Stop = Pick<PruneOptions, 'onProgress' | 'signal'>;
 
 /** Blocks that are added meanwhile are not visited: what is in them is new. */
-export async function walk(
+export async function walkBlocks(
   database: Database,
   table: string,
   stage: string,
@@ -19,9 +20,9 @@ export async function walk(
   { onProgress, signal }: Stop,
 ): Promise<void> {
   const total = await countBlocks(database, table);
-  for (let from = 0; from < total; from += BLOCKS) {
+  for (let from = 0; from < total; from += BLOCKS_PER_SLICE) {
     signal?.throwIfAborted();
-    const to = Math.min(from + BLOCKS, total);
+    const to = Math.min(from + BLOCKS_PER_SLICE, total);
     await visit({ from, to });
     onProgress?.({ stage, done: to, total });
   }

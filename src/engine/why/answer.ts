@@ -1,18 +1,20 @@
-// Room: engine. The answer of `tock why`: its form, and what its parts share.
+// Room: engine/why. The answer of `tock why`: its form, and what its parts share.
 // In: what was found. Out: a Why. Pure.
 import type { ScheduleVerdict } from '../../model/explain/instant.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { WhyDefinition } from '../../store/reads/why.js';
 import type { Fate } from './words.js';
 
-/** What became of an occurrence, what the schedule says where there is none, or `several`: see `occurrences`. */
+/**
+ * What became of an occurrence, what the schedule says where there is none, or `several`: see `occurrences`.
+ */
 export type WhyVerdict = Fate | Exclude<ScheduleVerdict, 'occurrence'> | 'no-schedule' | 'several';
 
 /** The answer of `why`: what became of an occurrence, or why there was none. */
 export interface Why {
   readonly definition: string;
   readonly timezone: string;
-  /** The instant that is told of; null for a local time that the clocks skip, and for several. */
+  /** The instant that is explained; null for a local time that the clocks skip, and for several. */
   readonly instant: Date | null;
   /** The local time or day that was asked about: `2026-03-08 02:30`, in the definition's zone. */
   readonly local: string;
@@ -25,8 +27,8 @@ export interface Why {
   readonly occurrences: readonly Why[];
 }
 
-/** A whole day is told in no more answers than this. */
-export const MOST_OF_A_DAY = 100;
+/** How many occurrences of a whole day are explained. */
+export const MAX_ANSWERS_OF_A_DAY = 100;
 
 /** Makes an answer; what is not found is null or empty. */
 export function answer(
@@ -46,13 +48,15 @@ export function answerDay(
 ): Why {
   const [only] = occurrences;
   if (only && occurrences.length === 1) return only;
-  const more = isCut ? `; only the first ${MOST_OF_A_DAY} are told of` : '';
-  const sentences = [`${occurrences.length} times on ${local} in ${zone}: ${tally(occurrences)}${more}`];
+  const more = isCut ? `; only the first ${MAX_ANSWERS_OF_A_DAY} are explained` : '';
+  const sentences = [
+    `${occurrences.length} times on ${local} in ${zone}: ${countVerdicts(occurrences)}${more}`,
+  ];
   return answer(definition, { local, verdict: 'several', sentences, occurrences });
 }
 
 /** `3 succeeded, 1 skipped`. */
-function tally(answers: readonly Why[]): string {
+function countVerdicts(answers: readonly Why[]): string {
   const counts = new Map<string, number>();
   for (const { verdict } of answers) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
   return [...counts].map(([verdict, count]) => `${count} ${verdict}`).join(', ');

@@ -1,4 +1,4 @@
-// Room: engine. Why a definition that runs after others ran, or did not, for an occurrence of theirs.
+// Room: engine/why. Why a definition that runs after others ran, or did not, for an occurrence of theirs.
 // In: the definition and a time. Out: what the others' runs of that time are, and what followed. Reads only.
 import { type AskedTime, civilText, dayText } from '../../model/explain/asked-time.js';
 import { firstInstant } from '../../model/explain/day.js';
@@ -14,9 +14,9 @@ import {
   readChainTimes,
 } from '../../store/reads/why-chain.js';
 import type { Engine } from '../engine.js';
-import { answer, answerDay, MOST_OF_A_DAY, type Why, type WhyVerdict } from './answer.js';
+import { answer, answerDay, MAX_ANSWERS_OF_A_DAY, type Why, type WhyVerdict } from './answer.js';
 import { fateOfRow } from './fate.js';
-import { blockedBy, tellNothing } from './words.js';
+import { blockedBy, describeMissing } from './words.js';
 
 export interface ChainAsked {
   readonly engine: Engine;
@@ -27,7 +27,7 @@ export interface ChainAsked {
   readonly ask: (name: string, at: Date) => Promise<Why>;
 }
 
-/** Tells of one time, or of each time of a day. */
+/** Explains one time, or each time of a day. */
 export async function whyChain(asked: ChainAsked, time: AskedTime): Promise<Why> {
   const { definition, chain, table } = asked;
   if (time.kind === 'day') return await whyChainDay(asked, time.day);
@@ -58,14 +58,14 @@ async function whyChainDay(asked: ChainAsked, day: number): Promise<Why> {
     definition.id,
     chain.definitions,
     span,
-    MOST_OF_A_DAY + 1,
+    MAX_ANSWERS_OF_A_DAY + 1,
   );
   const answers: Why[] = [];
-  for (const at of times.slice(0, MOST_OF_A_DAY)) answers.push(await whyOne(asked, at));
-  // What one of them has and another has not is no occurrence of all: not worth a word beside those that are.
-  const told = answers.filter(each => each.verdict !== 'no-occurrence');
-  if (told.length > 0)
-    return answerDay(definition, local, table.zone.name, told, times.length > MOST_OF_A_DAY);
+  for (const at of times.slice(0, MAX_ANSWERS_OF_A_DAY)) answers.push(await whyOne(asked, at));
+  // What only one of them has is no occurrence of all: left out beside those that are.
+  const occurrences = answers.filter(each => each.verdict !== 'no-occurrence');
+  if (occurrences.length > 0)
+    return answerDay(definition, local, table.zone.name, occurrences, times.length > MAX_ANSWERS_OF_A_DAY);
   const sentences = [
     `it runs ${chainWords(chain)}, for each occurrence of theirs`,
     `there is no run of theirs on ${local} in ${table.zone.name} (tock why ${chain.definitions[0] ?? ''} ${local})`,
@@ -82,7 +82,7 @@ async function whyOne(asked: ChainAsked, at: number): Promise<Why> {
   const answers = await askMissing(asked, parents, instant);
   const said = [
     `it runs ${chainWords(chain)}`,
-    ...parents.map(parent => tellParent(parent, answers.get(parent.name) ?? null)),
+    ...parents.map(parent => describeParent(parent, answers.get(parent.name) ?? null)),
   ];
   const rows = await readWhyRows(engine.database, definition.id, instant, instant);
   const exact = rows.filter(row => row.scheduled_for.getTime() === at);
@@ -105,7 +105,10 @@ async function askMissing(
   return answers;
 }
 
-function tellParent({ name, id, status, exists, isSkippedFor }: ChainParent, missing: Why | null): string {
+function describeParent(
+  { name, id, status, exists, isSkippedFor }: ChainParent,
+  missing: Why | null,
+): string {
   if (id !== null && status !== null) {
     const reason = isSkippedFor === null ? '' : ` (${isSkippedFor})`;
     return `${name}: run ${id} ${status === 'succeeded' ? 'succeeded' : `is ${status}`}${reason}`;
@@ -136,35 +139,35 @@ async function withoutRow(
   answers: ReadonlyMap<string, Why>,
 ): Promise<Pick<Why, 'verdict' | 'sentences'>> {
   const text = (date: Date) => instantText(date.getTime(), table.zone);
-  const tell = (verdict: WhyVerdict, sentence: string) => ({ verdict, sentences: [...said, sentence] });
+  const say = (verdict: WhyVerdict, sentence: string) => ({ verdict, sentences: [...said, sentence] });
   const known = await readOccurrence(engine.database, definition.id, new Date(at));
-  if (known) return tell('pruned', tellNothing(definition, at, table.zone, known).sentences.join('; '));
+  if (known) return say('pruned', describeMissing(definition, at, table.zone, known).sentences.join('; '));
   const outcomes = new Map<string, RunStatus | null>(parents.map(each => [each.name, each.status]));
   const decision = decideChain(chain, outcomes);
   const isNever = ({ name, status, exists }: ChainParent) =>
     status === null && (!exists || NEVER.has(answers.get(name)?.verdict ?? 'due'));
   const open = parents.filter(each => (each.status === null || !isFinished(each.status)) && !isNever(each));
   if (decision === 'wait' && (open.length === 0 || (chain.require === 'all' && parents.some(isNever))))
-    return tell('no-occurrence', 'so there is no occurrence that it could run for');
+    return say('no-occurrence', 'so there is no occurrence that it could run for');
   const stop = blockedBy(definition, text);
-  if (stop) return tell(stop.verdict, stop.sentence);
+  if (stop) return say(stop.verdict, stop.sentence);
   if (decision === 'wait') {
     const isAhead = open.every(each => answers.get(each.name)?.verdict === 'upcoming');
-    return tell(
+    return say(
       isAhead ? 'upcoming' : 'waiting',
       `it waits for ${open.map(each => each.name).join(chain.require === 'all' ? ' and ' : ' or ')}`,
     );
   }
   if (await isFollowUpPending(engine.database, chain.definitions, new Date(at)))
-    return tell('due', 'what it runs after has ended; the next tick sees to what follows (tock tick)');
+    return say('due', 'what it runs after has ended; the next tick makes what follows (tock tick)');
   const ended = parents.flatMap(each => (each.finishedAt === null ? [] : [each.finishedAt.getTime()]));
   const isOlder = Math.max(...ended) < definition.created_at.getTime();
   if (isOlder)
-    return tell(
+    return say(
       'before-definition',
       `the definition was made at ${text(definition.created_at)}, when they had ended; nothing is made up for what was before`,
     );
-  return tell(
+  return say(
     'no-record',
     `nothing is on record, though they have ended: it ran after something else then (version ${definition.version}, of ${text(definition.updated_at)}), or run and key have been pruned`,
   );

@@ -1,4 +1,4 @@
-// Room: engine. What became of one occurrence, and which run or row stands for it.
+// Room: engine/why. What became of one occurrence, and which run or row stands for it.
 // In: an instant and the rows around it. Out: a verdict, sentences, and the run. Reads only.
 import type { Timetable } from '../../model/explain/instant.js';
 import { instantText } from '../../model/explain/local-clock.js';
@@ -6,8 +6,8 @@ import { getRun, type RunRecord } from '../../store/reads/runs.js';
 import { readBlockers, readOccurrence, type WhyDefinition, type WhyRow } from '../../store/reads/why.js';
 import { DISPLACED } from '../../store/runs/overlap.js';
 import type { Engine } from '../engine.js';
-import { tellWaits } from './waits.js';
-import { type Fate, overlapWords, skipWords, tellNothing, tellRun, tellSpan } from './words.js';
+import { describeWaits } from './waits.js';
+import { describeMissing, describeRun, describeSpan, type Fate, overlapWords, skipWords } from './words.js';
 
 /** What is known when an occurrence is looked up. */
 export interface Asked {
@@ -35,7 +35,7 @@ export async function fate(asked: Asked, at: number, said: readonly string[]): P
   if (own) return await fateOfRow(asked, own, span ? [...said, earlier(span)] : said);
   if (span) return await fateOfRow(asked, span, said);
   const known = await readOccurrence(engine.database, definition.id, new Date(at));
-  const { verdict, sentences } = tellNothing(definition, at, table.zone, known);
+  const { verdict, sentences } = describeMissing(definition, at, table.zone, known);
   return { verdict, sentences: [...said, ...sentences], run: null };
 }
 
@@ -46,11 +46,11 @@ export async function fateOfRow(asked: Asked, row: WhyRow, said: readonly string
   // Pruned between the two reads.
   if (!run)
     return { verdict: 'pruned', sentences: [...said, `run ${row.id} was pruned just now`], run: null };
-  const { verdict, sentences } = tellRun(run, table.zone);
+  const { verdict, sentences } = describeRun(run, table.zone);
   const more = [
-    ...(isSpan(row) ? tellSpan(run, table.zone) : []),
+    ...(isSpan(row) ? describeSpan(run, table.zone) : []),
     ...(await causeOf(asked, row, run)),
-    ...(await tellWaits(engine, definition, table.zone, run)),
+    ...(await describeWaits(engine, definition, table.zone, run)),
   ];
   return {
     verdict,
@@ -130,8 +130,8 @@ function coversSpan(row: WhyRow, at: number): boolean {
 
 /**
  * Whether a row stands for all occurrences from interval_start to scheduled_for. In that of a run that was
- * withdrawn, came too late or fell out of its window, interval_start is the occurrence before it; so it is where
- * it follows from others.
+ * withdrawn, came too late or fell out of its window, interval_start is the occurrence before it; so it is
+ * where it follows from others.
  */
 function isSpan(row: WhyRow): boolean {
   const { status, trigger, skip_reason: reason, has_key: hasKey, was_claimed: wasClaimed } = row;

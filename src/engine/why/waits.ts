@@ -1,4 +1,4 @@
-// Room: engine. What a run waits for: a place under a limit, the opening of a window, its queue.
+// Room: engine/why. What a run waits for: a slot under a limit, the opening of a window, its queue.
 // In: a run that is queued, or failed and to be tried again. Out: sentences. Reads only.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
@@ -10,29 +10,29 @@ import type { RunRecord } from '../../store/reads/runs.js';
 import { readHolders, type WhyDefinition } from '../../store/reads/why.js';
 import type { Engine } from '../engine.js';
 
-/** Tells what keeps a live run from starting; nothing where it only waits for its time, or for a worker. */
-export async function tellWaits(
+/** What keeps a live run from starting; nothing where it only waits for its time, or for a worker. */
+export async function describeWaits(
   engine: Engine,
   definition: WhyDefinition,
   zone: Zone,
   run: RunRecord,
 ): Promise<string[]> {
   if (run.status !== 'queued' && run.status !== 'failed') return [];
-  if (run.blockedOn !== null) return [await tellBlocked(engine, run, run.blockedOn)];
-  if (run.runAt > definition.now) return tellDeferred(definition, run);
+  if (run.blockedOn !== null) return [await describeBlocked(engine, run, run.blockedOn)];
+  if (run.runAt > definition.now) return describeDeferred(definition, run);
   const [queue] = await listQueues(engine.database, run.queue);
-  return queue ? tellQueue(queue, definition.now, zone) : [];
+  return queue ? describeQueue(queue, definition.now, zone) : [];
 }
 
-async function tellBlocked(engine: Engine, run: RunRecord, key: string): Promise<string> {
+async function describeBlocked(engine: Engine, run: RunRecord, key: string): Promise<string> {
   const { ids, count } = await readHolders(engine.database, key);
   const what = `it waits for ${slotText(key, run)}`;
-  if (count === 0) return `${what}, which is free: the next tick lets it in`;
+  if (count === 0) return `${what}, which is free: the next tick unblocks it`;
   const more = count > ids.length ? ` and ${count - ids.length} more` : '';
   return `${what}, which ${count === 1 ? `run ${ids.join()} has` : `runs ${ids.join(', ')}${more} have`} (tock show ${ids[0] ?? ''})`;
 }
 
-function tellDeferred({ active_window: hours, timezone }: WhyDefinition, { runAt }: RunRecord): string[] {
+function describeDeferred({ active_window: hours, timezone }: WhyDefinition, { runAt }: RunRecord): string[] {
   if (hours === null) return [];
   const window = windowIn(hours, timezone);
   const at = runAt.getTime();
@@ -41,7 +41,7 @@ function tellDeferred({ active_window: hours, timezone }: WhyDefinition, { runAt
   return [`it waits for the definition's window to open: ${hours} (${timezone})`];
 }
 
-function tellQueue(queue: QueueRecord, now: Date, zone: Zone): string[] {
+function describeQueue(queue: QueueRecord, now: Date, zone: Zone): string[] {
   const { name, pausedAt, pauseReason, concurrency, running, window, timezone, rate } = queue;
   if (pausedAt) {
     const note = pauseReason === null ? '' : ` (${pauseReason})`;

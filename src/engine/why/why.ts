@@ -1,6 +1,6 @@
-// Room: engine. `tock why`: why a definition did, or did not, run at a time.
-// In: its name and a time. Out: a verdict and sentences, from the schedule (model/explain/instant.ts) and from the
-// ledger (why-words.ts). Reads only.
+// Room: engine/why. `tock why`: why a definition did, or did not, run at a time.
+// In: its name and a time. Out: a verdict and sentences, from the schedule (model/explain/instant.ts) and
+// from the ledger (words.ts). Reads only.
 
 import { TockError } from '../../model/errors.js';
 import { civilText, dayText, readAskedTime } from '../../model/explain/asked-time.js';
@@ -19,7 +19,7 @@ import { scheduleOfColumns } from '../../model/planning/definition.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import { readWhyDefinition, readWhyRows, type WhyDefinition, type WhyRow } from '../../store/reads/why.js';
 import type { Engine } from '../engine.js';
-import { answer, answerDay, MOST_OF_A_DAY, type Why } from './answer.js';
+import { answer, answerDay, MAX_ANSWERS_OF_A_DAY, type Why } from './answer.js';
 import { whyChain } from './chain.js';
 import { type Asked, fate, fateOfRow } from './fate.js';
 
@@ -29,22 +29,22 @@ export type { Why, WhyVerdict } from './answer.js';
 const NO_SCHEDULE: ScheduleSpec = { at: new Date(0) };
 
 /**
- * Tells why a definition ran, or did not, at a time.
+ * Explains why a definition ran, or did not, at a time.
  *
- * @param time a Date; an ISO instant; or local time in the definition's zone: `2026-03-08T02:30`, `2026-03-08` (the
- * whole day, up to 100 occurrences) or `02:30` (today by the database's clock)
+ * @param time a Date; an ISO instant; or local time in the definition's zone: `2026-03-08T02:30`,
+ * `2026-03-08` (the whole day, up to 100 occurrences) or `02:30` (today by the database's clock)
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_TIME
  */
 export async function why(engine: Engine, name: string, time: Date | string): Promise<Why> {
   return await whyOf(engine, name, time, new Map());
 }
 
-/** `told`: what was answered before of an instant, by name; chains may meet again in one definition. */
+/** @param known answers by name and instant: chains may meet again in one definition */
 async function whyOf(
   engine: Engine,
   name: string,
   time: Date | string,
-  told: Map<string, Promise<Why>>,
+  known: Map<string, Promise<Why>>,
 ): Promise<Why> {
   const definition = await readWhyDefinition(engine.database, name);
   if (!definition) throw unknown(engine, name);
@@ -58,9 +58,9 @@ async function whyOf(
   if (definition.after) {
     const ask = async (parent: string, at: Date) => {
       const key = `${parent} ${at.getTime()}`;
-      const known = told.get(key) ?? whyOf(engine, parent, at, told);
-      told.set(key, known);
-      return await known;
+      const answered = known.get(key) ?? whyOf(engine, parent, at, known);
+      known.set(key, answered);
+      return await answered;
     };
     return await whyChain({ engine, definition, chain: definition.after, table, ask }, asked);
   }
@@ -78,10 +78,13 @@ async function whyOf(
 }
 
 function unknown(engine: Engine, name: string): TockError {
-  const mend = engine.registry.jobs.has(name)
+  const remedy = engine.registry.jobs.has(name)
     ? 'it is in code, and the next tick registers it'
     : 'tock jobs lists them';
-  return new TockError('TOCK_UNKNOWN_JOB', `there is no definition ${quote(name)} in the database (${mend})`);
+  return new TockError(
+    'TOCK_UNKNOWN_JOB',
+    `there is no definition ${quote(name)} in the database (${remedy})`,
+  );
 }
 
 /** Where the stored schedule cannot be read, the message that says why. */
@@ -100,7 +103,7 @@ async function whyDay(
   table: Timetable,
   day: number,
 ): Promise<Why> {
-  const { explained, isCut } = explainDay(table, day, MOST_OF_A_DAY);
+  const { explained, isCut } = explainDay(table, day, MAX_ANSWERS_OF_A_DAY);
   const rows = await rowsFor(engine, definition, explained);
   const asked = { engine, definition, table, rows };
   const occurrences: Why[] = [];

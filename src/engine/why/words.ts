@@ -1,5 +1,6 @@
-// Room: engine. What became of an occurrence, in words.
-// In: the definition, and the run on record or none. Out: a verdict and sentences. Pure; the rows come from why.ts.
+// Room: engine/why. What became of an occurrence, in words.
+// In: the definition, and the run on record or none. Out: a verdict and sentences. Pure; the rows come from
+// why.ts.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
@@ -22,7 +23,8 @@ export type Fate =
   | 'before-definition'
   | 'no-record';
 
-export interface Told {
+/** A part of an answer. */
+export interface Finding {
   readonly verdict: Fate;
   readonly sentences: readonly string[];
 }
@@ -30,8 +32,8 @@ export interface Told {
 /** A run this much after its occurrence was materialized late. */
 const LATE_MS = 120_000;
 
-/** Tells of a run: what came of it, when, and by whom. */
-export function tellRun(run: RunRecord, zone: Zone): Told {
+/** What became of a run, when, and on which worker. */
+export function describeRun(run: RunRecord, zone: Zone): Finding {
   const text = (date: Date | null) =>
     date === null ? 'a time that is not on record' : instantText(date.getTime(), zone);
   return {
@@ -109,8 +111,8 @@ function standing({ occurrenceCount, status }: RunRecord): string[] {
   return [`it stands for ${occurrenceCount} occurrences, of which it is the last`];
 }
 
-/** Tells of a span of occurrences that one skipped row stands for. */
-export function tellSpan(run: RunRecord, zone: Zone): string[] {
+/** A span of occurrences that one skipped row stands for. */
+export function describeSpan(run: RunRecord, zone: Zone): string[] {
   if (run.occurrenceCount <= 1 || run.scheduledFor === null || run.intervalStart === null) return [];
   const [first, last] = [run.intervalStart, run.scheduledFor].map(date => instantText(date.getTime(), zone));
   return [
@@ -119,17 +121,17 @@ export function tellSpan(run: RunRecord, zone: Zone): string[] {
 }
 
 /**
- * Tells of an occurrence without a row.
+ * An occurrence without a row.
  *
  * @param at epoch milliseconds
  * @param key the run that once had the occurrence's key
  */
-export function tellNothing(
+export function describeMissing(
   definition: WhyDefinition,
   at: number,
   zone: Zone,
   key: { readonly runId: string; readonly usedAt: Date } | null,
-): Told {
+): Finding {
   const text = (date: Date) => instantText(date.getTime(), zone);
   if (key) {
     return {
@@ -140,7 +142,7 @@ export function tellNothing(
     };
   }
   const { cursor, created_at: createdAt, updated_at: updatedAt, version } = definition;
-  if (at > cursor.getTime()) return tellOpen(definition, at, text);
+  if (at > cursor.getTime()) return describeOpen(definition, at, text);
   if (at < createdAt.getTime()) {
     return {
       verdict: 'before-definition',
@@ -165,8 +167,8 @@ export function tellNothing(
   };
 }
 
-/** Tells of an occurrence after the cursor: to come, or due. */
-function tellOpen(definition: WhyDefinition, at: number, text: (date: Date) => string): Told {
+/** An occurrence after the cursor: to come, or due. */
+function describeOpen(definition: WhyDefinition, at: number, text: (date: Date) => string): Finding {
   const ahead = at - definition.now.getTime();
   const lead =
     ahead > 0
@@ -201,7 +203,7 @@ export function blockedBy(
   if (brokenAt)
     return {
       verdict: 'broken',
-      sentence: `the definition is broken since ${text(brokenAt)} and makes no runs until it is mended: ${broken ?? 'no reason is on record'}`,
+      sentence: `the definition is broken since ${text(brokenAt)} and makes no runs until it is fixed: ${broken ?? 'no reason is on record'}`,
     };
   if (vanishedAt)
     return {

@@ -18,11 +18,12 @@ export interface HookRun {
 }
 
 /**
- * Called in the process that executed the attempt, after its outcome is written (onStart: before the handler begins).
+ * Called in the process that executed the attempt, after its outcome is written (onStart: before the handler
+ * begins).
  *
- * Hooks observe runs; they cannot change them. They are not awaited, and what they throw is logged (`hook.failed`).
- * They are no guarantee: a process that dies calls none. For follow-up that must happen, set `onDead` of the job, or
- * define a job that runs `after` it.
+ * Hooks observe runs; they cannot change them. They are not awaited, and what they throw is logged
+ * (`hook.failed`). They are no guarantee: a process that dies calls none. For follow-up that must happen, set
+ * `onDead` of the job, or define a job that runs `after` it.
  */
 export interface Hooks {
   /** An attempt begins. */
@@ -31,6 +32,9 @@ export interface Hooks {
   onSuccess?(run: HookRun, result: { readonly output: Json | null; readonly durationMs: number }): unknown;
   /** An attempt failed, and another follows after `retryInMs`. */
   onFailure?(run: HookRun, failure: { readonly error: ErrorEntry; readonly retryInMs: number }): unknown;
-  /** The run is dead: by its handler, or because its lease expired on the last attempt and this process reaped it. */
+  /**
+   * The run is dead: by its handler, or because its lease expired on the last attempt and this process reaped
+   * it.
+   */
   onDead?(run: HookRun, failure: { readonly error: ErrorEntry }): unknown;
 }

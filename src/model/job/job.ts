@@ -10,6 +10,7 @@ import type { OutsideWindow } from '../planning/window.js';
 import type { Trigger } from '../run/states.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import type { SchedulerView } from '../scheduler-view.js';
+import type { EnqueueOptions } from './enqueue-options.js';
 import type { IsolateOption } from './isolate.js';
 import type { Json, StoredOutput } from './json.js';
 import type { RunId } from './run-id.js';
@@ -63,13 +64,17 @@ export interface JobContext {
   readonly db: Kysely<AnyDatabase>;
   /** The scheduler itself: figures, reports, retention. */
   readonly scheduler: SchedulerView;
-  /** Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was called is kept too. */
+  /**
+   * Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was called is
+   * kept too.
+   */
   readonly progress: (fraction: number, stage?: string) => void;
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
    * outside any transaction, so it may be repeated if the process dies before the result is kept.
    *
-   * @throws TockError TOCK_BAD_RESULT for a result that would not come back from JSON as it is, or is over 1 MiB
+   * @throws TockError TOCK_BAD_RESULT for a result that would not come back from JSON as it is, or is over 1
+   * MiB
    */
   readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
   /**
@@ -97,65 +102,38 @@ export interface JobContext {
   ) => Promise<RunId<OutputFor<J>>>;
 }
 
-/** Options of one enqueued run. */
-export interface EnqueueOptions {
-  /** Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
-  readonly key?: string;
-  /** `ever` (default): the key is used up for good. `live`: it is free again when its run has ended. */
-  readonly unique?: 'ever' | 'live';
-  /**
-   * With `unique: 'live'`: while the run that has the key still waits for its first attempt, bring it to the latest
-   * state: its payload, time and priority. One that is running already is left as it is.
-   */
-  readonly replace?: boolean;
-  /**
-   * Not before this long after the last call with this key: short for `unique: 'live'`, `replace` and `delay`. A
-   * run that is put off again and again starts at the latest ten times as long after it was first enqueued.
-   */
-  readonly debounce?: Duration;
-  /** Not before this time. Default: now. */
-  readonly runAt?: Date | string;
-  /** Not before this long from now, by the database's clock. Excludes `runAt`. */
-  readonly delay?: Duration;
-  readonly queue?: string;
-  readonly priority?: number;
-  readonly maxAttempts?: number;
-  /** Default `api`. */
-  readonly trigger?: Trigger;
-  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
-  readonly client?: QueryClient;
-}
-
-/** The least that is asked of a client in whose transaction a run is enqueued. */
-export interface QueryClient {
-  query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
-}
-
 /** How a failed attempt is followed by the next. */
 export interface RetryPolicy {
   /** Attempts in all, the first included. Default 10. */
   readonly maxAttempts?: number;
-  /** Default `exponential`: base, 2 × base, 4 × base, … `linear`: base, 2 × base, 3 × base, … A function gets the attempt that failed (1, 2, …) and its error. */
+  /**
+   * Default `exponential`: base, 2 × base, 4 × base, … `linear`: base, 2 × base, 3 × base, … A function gets
+   * the attempt that failed (1, 2, …) and its error.
+   */
   readonly backoff?: 'fixed' | 'linear' | 'exponential' | ((attempt: number, error: unknown) => Duration);
   /** Default `10s`. */
   readonly base?: Duration;
   /** Longest wait. Default `1h`. */
   readonly max?: Duration;
-  /** Share of the wait that is random, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)]. Default 0.2. */
+  /**
+   * Share of the wait that is random, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)].
+   * Default 0.2.
+   */
   readonly jitter?: number;
 }
 
 /** A job's own schedule: when, and by which policies. See docs/schedules.md. */
 export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
   /**
-   * In place of cron, every and at: run when these definitions' runs of the same occurrence have succeeded (or failed, or
-   * finished). Other options of time are theirs.
+   * In place of cron, every and at: run when these definitions' runs of the same occurrence have succeeded
+   * (or failed, or finished). Other options of time are theirs.
    */
   readonly after?: After;
   /**
-   * While an earlier run is live: `skip` (default) leaves a skipped row; `buffer_one` and `buffer_all` (default under
-   * `after`) wait for their turn, one or up to 1,000; `cancel_other` asks the live one to stop and starts when it
-   * has, `terminate_other` takes it away and starts at once; `allow_all` runs side by side.
+   * While an earlier run is live: `skip` (default) leaves a skipped row; `buffer_one` and `buffer_all`
+   * (default under `after`) wait for their turn, one or up to 1,000; `cancel_other` asks the live one to stop
+   * and starts when it has, `terminate_other` takes it away and starts at once; `allow_all` runs side by
+   * side.
    */
   readonly overlap?: OverlapPolicy;
   /** Local hours in which runs may start, such as `23:00-06:00`, in `timezone`. Default: all. */
@@ -164,7 +142,9 @@ export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
   readonly outsideWindow?: OutsideWindow;
   /** Pauses the definition after this many dead runs in a row. Default: never. */
   readonly pauseOnFailure?: number;
-  /** Missed occurrences: `latest` (default) gives one run that knows how many it stands for, `all`, `none`. */
+  /**
+   * Missed occurrences: `latest` (default) gives one run that knows how many it stands for, `all`, `none`.
+   */
   readonly catchup?: CatchupPolicy;
   /** Missed occurrences older than this are left out. Default: no limit for `latest`, `1d` for `all`. */
   readonly catchupWindow?: Duration;
@@ -186,7 +166,9 @@ export interface JobConcurrency<Payload = never> {
   readonly key?: (payload: Payload) => string | number;
 }
 
-/** A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …), or `typeOnly`. */
+/**
+ * A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …), or `typeOnly`.
+ */
 export interface JobOptions<
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
@@ -196,8 +178,8 @@ export interface JobOptions<
   readonly name: Name;
   readonly description?: string;
   /**
-   * Checked when a run is enqueued and again before the handler. `typeOnly<…>()` gives the payload a type and no
-   * check. Default: any JSON.
+   * Checked when a run is enqueued and again before the handler. `typeOnly<…>()` gives the payload a type and
+   * no check. Default: any JSON.
    */
   readonly payload?: Schema;
   readonly schedule?: JobSchedule<StandardSchemaV1.InferInput<Schema>>;
@@ -205,12 +187,13 @@ export interface JobOptions<
   /** Longest time for one attempt; then its signal aborts. Default: none. */
   readonly timeout?: Duration;
   /**
-   * `true`: each attempt gets a process of its own, for handlers that compute for long or may crash. What ends
-   * that process (an endless loop and a timeout, `process.exit`, a crash, no memory left) is an attempt that failed with
-   * TOCK_CHILD_EXITED or TOCK_TIMEOUT, never the end of the worker. `memoryMb`: the most heap, in MB of at least
-   * 32; Node's default otherwise. After timeout, cancel, drain or a lost lease the signal aborts; the process
-   * gets SIGTERM after the grace, and SIGKILL a second later. It dies with its worker, and never outlives its lease.
-   * The handler is loaded from the job module, so that it knows nothing of the worker's memory. Default: false.
+   * `true`: each attempt gets a process of its own, for handlers that compute for long or may crash. What
+   * ends that process (an endless loop and a timeout, `process.exit`, a crash, no memory left) is an attempt
+   * that failed with TOCK_CHILD_EXITED or TOCK_TIMEOUT, never the end of the worker. `memoryMb`: the most
+   * heap, in MB of at least 32; Node's default otherwise. After timeout, cancel, drain or a lost lease the
+   * signal aborts; the process gets SIGTERM after the grace, and SIGKILL a second later. It dies with its
+   * worker, and never outlives its lease. The handler is loaded from the job module, so that it knows nothing
+   * of the worker's memory. Default: false.
    */
   readonly isolate?: IsolateOption;
   /** Default `default`. */
@@ -280,18 +263,23 @@ export type OutputFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJo
   ? unknown
   : OutputOf<JobOf<Reference, Jobs>>;
 
+/** Whether a payload may be left out: whether `{}` would do. */
+// oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
+export type IsOptional<Payload> = Record<never, never> extends Payload ? true : false;
+
 /** What follows the job: its payload, which may be left out where `{}` would do, and the options. */
 export type PayloadAndOptions<
   Reference,
   Options = EnqueueOptions,
   Jobs extends readonly AnyJob[] = readonly AnyJob[],
 > =
-  // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
-  Record<never, never> extends PayloadFor<Reference, Jobs>
+  IsOptional<PayloadFor<Reference, Jobs>> extends true
     ? [payload?: PayloadFor<Reference, Jobs>, options?: Options]
     : [payload: PayloadFor<Reference, Jobs>, options?: Options];
 
-/** One of the runs that `enqueueMany` takes: the job, its payload, and the options of `enqueue` but `client`. */
+/**
+ * One of the runs that `enqueueMany` takes: the job, its payload, and the options of `enqueue` but `client`.
+ */
 export type NewRun<Reference = string | AnyJob, Payload = unknown> = Omit<EnqueueOptions, 'client'> & {
   readonly job: Reference;
-} & (Record<never, never> extends Payload ? { readonly payload?: Payload } : { readonly payload: Payload });
+} & (IsOptional<Payload> extends true ? { readonly payload?: Payload } : { readonly payload: Payload });

@@ -1,5 +1,5 @@
-// Room: model. What may be stored as a payload, or as the result of an effect: JSON that comes back as it went in.
-// In: any value. Out: the same as JSON, or a TockError that names the place and the remedy.
+// Room: model. What may be stored as a payload, or as the result of an effect: JSON that comes back as it
+// went in. In: any value. Out: the same as JSON, or a TockError that names the place and the remedy.
 import { TockError, type TockErrorCode } from '../errors.js';
 import { isStorable } from '../names.js';
 import { MAX_OUTPUT_BYTES } from '../run/sanitize.js';
@@ -31,8 +31,8 @@ const PAYLOAD: Kind = {
  * Checks that a value survives the way into a jsonb column and back unchanged, and returns it as plain JSON.
  *
  * A Date becomes its ISO text and an undefined property is left out, as JSON.stringify does. Refused: NUL and
- * lone surrogates, BigInt, symbols, functions, NaN and infinities, whole numbers over 2^53, Map, Set and other
- * objects that would turn into `{}`, cycles, depth over 200, and more than `maxBytes` (default 1 MiB).
+ * lone surrogates, BigInt, symbols, functions, NaN and infinities, whole numbers over 2^53, Map, Set and
+ * other objects that would turn into `{}`, cycles, depth over 200, and more than `maxBytes` (default 1 MiB).
  *
  * @throws TockError TOCK_BAD_PAYLOAD
  */
@@ -52,8 +52,8 @@ export function payloadText(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES
 }
 
 /**
- * The result of an effect as the JSON text that is stored; null for undefined. What would come back as something else is
- * refused, a Date included; a property that is undefined is left out.
+ * The result of an effect as the JSON text that is stored; null for undefined. What would come back as
+ * something else is refused, a Date included; a property that is undefined is left out.
  *
  * @param effect names it in the message, such as `step "fetch"`
  * @throws TockError TOCK_BAD_RESULT
@@ -87,7 +87,10 @@ function checkLength(text: string, maxBytes: number, kind: Kind): void {
   }
 }
 
-/** Whether JSON.stringify gives what {@link copy} would, but for what the texts hold. False may only mean: ask the copy. */
+/**
+ * Whether JSON.stringify gives what {@link copy} would, but for what the texts hold. False may only mean: ask
+ * the copy.
+ */
 function isPlain(value: unknown, depth: number): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
   if (typeof value === 'number')

@@ -1,5 +1,6 @@
 // Room: model. The jobs of a process, by name.
-// In: the array that the job module exports. Out: a lookup that refuses duplicates, and one fingerprint of them all.
+// In: the array that the job module exports. Out: a lookup that refuses duplicates, and one fingerprint of
+// them all.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
@@ -21,8 +22,8 @@ export interface Registry {
 /**
  * Puts jobs into a registry.
  *
- * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both files,
- * TOCK_BAD_SCHEDULE for definitions that run after each other
+ * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both
+ * files, TOCK_BAD_SCHEDULE for definitions that run after each other
  */
 export function createRegistry(jobs: readonly AnyJob[]): Registry {
   const byName = new Map<string, AnyJob>();
@@ -83,8 +84,8 @@ export async function parsePayload(job: AnyJob, payload: unknown): Promise<unkno
 }
 
 /**
- * As {@link parsePayload}, for `use` to take what the handler would get. A promise only where the schema waits for
- * something: with thousands of payloads, promises would take longer than all else.
+ * As {@link parsePayload}, for `use` to take what the handler would get. A promise only where the schema
+ * waits for something: with thousands of payloads, promises would take longer than all else.
  */
 export function parsePayloadFor<T>(
   job: AnyJob,

@@ -4,8 +4,8 @@
 declare const output: unique symbol;
 
 /**
- * Id of a run: a bigint, as text. Its type remembers the output of the run's job, so that `runs.get` and `runs.wait`
- * give it back. A plain string will do wherever one is asked for.
+ * Id of a run: a bigint, as text. Its type remembers the output of the run's job, so that `runs.get` and
+ * `runs.wait` give it back. A plain string will do wherever one is asked for.
  */
 export type RunId<Output = unknown> = string & { readonly length: number; readonly [output]?: Output };
 

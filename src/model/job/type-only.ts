@@ -8,10 +8,10 @@ const TYPE_ONLY: StandardSchemaV1 = {
 };
 
 /**
- * Gives the payload of a job a type, without a schema: `payload: typeOnly<{ userId: number }>()`. Callers and the
- * handler are checked by the compiler; where the type has a Date, the handler gets its ISO text. Nothing is checked at
- * run time: what plain JavaScript or SQL enqueues reaches the handler as it is. A schema (zod, valibot, arktype …)
- * would refuse it.
+ * Gives the payload of a job a type, without a schema: `payload: typeOnly<{ userId: number }>()`. Callers and
+ * the handler are checked by the compiler; where the type has a Date, the handler gets its ISO text. Nothing
+ * is checked at run time: what plain JavaScript or SQL enqueues reaches the handler as it is. A schema (zod,
+ * valibot, arktype …) would refuse it.
  */
 export function typeOnly<T>(): StandardSchemaV1<T, Stored<T>> {
   return TYPE_ONLY as StandardSchemaV1<T, Stored<T>>;

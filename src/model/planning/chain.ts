@@ -1,5 +1,6 @@
 // Room: model. Chains: definitions that run after others.
-// In: what a schedule says in `after`, and how the others' runs of one occurrence ended. Out: whether it runs. Pure.
+// In: what a schedule says in `after`, and how the others' runs of one occurrence ended. Out: whether it
+// runs. Pure.
 import { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
 import { checkOptions } from '../options.js';
@@ -10,8 +11,8 @@ const CHAIN_ON = ['success', 'failure', 'completion'] as const;
 export type ChainOn = (typeof CHAIN_ON)[number];
 
 /**
- * What a chained schedule waits for: one definition by its name, several (all of them), or `all` or `any` of several
- * with the outcome that counts (default `success`). For each occurrence of theirs it runs once.
+ * What a chained schedule waits for: one definition by its name, several (all of them), or `all` or `any` of
+ * several with the outcome that counts (default `success`). For each occurrence of theirs it runs once.
  */
 export type After =
   | string

@@ -1,5 +1,6 @@
 // Room: model. What is done with occurrences that have come due: the decision behind materialization.
-// In: a definition's policies, its cursor, and now. Out: the runs to make, the skips to record, the new cursor.
+// In: a definition's policies, its cursor, and now. Out: the runs to make, the skips to record, the new
+// cursor.
 
 import type { SkipReason } from '../run/states.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
@@ -88,7 +89,8 @@ export interface Plan {
  * When the clock was set back nothing is due and nothing changes.
  */
 export function planOccurrences(schedule: CompiledSchedule, definition: Planned, now: number): Plan {
-  // The database's clock has microseconds; occurrences are whole seconds, and `now + 1` below means the next one.
+  // The database's clock has microseconds; occurrences are whole seconds, and `now + 1` below means the next
+  // one.
   const due = dueOccurrences(schedule, definition, Math.floor(now));
   if (due === null) {
     return {
@@ -128,9 +130,9 @@ interface OverlapPlan<T> {
 /**
  * Decides which occurrences become runs while `liveRuns` earlier ones are live.
  *
- * `skip`: none. `buffer_one`: one may wait for the one that is live. `buffer_all`: all wait, up to
- * {@link MAX_BUFFERED}. `cancel_other` and `terminate_other`: only the last, in place of what is live.
- * `allow_all`: all, side by side. Under the others runs of the definition are serial: what is kept waits for its turn.
+ * `skip`: none. `buffer_one`: one may wait for the one that is live. `buffer_all`: all wait, up to {@link
+ * MAX_BUFFERED}. `cancel_other` and `terminate_other`: only the last, in place of what is live. `allow_all`:
+ * all, side by side. Under the others runs of the definition are serial: what is kept waits for its turn.
  *
  * Source: the six overlap policies of Temporal's schedules.
  */

@@ -1,5 +1,6 @@
 // Room: model. What retention is asked to keep, and which partition's time is over.
-// In: the options of prune; partitions with their spans, and the time. Out: milliseconds by state; a decision for each.
+// In: the options of prune; partitions with their spans, and the time. Out: milliseconds by state; a decision
+// for each.
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
@@ -69,7 +70,9 @@ function byStatus(read: (status: FinishedStatus) => number): Record<FinishedStat
   return Object.fromEntries(entries) as Record<FinishedStatus, number>;
 }
 
-/** A partition of the finished runs: [low, high) in milliseconds since the epoch. The default one has no span. */
+/**
+ * A partition of the finished runs: [low, high) in milliseconds since the epoch. The default one has no span.
+ */
 export interface Partition {
   readonly name: string;
   readonly low: number | null;
@@ -80,9 +83,9 @@ export interface Partition {
 }
 
 /**
- * keep: nothing to do. delete-runs: some of its runs are past their time and are deleted in batches. compact: the
- * shortest keep is over; it is dropped, and runs of other states stay in a smaller one. drop: all its runs are past
- * their time.
+ * keep: nothing to do. delete-runs: some of its runs are past their time and are deleted in batches. compact:
+ * the shortest keep is over; it is dropped, and runs of other states stay in a smaller one. drop: all its
+ * runs are past their time.
  */
 export type Fate = 'keep' | 'delete-runs' | 'compact' | 'drop';
 
@@ -93,11 +96,15 @@ export function fateOf(partition: Partition, retention: Retention, now: number):
   if (low === null || high === null) return 'delete-runs';
   if (high + retention.longestMs <= now) return 'drop';
   if (high + retention.shortestMs <= now) return isKept ? 'delete-runs' : 'compact';
-  // A day waits for its end, which is near; to delete the first hours of it row by row would be most of the work.
+  // A day waits for its end, which is near; to delete the first hours of it row by row would be most of the
+  // work.
   return low + retention.shortestMs < now && high - low > DAY_MS ? 'delete-runs' : 'keep';
 }
 
-/** What is kept of a month's partitions is put together up to this size, so that there are not hundreds of them. */
+/**
+ * What is kept of a month's partitions is put together up to this size, so that there are not hundreds of
+ * them.
+ */
 const MAX_FOLDED_BYTES = 64 * 1024 * 1024;
 
 /** The kept partition right before this one, of the same month, that may take in what stays of it. */
@@ -115,7 +122,10 @@ export function neighbourOf(partition: Partition, all: readonly Partition[]): Pa
   );
 }
 
-/** Of what the coming partitions are: as asked, or by how many runs end in a day, with what there is in between. */
+/**
+ * Of what the coming partitions are: as asked, or by how many runs end in a day, with what there is in
+ * between.
+ */
 export function unitOf(
   asked: Retention['partition'],
   { perDay, hasDays }: { readonly perDay: number; readonly hasDays: boolean },

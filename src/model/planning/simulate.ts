@@ -1,5 +1,6 @@
-// Room: model. What definitions would do in a window: how many runs would start in each minute, and what jitter does.
-// In: schedules with their jitter, and a window. Out: counts by local hour, the busiest minutes, the peaks. Pure.
+// Room: model. What definitions would do in a window: how many runs would start in each minute, and what
+// jitter does. In: schedules with their jitter, and a window. Out: counts by local hour, the busiest minutes,
+// the peaks. Pure.
 import { TockError } from '../errors.js';
 import { compileSchedule } from '../schedule/compile.js';
 import { jitterMs } from '../schedule/jitter.js';
@@ -36,7 +37,9 @@ export interface BusyMinute {
   readonly definitions: readonly { readonly name: string; readonly count: number }[];
 }
 
-/** The most runs that would start in any minute, and the first minute with that many; null where none would. */
+/**
+ * The most runs that would start in any minute, and the first minute with that many; null where none would.
+ */
 export interface Peak {
   readonly perMinute: number;
   readonly minute: Date | null;
@@ -47,13 +50,17 @@ export interface Simulation {
   readonly to: Date;
   readonly timezone: string;
   readonly definitions: number;
-  /** Runs that would start in the window: occurrences plus jitter, put off to the opening of their own window. */
+  /**
+   * Runs that would start in the window: occurrences plus jitter, put off to the opening of their own window.
+   */
   readonly starts: number;
   /** Of the starts: how many wait for the opening of their definition's window. */
   readonly deferred: number;
   /** Occurrences that give no run, since they are outside their definition's window. */
   readonly skipped: number;
-  /** Each local hour of the window, the first and the last perhaps in part. A repeated hour is there twice. */
+  /**
+   * Each local hour of the window, the first and the last perhaps in part. A repeated hour is there twice.
+   */
   readonly hours: readonly { readonly start: Date; readonly count: number }[];
   /** The five busiest minutes with the definitions' own jitter. */
   readonly busiest: readonly BusyMinute[];
@@ -70,9 +77,9 @@ const BUSIEST = 5;
 const MAX_WAIT_MS = 27 * 3_600_000;
 
 /**
- * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up, overlap,
- * pauses and what runs after others are ignored. An occurrence just before the window counts when its jitter, or
- * the window of its definition, carries it in.
+ * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up,
+ * overlap, pauses and what runs after others are ignored. An occurrence just before the window counts when
+ * its jitter, or the window of its definition, carries it in.
  *
  * @throws TockError TOCK_BAD_TIME for a window that is empty or longer than 366 days, and for over 5 million
  * occurrences; TOCK_BAD_SCHEDULE
@@ -151,8 +158,8 @@ function startIn(hours: Window | null, at: number): number {
 }
 
 /**
- * Visits the occurrences from `reach` before the window to its end, with the gap to the next one; returns how many
- * there were. What was before the window does not count towards `remaining`.
+ * Visits the occurrences from `reach` before the window to its end, with the gap to the next one; returns how
+ * many there were. What was before the window does not count towards `remaining`.
  */
 function walk(
   { name, spec, remaining = null }: SimulatedDefinition,

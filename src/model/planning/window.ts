@@ -6,7 +6,9 @@ import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { findZone } from '../schedule/zone.js';
 
 export const OUTSIDE_WINDOW = ['defer', 'skip'] as const;
-/** What happens to a run that would start outside its window: it waits for the next opening, or is skipped. */
+/**
+ * What happens to a run that would start outside its window: it waits for the next opening, or is skipped.
+ */
 export type OutsideWindow = (typeof OUTSIDE_WINDOW)[number];
 
 /** A window in a zone. Instants in epoch milliseconds. */
@@ -20,8 +22,8 @@ const WINDOW = /^\s*([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-3]|24):([0-5]\d)
 const DAY = 86_400;
 
 /**
- * Checks a window `HH:MM-HH:MM` and returns it without spaces. The first time is included, the last is not; it may
- * wrap midnight. `00:00-24:00` and windows without length are refused, since they say nothing.
+ * Checks a window `HH:MM-HH:MM` and returns it without spaces. The first time is included, the last is not;
+ * it may wrap midnight. `00:00-24:00` and windows without length are refused, since they say nothing.
  *
  * @throws TockError TOCK_BAD_SCHEDULE
  */
@@ -38,7 +40,10 @@ export function checkWindow(text: unknown): string {
   return `${h1}:${m1}-${h2}:${m2}`;
 }
 
-/** Opens a window that {@link checkWindow} has passed. By the clocks of its zone: over summer time as they show it. */
+/**
+ * Opens a window that {@link checkWindow} has passed. By the clocks of its zone: over summer time as they
+ * show it.
+ */
 export function windowIn(text: string, timezone: string): Window {
   const [from = '', to = ''] = checkWindow(text).split('-');
   const [first, last] = [timeOfDay(from), timeOfDay(to)];

@@ -1,5 +1,6 @@
 // Room: model. An error as plain data, for the way from one process to another.
-// In: whatever was thrown, hostile values included. Out: data; and from data an Error that steers and is described alike.
+// In: whatever was thrown, hostile values included. Out: data; and from data an Error that steers and is
+// described alike.
 import { Cancel, Dead, isSteering, RetryLater, TockError, type TockErrorCode } from '../errors.js';
 import { describeError, type ErrorDescription, LEFT_OUT } from './sanitize.js';
 
@@ -20,7 +21,10 @@ export interface ErrorData extends ErrorDescription {
   readonly details: Readonly<Record<string, Plain>>;
 }
 
-/** Turns whatever was thrown into data. Never throws; texts are cut and cleaned as they are when an error is stored. */
+/**
+ * Turns whatever was thrown into data. Never throws; texts are cut and cleaned as they are when an error is
+ * stored.
+ */
 export function packError(thrown: unknown): ErrorData {
   const { attempt: _attempt, ...description } = describeError(thrown, 0);
   const kind = KINDS.find(candidate => isSteering(thrown, candidate)) ?? null;
@@ -33,7 +37,10 @@ export function packError(thrown: unknown): ErrorData {
   };
 }
 
-/** The error that the data describe. Its class is Error, AggregateError, TockError or one of the three that steer. */
+/**
+ * The error that the data describe. Its class is Error, AggregateError, TockError or one of the three that
+ * steer.
+ */
 export function unpackError(data: ErrorData): Error {
   return unpack(data, data.details, bare(data));
 }

@@ -1,5 +1,5 @@
-// Room: model. Makes whatever a handler throws or returns fit to be stored: no NUL, no lone surrogate, no secret, bounded.
-// In: any value, hostile ones included. Out: an error entry, or JSON.
+// Room: model. Makes whatever a handler throws or returns fit to be stored: no NUL, no lone surrogate, no
+// secret, bounded. In: any value, hostile ones included. Out: an error entry, or JSON.
 import type { Json } from '../job/job.js';
 import { isStorable } from '../names.js';
 
@@ -49,8 +49,8 @@ export const MAX_OUTPUT_BYTES = 1024 * 1024;
 export const LEFT_OUT = Symbol('tock.leftOut');
 
 /**
- * Describes whatever was thrown, with its causes and the members of an AggregateError. Never throws itself, not even
- * for a hostile getter; a circle of causes ends where it closes.
+ * Describes whatever was thrown, with its causes and the members of an AggregateError. Never throws itself,
+ * not even for a hostile getter; a circle of causes ends where it closes.
  */
 export function describeError(thrown: unknown, attempt: number): ErrorEntry {
   return {
@@ -200,8 +200,8 @@ function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD').toWellFormed();
 }
 
-// The look-behind and the counts keep the search linear and its stack small. A quote before , : } ] or the end
-// closes a JSON text: a line of a log is redacted as a whole and must stay JSON.
+// The look-behind and the counts keep the search linear and its stack small. A quote before , : } ] or the
+// end closes a JSON text: a line of a log is redacted as a whole and must stay JSON.
 const DSN_PASSWORD = /((?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s:/@"]*:)(?:[^\s/"]|"(?![,:}\]]|$)){0,1000}(@)/gi;
 const KEYWORD_PASSWORD =
   /(password\s*=\s*)(?:'(?:[^'\\]|\\.){0,1000}'|(?:[^\s;&"]|"(?![,:}\]]|$)){1,1000})/gi;

@@ -5,6 +5,7 @@
 export function inSchema(text: string, schema: string): string {
   return text
     .replace(/(?<![\w"'])tock\./g, `"${schema}".`)
+    .replace(/(?<![\w'])"tock"\./g, `"${schema}".`)
     .replace(/'tock\./g, `'"${schema}".`)
     .replace(/(\bschema (?:if not exists )?)tock\b/g, `$1"${schema}"`)
     .replace(/'tock'/g, `'${schema}'`);

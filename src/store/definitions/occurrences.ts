@@ -1,6 +1,7 @@
-// Room: store. Occurrences that have had a run already.
+// Room: store/definitions. Occurrences that have had a run already.
 // In: occurrences. Out: which of them are taken.
 import type { Session } from '../connection/database.js';
+import { statement } from '../connection/statement.js';
 
 /** An occurrence of a definition. `at` in epoch milliseconds, a whole second. */
 export interface Occurrence {
@@ -8,10 +9,16 @@ export interface Occurrence {
   readonly at: number;
 }
 
-const TAKEN = `
+const READ_TAKEN = statement<
+  { definitionIds: readonly string[]; instants: readonly number[] },
+  { id: string; at: number }
+>(
+  'read-taken-occurrences',
+  `
 select o.definition_id::text as id, (extract(epoch from o.scheduled_for) * 1000)::float8 as at
-from unnest($1::bigint[], $2::float8[]) as w(definition_id, at)
-join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled_for = to_timestamp(w.at / 1000)`;
+from unnest(:definitionIds::bigint[], :instants::float8[]) as w(definition_id, at)
+join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled_for = to_timestamp(w.at / 1000)`,
+);
 
 /** Reads which of the occurrences are taken, and returns whether one of them is. */
 export async function readTaken(
@@ -19,10 +26,10 @@ export async function readTaken(
   occurrences: readonly Occurrence[],
 ): Promise<(occurrence: Occurrence) => boolean> {
   if (occurrences.length === 0) return () => false;
-  const rows = await session.run<{ id: string; at: number }>(TAKEN, [
-    occurrences.map(each => each.definitionId),
-    occurrences.map(each => each.at),
-  ]);
+  const rows = await READ_TAKEN.run(session, {
+    definitionIds: occurrences.map(({ definitionId }) => definitionId),
+    instants: occurrences.map(({ at }) => at),
+  });
   const taken = new Set(rows.map(({ id, at }) => `${id} ${at}`));
   return ({ definitionId, at }) => taken.has(`${definitionId} ${at}`);
 }

@@ -1,6 +1,60 @@
-// Room: store. The columns of job_definitions that code or an operator states, as a list for SELECT.
-// In: nothing. Out: what StoredColumns in model/planning/definition.ts names; durations in milliseconds, as numbers.
+// Room: store/definitions. The columns of job_definitions that code or an operator states.
+// In: nothing. Out: their names, and how they are selected; durations in milliseconds, as numbers.
+import type { ExpressionBuilder } from 'kysely';
+import type { DefinitionColumns } from '../../model/planning/definition.js';
+import type { Schema } from '../schema/tables.js';
 
-export const STORED_COLUMNS = `name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude,
-  overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count,
-  pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead`;
+/** All of them: one that is left out does not compile. */
+const COLUMNS = {
+  name: 'plain',
+  job: 'plain',
+  payload: 'plain',
+  cron: 'plain',
+  every_ms: 'duration',
+  phase_ms: 'duration',
+  at: 'plain',
+  after: 'plain',
+  timezone: 'plain',
+  dst: 'plain',
+  start_at: 'plain',
+  end_at: 'plain',
+  exclude: 'plain',
+  overlap: 'plain',
+  catchup: 'plain',
+  catchup_window_ms: 'duration',
+  start_deadline_ms: 'duration',
+  jitter_ms: 'duration',
+  remaining_count: 'plain',
+  pause_on_failure_count: 'plain',
+  active_window: 'plain',
+  outside_window: 'plain',
+  queue: 'plain',
+  priority: 'plain',
+  max_attempts: 'plain',
+  on_dead: 'plain',
+} as const satisfies Record<keyof DefinitionColumns, 'plain' | 'duration'>;
+
+type Column = keyof typeof COLUMNS;
+type PlainColumn = { [C in Column]: (typeof COLUMNS)[C] extends 'plain' ? C : never }[Column];
+
+export const STATED_COLUMNS = Object.keys(COLUMNS) as Column[];
+
+/** Those that are read as they are. */
+export const PLAIN_COLUMNS = STATED_COLUMNS.filter(
+  (column): column is PlainColumn => COLUMNS[column] === 'plain',
+);
+
+/** The others, in a query over definitions `d`. */
+export const selectDurations = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
+  [
+    eb.cast<number | null>('d.every_ms', 'float8').as('every_ms'),
+    eb.cast<number>('d.phase_ms', 'float8').as('phase_ms'),
+    eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchup_window_ms'),
+    eb.cast<number | null>('d.start_deadline_ms', 'float8').as('start_deadline_ms'),
+    eb.cast<number>('d.jitter_ms', 'float8').as('jitter_ms'),
+  ] as const;
+
+/** All of them, as a list for a statement's SELECT. */
+export const STORED_COLUMNS = STATED_COLUMNS.map(column =>
+  COLUMNS[column] === 'duration' ? `${column}::float8` : column,
+).join(', ');

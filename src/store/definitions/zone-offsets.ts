@@ -1,31 +1,50 @@
-// Room: store. Time zones as the server has them.
+// Room: store/definitions. Time zones as the server has them.
 // In: instants. Out: the zones that are in use, and their offsets.
 import type { Session } from '../connection/database.js';
 import { sqlState } from '../connection/errors.js';
-
-const USED = `
-select timezone from tock.job_definitions
-where next_at is not null and paused_at is null and broken_at is null and vanished_at is null and timezone <> 'UTC'
-union
-select timezone from tock.job_queues where active_window is not null and timezone <> 'UTC'
-order by 1`;
+import { db, runQuery } from '../connection/query.js';
+import { statement } from '../connection/statement.js';
+import { isPlanned } from './stored-definition.js';
 
 /** The zones by which definitions are planned and queues are opened, without UTC. */
 export async function readUsedZones(session: Session): Promise<string[]> {
-  const rows = await session.run<{ timezone: string }>(USED);
-  return rows.map(row => row.timezone);
+  const query = db
+    .selectFrom('tock.job_definitions as d')
+    .select('d.timezone')
+    .where(isPlanned)
+    .where('d.timezone', '<>', 'UTC')
+    .union(
+      db
+        .selectFrom('tock.job_queues as q')
+        .select('q.timezone')
+        .where('q.active_window', 'is not', null)
+        .where('q.timezone', '<>', 'UTC'),
+    )
+    .orderBy('timezone');
+  return (await runQuery(session, query)).map(row => row.timezone);
 }
 
-const OFFSETS = `
+const READ_OFFSETS = statement<
+  { zones: readonly string[]; start: number; step: number; count: number },
+  ZoneOffsets
+>(
+  'read-zone-offsets',
+  `
 select z.timezone,
   array_agg(extract(epoch from (t.at at time zone z.timezone) - (t.at at time zone 'UTC'))::integer order by t.at) as offsets
-from unnest($1::text[]) z(timezone)
-cross join (select to_timestamp($2::float8 + i * $3::float8) as at from generate_series(0, $4::integer - 1) i) t
-group by z.timezone order by z.timezone`;
+from unnest(:zones::text[]) z(timezone)
+cross join (
+  select to_timestamp(:start::float8 + i * :step::float8) as at from generate_series(0, :count::integer - 1) i
+) t
+group by z.timezone order by z.timezone`,
+);
 
 export interface ZoneOffsets {
   readonly timezone: string;
-  /** In seconds east of UTC, `step` seconds apart, beginning with `start`. Null: the server does not know the zone. */
+  /**
+   * In seconds east of UTC, `step` seconds apart, beginning with `start`. Null: the server does not know the
+   * zone.
+   */
   readonly offsets: readonly number[] | null;
 }
 
@@ -37,10 +56,10 @@ export async function readZoneOffsets(
 ): Promise<ZoneOffsets[]> {
   if (zones.length === 0) return [];
   try {
-    return await session.run<ZoneOffsets>(OFFSETS, [zones, start, step, count]);
+    return await READ_OFFSETS.run(session, { zones, start, step, count });
   } catch (error) {
     if (sqlState(error) !== '22023') throw error;
-    // Some zone is unknown to the server: which one?
+    // The server does not know one of the zones; asked one by one, the others have an answer.
     const [only, ...others] = zones;
     if (only !== undefined && others.length === 0) return [{ timezone: only, offsets: null }];
     const singly = await Promise.all(

@@ -1,7 +1,8 @@
-// Room: store. The partitions of the finished runs that are to come: makes them, beside live traffic.
-// In: months or days. Out: how many were made; whether they are left to the next one who tries.
+// Room: store/partitions. Makes the coming partitions of the finished runs, beside live traffic.
+// In: months or days. Out: how many were made; whether the rest is left to the next try.
 import type { Database, Session } from '../connection/database.js';
 import { type LockRetries, withLockRetries } from '../connection/lock-retries.js';
+import { statement } from '../connection/statement.js';
 
 export interface ComingPartitions {
   readonly made: number;
@@ -9,12 +10,18 @@ export interface ComingPartitions {
   readonly isLeft: boolean;
 }
 
-/** Of a check, its validation, and what follows from it. More only where others do the same, or the clock leaps. */
-const MOST_STEPS = 10;
+/** Four suffice, unless others do the same, or the clock leaps. */
+const MAX_STEPS = 10;
+
+const CREATE = statement<{ unit: string | null }, { made: number; next: string | null }>(
+  'create-partitions',
+  `select made, next_step as next from tock.create_partitions(null, :unit)`,
+);
+const VALIDATE = statement<object, object>('validate-bounds', `select tock.validate_bounds()`);
 
 /**
- * Makes the coming partitions: see `tock.create_partitions`. In short transactions, the locks of each in several short
- * tries. Safe to repeat, to race, and after a crash at any point.
+ * Makes the coming partitions: see `tock.create_partitions`. In short transactions, the locks of each in
+ * several short tries. Safe to repeat, to race, and after a crash at any point.
  *
  * @param unit null: as the latest partition
  */
@@ -23,51 +30,43 @@ export async function makeComingPartitions(
   { unit, ...tries }: LockRetries & { readonly unit: 'month' | 'day' | null },
 ): Promise<ComingPartitions> {
   let made = 0;
-  for (let count = 0; count < MOST_STEPS; count++) {
-    const step = await withLockRetries(
-      database,
-      session =>
-        session.run<{ made: number; next: string | null }>(
-          'select made, next_step as next from tock.create_partitions(null, $1)',
-          [unit],
-        ),
-      tries,
-    );
-    const [done] = step?.value ?? [];
+  for (let count = 0; count < MAX_STEPS; count++) {
+    const step = await withLockRetries(database, session => CREATE.first(session, { unit }), tries);
+    const done = step?.value;
     if (done === undefined) return { made, isLeft: true };
     made += done.made;
     if (done.next === null) return { made, isLeft: false };
     if (done.next === 'validate') {
-      const validated = await withLockRetries(
-        database,
-        session => session.run('select tock.validate_bounds()'),
-        tries,
-      );
+      const validated = await withLockRetries(database, session => VALIDATE.run(session, {}), tries);
       if (validated === null) return { made, isLeft: true };
     }
   }
   return { made, isLeft: true };
 }
 
-// The row is written once an hour, by one of all processes: the others ask nothing more. A clock that was set back must
-// not make them wait for it. What a crash left behind is due as well.
-const IS_DUE = `
+const ARE_DUE = statement<object, { areDue: boolean }>(
+  'claim-upkeep',
+  `
+-- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must
+-- not make them wait for it. What a crash left behind is due as well.
 with mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
   returning 1
 )
-select case when exists (select from mine) then has_function_privilege('tock.create_partitions(integer, text)', 'execute')
-    and (tock.partitions_end() < tock.now() + case tock.partition_unit() when 'day' then interval '7 days' else interval '2 months' end
+select case when exists (select from mine) then
+    has_function_privilege('tock.create_partitions(integer, text)', 'execute')
+    and (tock.partitions_end() < tock.now()
+        + case tock.partition_unit() when 'day' then interval '7 days' else interval '2 months' end
       or exists (select from pg_constraint c where c.conrelid = 'tock.job_runs_finished_default'::regclass
         and c.conname = 'job_runs_finished_default_bounds'))
-  else false end as "isDue"`;
+  else false end as "areDue"`,
+);
 
 /**
- * Whether this process is the one to make the coming partitions now: half of them are used up, nobody else has looked
- * within the hour, and its role may.
+ * Whether this process is the one to make the coming partitions now: half of them are used up, nobody else
+ * has looked within the hour, and its role may.
  */
 export async function arePartitionsDue(session: Session): Promise<boolean> {
-  const [row] = await session.run<{ isDue: boolean }>(IS_DUE);
-  return row?.isDue === true;
+  return (await ARE_DUE.first(session, {}))?.areDue === true;
 }

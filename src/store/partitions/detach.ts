@@ -1,61 +1,80 @@
-// Room: store. How a partition of finished runs is replaced by what stays of it, and how what was detached is dropped.
+// Room: store/partitions. Replaces a partition of finished runs by what stays of it, and drops what was
+// detached.
 // In: partitions by name, cutoffs by state. Out: rows counted; partitions that are gone.
 //
-// How a partition goes: what stays is copied, a few blocks at a time, into a table beside it; a trigger notes what changes
-// meanwhile. Then one short transaction takes the locks, detaches the partition, puts the copy right, and attaches the
-// copy in its place: nobody sees a run twice, or not at all. The drop, which may take long, comes after it.
+// How a partition goes: what stays is copied, a few blocks at a time, into a table beside it; a trigger notes
+// what changes meanwhile. Then one short transaction takes the locks, detaches the partition, corrects the
+// copy, and attaches it in the partition's place: nobody sees a run twice, or not at all. The drop, which may
+// take long, comes after it.
 
+import { sql } from 'kysely';
 import type { Session } from '../connection/database.js';
 import { LOCK_TIMEOUT } from '../connection/lock-retries.js';
-import { type Cutoffs, cutoffValues, inSlice, type Slice, STAYS, sliceValues } from './partitions.js';
+import { db, firstRow, isAnyOf, runQuery } from '../connection/query.js';
+import { statement } from '../connection/statement.js';
+import { type Cutoffs, inSlice, type Slice, stays, tableOf } from './partitions.js';
 
-/** Comments that say what a table is which is no partition: only such tables are dropped. */
+/** Comments that mark a table that is no partition: only such tables are dropped. */
 const STAGED = 'tock: copy for retention';
-const FORGOTTEN = 'tock: forgotten ';
+const DETACHED = 'tock: detached ';
 
 const LAST_LOCK_TIMEOUT = '200ms';
 
-/** A span of time that a table of survivors will take. */
+/** A span of time that the table of what stays will take. Epoch milliseconds. */
 export interface Span {
   readonly low: number;
   readonly high: number;
 }
 
+const instant = (ms: number) => sql.lit(new Date(ms).toISOString());
+
 /**
- * Makes the table that what stays is copied into, and begins to note what changes in the sources. Its checks say what
- * the partition's bounds will: so nothing is scanned when it is attached, and its indexes are there already.
+ * Makes the table that what stays is copied into, and begins to note what changes in the sources. Its checks
+ * say what the partition's bounds will: so nothing is scanned when it is attached, and its indexes are there
+ * already.
  */
 export async function beginCopy(
   session: Session,
   table: string,
   sources: readonly string[],
-  span: Span,
+  { low, high }: Span,
 ): Promise<void> {
-  const [low, high] = [span.low, span.high].map(ms => new Date(ms).toISOString());
-  await session.run(`
-    create table tock.${table} (like tock.job_runs_finished including defaults including constraints including indexes,
-      constraint ${table}_span check (finished_at >= '${low}' and finished_at < '${high}' and finished_at is not null),
-      constraint ${table}_ended check (status in ('succeeded', 'dead', 'cancelled', 'skipped') and status is not null))`);
-  await session.run(`comment on table tock.${table} is '${STAGED}'`);
-  await pushVacuumAside(session, sources);
+  await runQuery(
+    session,
+    sql`
+    create table ${tableOf(table)} (
+      like tock.job_runs_finished including defaults including constraints including indexes,
+      constraint ${sql.id(`${table}_span`)}
+        check (finished_at >= ${instant(low)} and finished_at < ${instant(high)} and finished_at is not null),
+      constraint ${sql.id(`${table}_ended`)}
+        check (status in ('succeeded', 'dead', 'cancelled', 'skipped') and status is not null))`,
+  );
+  await runQuery(session, sql`comment on table ${tableOf(table)} is ${sql.lit(STAGED)}`);
+  await endVacuum(session, sources);
   for (const source of sources) {
-    // Waits for those who are writing there. From its commit on every change is noted.
-    await session.run(`
-      create or replace trigger note_changes after insert or update or delete on tock."${source}"
-      for each row execute function tock.note_retention_change()`);
+    // Waits for transactions that are writing there. From its commit on every change is noted.
+    await runQuery(
+      session,
+      sql`
+      create or replace trigger note_changes after insert or update or delete on ${tableOf(source)}
+      for each row execute function tock.note_retention_change()`,
+    );
   }
 }
 
 /**
- * Has autovacuum end its work on these tables: it does so for whoever waits longer than deadlock_timeout (1 s), which is
- * too long to wait in everybody's way. With this lock nobody else waits.
+ * Has autovacuum end its work on these tables. It does so for whatever waits longer than deadlock_timeout (1
+ * s), which is too long to wait in everybody's way; while this lock waits, nothing else does.
  */
-async function pushVacuumAside(session: Session, tables: readonly string[]): Promise<void> {
-  await session.run(`set local lock_timeout = '2s'`);
-  for (const table of tables) {
-    await session.run(`lock table only tock."${table}" in share update exclusive mode`);
-  }
-  await session.run(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+async function endVacuum(session: Session, tables: readonly string[]): Promise<void> {
+  await setLockTimeout(session, '2s');
+  for (const table of tables)
+    await runQuery(session, sql`lock table only ${tableOf(table)} in share update exclusive mode`);
+  await setLockTimeout(session, LOCK_TIMEOUT);
+}
+
+async function setLockTimeout(session: Session, timeout: string): Promise<void> {
+  await runQuery(session, sql`set local lock_timeout = ${sql.lit(timeout)}`);
 }
 
 /** Copies what stays out of some blocks of a source. Returns how many runs. */
@@ -66,14 +85,13 @@ export async function copySlice(
   cutoffs: Cutoffs,
   slice: Slice,
 ): Promise<number> {
-  const [row] = await session.run<{ count: number }>(
-    `with copied as (
-       insert into tock.${table} select r.* from tock."${source}" r where ${inSlice(5)} and ${STAYS} returning 1
-     )
-     select count(*)::int as count from copied`,
-    [...cutoffValues(cutoffs), ...sliceValues(slice)],
-  );
-  return row?.count ?? 0;
+  const query = sql<{ count: number }>`
+    with copied as (
+      insert into ${tableOf(table)}
+      select r.* from ${tableOf(source)} r where ${inSlice(slice)} and ${stays(cutoffs)} returning 1
+    )
+    select count(*)::integer as count from copied`;
+  return (await firstRow(session, query))?.count ?? 0;
 }
 
 /** What takes the place of the sources: a copy under its own name, and the name and span that it gets. */
@@ -84,8 +102,8 @@ export interface Replacement extends Span {
 }
 
 /**
- * Detaches partitions, and attaches what stays of them in their place. It takes the parent exclusively, then the
- * sources and the default partition, waits shortly for each, and does nothing there that takes long.
+ * Detaches partitions, and attaches what stays of them in their place. It takes the parent exclusively, then
+ * the sources and the default partition, waits briefly for each, and does nothing there that takes long.
  * Returns whether any run stays.
  */
 export async function detach(
@@ -93,35 +111,46 @@ export async function detach(
   sources: readonly string[],
   replacement: Replacement | null,
 ): Promise<boolean> {
-  await pushVacuumAside(session, [...sources, 'job_runs_finished_default']);
-  // The parent first, as everybody does who reads or writes through it: the other way round would be a deadlock. From
-  // here on all wait for us. Who has the rest now came in by another door, and gets less time to leave.
-  await session.run('lock table only tock.job_runs_finished in access exclusive mode');
-  await session.run(`set local lock_timeout = '${LAST_LOCK_TIMEOUT}'`);
-  const oids: string[] = [];
+  await endVacuum(session, [...sources, 'job_runs_finished_default']);
+  // The parent first, as all do who read or write through it: the other way round would be a deadlock. From
+  // here on all wait for us. Locks on the rest are held by those who went past the parent; they get less
+  // time.
+  await runQuery(session, sql`lock table only tock.job_runs_finished in access exclusive mode`);
+  await setLockTimeout(session, LAST_LOCK_TIMEOUT);
+  const oids: number[] = [];
   for (const source of sources) {
-    await session.run(`alter table tock.job_runs_finished detach partition tock."${source}"`);
-    const [row] = await session.run<{ oid: string }>(`select 'tock."${source}"'::regclass::oid::text as oid`);
-    oids.push(row?.oid ?? '');
+    await runQuery(session, sql`alter table tock.job_runs_finished detach partition ${tableOf(source)}`);
+    oids.push(await readOid(session, source));
   }
   // Nobody else is in the sources now, and all that was done there is committed and noted.
-  const changes = await session.run<{ id: string }>(
-    'delete from tock.retention_changes where source = any($1::oid[]) returning run_id as id',
-    [oids],
-  );
-  const ids = changes.map(each => each.id);
-  const stays = replacement !== null && (await putInPlace(session, sources, replacement, ids));
+  const changes = db
+    .deleteFrom('tock.retention_changes as c')
+    .where(eb => isAnyOf(eb.ref('c.source'), oids, 'oid'))
+    .returning('c.run_id');
+  const changed = (await runQuery(session, changes)).map(row => row.run_id);
+  const hasRuns = replacement !== null && (await putInPlace(session, sources, replacement, changed));
   for (const [index, source] of sources.entries()) {
-    const name = `job_runs_forgotten_${oids[index]}`;
-    await session.run(`alter table tock."${source}" rename to ${name}`);
-    await session.run(`comment on table tock.${name} is '${FORGOTTEN}${source}'`);
+    const name = `job_runs_detached_${oids[index]}`;
+    await runQuery(session, sql`alter table ${tableOf(source)} rename to ${sql.id(name)}`);
+    await runQuery(session, sql`comment on table ${tableOf(name)} is ${sql.lit(`${DETACHED}${source}`)}`);
   }
-  // Under its final name only now: the one before it may have had the same.
-  if (stays) await session.run(`alter table tock.${replacement.table} rename to "${replacement.name}"`);
-  return stays;
+  // Only now: the one before it may have had the same name.
+  if (hasRuns)
+    await runQuery(
+      session,
+      sql`alter table ${tableOf(replacement.table)} rename to ${sql.id(replacement.name)}`,
+    );
+  return hasRuns;
 }
 
-/** Puts the copy right, and attaches it. */
+async function readOid(session: Session, table: string): Promise<number> {
+  const query = sql<{ oid: number }>`select ${sql.lit(`tock."${table}"`)}::regclass::oid as oid`;
+  const row = await firstRow(session, query);
+  if (!row) throw new Error(`the table ${table} has no oid`);
+  return row.oid;
+}
+
+/** Corrects the copy, and attaches it. */
 async function putInPlace(
   session: Session,
   sources: readonly string[],
@@ -129,38 +158,46 @@ async function putInPlace(
   changed: readonly string[],
 ): Promise<boolean> {
   if (changed.length > 0) {
-    await session.run(`delete from tock.${table} where id = any($1::bigint[])`, [changed]);
+    await runQuery(session, sql`delete from ${tableOf(table)} where id = any(${changed}::bigint[])`);
     for (const source of sources) {
-      await session.run(
-        `insert into tock.${table} select r.* from tock."${source}" r where r.id = any($5::bigint[]) and ${STAYS}`,
-        [...cutoffValues(cutoffs), changed],
+      await runQuery(
+        session,
+        sql`insert into ${tableOf(table)} select r.* from ${tableOf(source)} r
+          where r.id = any(${changed}::bigint[]) and ${stays(cutoffs)}`,
       );
     }
   }
-  const [row] = await session.run<{ stays: boolean }>(`select exists (select from tock.${table}) as stays`);
-  // An empty copy is dropped as one that came to nothing.
-  if (row?.stays !== true) return false;
-  await session.run(
-    `alter table tock.job_runs_finished attach partition tock.${table}
-     for values from ('${new Date(low).toISOString()}') to ('${new Date(high).toISOString()}')`,
+  const query = sql<{ hasRuns: boolean }>`select exists (select from ${tableOf(table)}) as "hasRuns"`;
+  // An empty copy is dropped as one that was never put in place.
+  if ((await firstRow(session, query))?.hasRuns !== true) return false;
+  await runQuery(
+    session,
+    sql`alter table tock.job_runs_finished attach partition ${tableOf(table)}
+      for values from (${instant(low)}) to (${instant(high)})`,
   );
-  await session.run(
-    `alter table tock.${table} drop constraint ${table}_span, drop constraint ${table}_ended`,
+  await runQuery(
+    session,
+    sql`alter table ${tableOf(table)}
+      drop constraint ${sql.id(`${table}_span`)}, drop constraint ${sql.id(`${table}_ended`)}`,
   );
-  await session.run(
-    `comment on table tock.${table} is 'Runs that are kept longer than others of their time.'`,
+  await runQuery(
+    session,
+    sql`comment on table ${tableOf(table)} is 'Runs that are kept longer than others of their time.'`,
   );
   return true;
 }
 
-const LEFTOVERS = `
+const READ_LEFTOVERS = statement<object, { name: string; comment: string }>(
+  'read-leftovers',
+  `
 select c.relname as name, obj_description(c.oid, 'pg_class') as comment
 from pg_class c
 where c.relnamespace = (select relnamespace from pg_class where oid = 'tock.job_runs_finished'::regclass)
   and c.relkind = 'r' and not c.relispartition
-  and ((c.relname ~ '^job_runs_forgotten_\\d+$' and obj_description(c.oid, 'pg_class') like '${FORGOTTEN}%')
+  and ((c.relname ~ '^job_runs_detached_\\d+$' and obj_description(c.oid, 'pg_class') like '${DETACHED}%')
     or (c.relname ~ '^job_runs_kept_[0-9a-f]+$' and obj_description(c.oid, 'pg_class') = '${STAGED}'))
-order by c.oid`;
+order by c.oid`,
+);
 
 /** A table of ours that is no partition (any more). */
 export interface Leftover {
@@ -169,18 +206,21 @@ export interface Leftover {
   readonly was: string | null;
 }
 
-/** What was detached, and copies that came to nothing: by name, by our comment, and because they are no partition. */
+/**
+ * What was detached, and copies that were never put in place: by name, by our comment, and since they are no
+ * partition.
+ */
 export async function readLeftovers(session: Session): Promise<Leftover[]> {
-  const rows = await session.run<{ name: string; comment: string }>(LEFTOVERS);
+  const rows = await READ_LEFTOVERS.run(session, {});
   return rows.map(({ name, comment }) => ({
     name,
-    was: comment.startsWith(FORGOTTEN) ? comment.slice(FORGOTTEN.length) : null,
+    was: comment.startsWith(DETACHED) ? comment.slice(DETACHED.length) : null,
   }));
 }
 
 /** Drops a table in a transaction of its own: no lock on the parent is held while its files are removed. */
 export async function dropLeftover(session: Session, { name }: Leftover): Promise<void> {
   // Nobody waits behind us here.
-  await session.run(`set local lock_timeout = '2s'`);
-  await session.run(`drop table if exists tock.${name}`);
+  await setLockTimeout(session, '2s');
+  await runQuery(session, sql`drop table if exists ${tableOf(name)}`);
 }

@@ -1,38 +1,32 @@
-// Room: store. The partitions of the finished runs: which there are, what is deleted of them in
+// Room: store/partitions. The partitions of the finished runs: which there are, what is deleted from them in
 // batches, and the lock of retention. Keys, occurrences and effects are deleted in the same way.
 // In: tables by name, cutoffs. Out: partitions with their spans, volumes; rows counted.
+import { type RawBuilder, sql } from 'kysely';
 import type { Partition } from '../../model/planning/retention.js';
-import type { FinishedStatus } from '../../model/run/states.js';
+import { FINISHED_STATUSES, type FinishedStatus } from '../../model/run/states.js';
 import type { Database, Session } from '../connection/database.js';
+import { firstRow, runQuery } from '../connection/query.js';
+import { statement } from '../connection/statement.js';
 
 /** Instants, in milliseconds, before which a run of a state is past its time. */
 export type Cutoffs = Readonly<Record<FinishedStatus, number>>;
 
-const PARTITIONS = `
-select p.name, extract(epoch from p.low) * 1000 as low, extract(epoch from p.high) * 1000 as high, p.is_kept,
-  pg_relation_size(p.oid)::float8 as bytes
-from tock.finished_partitions() p`;
+const READ_PARTITIONS = statement<object, Partition>(
+  'read-partitions',
+  `
+select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch from p.high) * 1000)::float8 as high,
+  p.is_kept as "isKept", pg_relation_size(p.oid)::float8 as bytes
+from tock.finished_partitions() p`,
+);
 
 export async function readPartitions(session: Session): Promise<Partition[]> {
-  const rows = await session.run<{
-    name: string;
-    low: string | null;
-    high: string | null;
-    is_kept: boolean;
-    bytes: number;
-  }>(PARTITIONS);
-  const ms = (value: string | null) => (value === null ? null : Number(value));
-  return rows.map(row => ({
-    name: row.name,
-    low: ms(row.low),
-    high: ms(row.high),
-    isKept: row.is_kept,
-    bytes: row.bytes,
-  }));
+  return await READ_PARTITIONS.run(session, {});
 }
 
-// By what the planner and the statistics know: to count a million rows each night would be work of its own.
-const VOLUME = `
+const READ_VOLUME = statement<object, { perDay: number; hasDays: boolean }>(
+  'read-volume',
+  `
+-- By what the planner and the statistics know: to count a million rows each night would be work of its own.
 select coalesce(sum(v.rows * v.shared / greatest(v.lasted, 1)) / greatest(sum(v.shared) / 86400, 1), 0)::float8 as "perDay",
   exists (select from tock.finished_partitions() p
     where not p.is_kept and p.high > tock.now() and p.high - p.low <= interval '1 day') as "hasDays"
@@ -44,19 +38,27 @@ from (
   join pg_class c on c.oid = p.oid
   left join pg_stat_all_tables s on s.relid = p.oid
   where not p.is_kept and p.low < tock.now() and p.high > tock.now() - interval '7 days'
-) v`;
+) v`,
+);
 
-/** How many runs ended a day in the last week, as far as the statistics know, and whether there are partitions of days. */
+/**
+ * How many runs ended a day in the last week, as far as the statistics know, and whether there are partitions
+ * of days.
+ */
 export async function readVolume(session: Session): Promise<{ perDay: number; hasDays: boolean }> {
-  const [row] = await session.run<{ perDay: number; hasDays: boolean }>(VOLUME);
-  return row ?? { perDay: 0, hasDays: false };
+  return (await READ_VOLUME.first(session, {})) ?? { perDay: 0, hasDays: false };
 }
 
-/** Of a run r, with the cutoffs as the first four parameters. */
-export const STAYS = `r.finished_at >= case r.status when 'succeeded' then $1::timestamptz when 'dead' then $2 when 'cancelled' then $3 else $4 end`;
+/** One of our tables, by a name that is not known before. */
+export const tableOf = (name: string) => sql.table(`tock.${name}`);
 
-export const cutoffValues = ({ succeeded, dead, cancelled, skipped }: Cutoffs) =>
-  [succeeded, dead, cancelled, skipped].map(ms => new Date(ms).toISOString());
+/** Whether a run `r` stays. */
+export const stays = (cutoffs: Cutoffs) => {
+  const cases = FINISHED_STATUSES.map(
+    status => sql`when ${status} then ${new Date(cutoffs[status]).toISOString()}::timestamptz`,
+  );
+  return sql<boolean>`r.finished_at >= case r.status ${sql.join(cases, sql` `)} end`;
+};
 
 /** The blocks of a table, from the first to before the last. */
 export interface Slice {
@@ -64,26 +66,43 @@ export interface Slice {
   readonly to: number;
 }
 
-export const inSlice = (first: number) => `r.ctid >= $${first}::tid and r.ctid < $${first + 1}::tid`;
-export const sliceValues = ({ from, to }: Slice) => [`(${from},0)`, `(${to},0)`];
+/** Whether a row `r` is in these blocks. */
+export const inSlice = ({ from, to }: Slice) =>
+  sql<boolean>`r.ctid >= ${`(${from},0)`}::tid and r.ctid < ${`(${to},0)`}::tid`;
 
 export async function countBlocks(session: Session, table: string): Promise<number> {
-  const [row] = await session.run<{ blocks: number }>(
-    `select ceil(pg_relation_size('tock.${table}'::regclass) / current_setting('block_size')::float8)::int as blocks`,
-  );
-  return row?.blocks ?? 0;
+  const query = sql<{ blocks: number }>`
+    select ceil(pg_relation_size(${sql.lit(`tock.${table}`)}::regclass)
+      / current_setting('block_size')::float8)::integer as blocks`;
+  return (await firstRow(session, query))?.blocks ?? 0;
 }
 
-const deleteIn = (table: string, key: string, isOld: string, values: number) => `
-with old as materialized (
-  select r.ctid as place from tock."${table}" r where ${inSlice(values + 1)} and ${isOld}
-  order by ${key} limit $${values + 3} for update skip locked
-), gone as (
-  delete from tock."${table}" r where r.ctid = any(array(select place from old)) returning 1
-)
-select count(*)::int as count from gone`;
+interface OldRows {
+  readonly table: string;
+  /** Of a row `r`. */
+  readonly isOld: RawBuilder<boolean>;
+  /** In which they are locked. */
+  readonly order: string;
+  readonly slice: Slice;
+  readonly limit: number;
+}
 
-/** Deletes runs that are past their time, `limit` at most. */
+async function deleteOldRows(
+  session: Session,
+  { table, isOld, order, slice, limit }: OldRows,
+): Promise<number> {
+  const query = sql<{ count: number }>`
+    with old as materialized (
+      select r.ctid as place from ${tableOf(table)} r where ${inSlice(slice)} and ${isOld}
+      order by ${sql.raw(order)} limit ${limit} for update skip locked
+    ), gone as (
+      delete from ${tableOf(table)} r where r.ctid = any(array(select place from old)) returning 1
+    )
+    select count(*)::integer as count from gone`;
+  return (await firstRow(session, query))?.count ?? 0;
+}
+
+/** Deletes runs that are past their time, `limit` at most. Returns how many. */
 export async function deleteRuns(
   session: Session,
   table: string,
@@ -91,45 +110,44 @@ export async function deleteRuns(
   slice: Slice,
   limit: number,
 ): Promise<number> {
-  const [row] = await session.run<{ count: number }>(deleteIn(table, 'r.id', `not (${STAYS})`, 4), [
-    ...cutoffValues(cutoffs),
-    ...sliceValues(slice),
-    limit,
-  ]);
-  return row?.count ?? 0;
+  const isOld = sql<boolean>`not (${stays(cutoffs)})`;
+  return await deleteOldRows(session, { table, isOld, order: 'r.id', slice, limit });
 }
 
-const KEY_OF = {
+const ORDER = {
   job_keys: 'r.idempotency_key',
   job_occurrences: 'r.definition_id, r.scheduled_for',
   job_effects: 'r.key',
 } as const;
 
-/** Deletes keys, occurrences or effects from before an instant, `limit` at most. */
+/** Deletes keys, occurrences or effects from before an instant, `limit` at most. Returns how many. */
 export async function deleteKeys(
   session: Session,
-  table: keyof typeof KEY_OF,
+  table: keyof typeof ORDER,
   before: number,
   slice: Slice,
   limit: number,
 ): Promise<number> {
-  const [row] = await session.run<{ count: number }>(
-    deleteIn(table, KEY_OF[table], 'r.created_at < $1::timestamptz', 1),
-    [new Date(before).toISOString(), ...sliceValues(slice), limit],
-  );
-  return row?.count ?? 0;
+  const isOld = sql<boolean>`r.created_at < ${new Date(before).toISOString()}::timestamptz`;
+  return await deleteOldRows(session, { table, isOld, order: ORDER[table], slice, limit });
 }
 
-/** Runs `work`, unless another holds the lock of retention: then null. The lock is a transaction's, which holds no snapshot. */
-export async function alone<T>(database: Database, work: () => Promise<T>): Promise<T | null> {
+const STAY_OPEN = sql`set local idle_in_transaction_session_timeout = 0`;
+const TRY_LOCK = statement<object, { isMine: boolean }>(
+  'lock-retention',
+  `select pg_try_advisory_xact_lock(hashtextextended('tock.retention', 0)) as "isMine"`,
+);
+
+/**
+ * Runs `work`, unless another holds the lock of retention: then null. It is an advisory lock of a transaction
+ * of its own, which holds no snapshot meanwhile.
+ */
+export async function withRetentionLock<T>(database: Database, work: () => Promise<T>): Promise<T | null> {
   return await database.transaction(
     async session => {
       // Between its two statements it is idle for as long as the work takes.
-      await session.run('set local idle_in_transaction_session_timeout = 0');
-      const [row] = await session.run<{ mine: boolean }>(
-        `select pg_try_advisory_xact_lock(hashtextextended('tock.retention', 0)) as mine`,
-      );
-      return row?.mine === true ? await work() : null;
+      await runQuery(session, STAY_OPEN);
+      return (await TRY_LOCK.first(session, {}))?.isMine === true ? await work() : null;
     },
     { retries: 0 },
   );

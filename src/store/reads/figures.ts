@@ -1,11 +1,21 @@
-// Room: store. Figures of the scheduler: how much waits, since when, what ended how.
+// Room: store/reads. Figures of the scheduler: how much waits, since when, what ended how.
 // In: a span of time, or nothing. Out: numbers, by the database's clock.
 import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
 import type { Database } from '../connection/database.js';
 import { readable } from '../connection/readable-instant.js';
+import { statement } from '../connection/statement.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
-const STATUS = `
+/** Instants as JSON has them. */
+type StatusRow = SchedulerStatus & {
+  readonly at: string;
+  readonly workers: readonly { readonly seenAt: string }[];
+  readonly partitions: { readonly end: string };
+};
+
+const READ_STATUS = statement<object, { status: StatusRow }>(
+  'read-status',
+  `
 with live as (
   select r.queue,
     count(*) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as waiting,
@@ -64,13 +74,12 @@ select jsonb_build_object(
     'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),
   'deadRows', coalesce((select n_dead_tup from pg_stat_user_tables where relid = 'tock.job_runs_live'::regclass), 0)
 ) as status
-from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`;
+from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`,
+);
 
 /** Reads the scheduler's figures in one statement. */
 export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
-  const [row] = await database.run<{
-    status: SchedulerStatus & { at: string; workers: { seenAt: string }[]; partitions: { end: string } };
-  }>(STATUS);
+  const row = await READ_STATUS.first(database, {});
   if (!row) throw new Error('the status query gave no row');
   const { status } = row;
   return {
@@ -82,8 +91,11 @@ export async function readStatus(database: Database): Promise<Omit<SchedulerStat
   };
 }
 
-const IN_SPAN = `r.finished_at >= $1 and r.finished_at < $2`;
-const REPORT = `
+const IN_SPAN = `r.finished_at >= :from and r.finished_at < :to`;
+
+const READ_REPORT = statement<{ from: Date; to: Date }, { report: Omit<RunReport, 'from' | 'to'> }>(
+  'read-report',
+  `
 select jsonb_build_object(
   'jobs', coalesce((select jsonb_agg(to_jsonb(j) order by j.job) from (
     select r.job,
@@ -103,11 +115,12 @@ select jsonb_build_object(
     select r.job, e.value ->> 'name' as name, left(e.value ->> 'message', 300) as message, count(*) as count
     from tock.job_runs_finished r cross join lateral jsonb_array_elements(case jsonb_typeof(r.errors) when 'array' then r.errors else '[]' end) e
     where ${IN_SPAN} group by 1, 2, 3 order by count(*) desc limit 20) e), '[]')
-) as report`;
+) as report`,
+);
 
 /** What ended in [from, to), by job and by UTC day, with the most frequent errors. */
 export async function readReport(database: Database, from: Date, to: Date): Promise<RunReport> {
-  const [row] = await database.run<{ report: Omit<RunReport, 'from' | 'to'> }>(REPORT, [from, to]);
+  const row = await READ_REPORT.first(database, { from, to });
   if (!row) throw new Error('the report query gave no row');
   return { from, to, ...row.report };
 }

@@ -1,8 +1,9 @@
-// Room: store. Queues: their limits and pauses, and what is in them.
+// Room: store/reads. Queues: their limits and pauses, and what is in them.
 // In: a name and what to change. Out: rows in the words of the public API.
+import { type Expression, sql } from 'kysely';
+import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
-import { statuses } from '../runs/transition.js';
+import { db, firstRow, now, readableInstant, runQuery } from '../connection/query.js';
 
 /** A queue as the API and `--json` show it. Limits hold over all hosts. */
 export interface QueueRecord {
@@ -21,24 +22,52 @@ export interface QueueRecord {
   readonly running: number;
 }
 
-const LIST = `
-with live as (
-  select r.queue, count(*) filter (where r.status = 'running')::integer as running,
-    count(*) filter (where r.status in (${statuses('claim')}) and r.run_at <= tock.now())::integer as waiting
-  from tock.job_runs_live r where $1::text is null or r.queue = $1 group by r.queue
-)
-select coalesce(q.name, l.queue) as name, q.concurrency,
-  case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
-  q.active_window as "window", coalesce(q.timezone, 'UTC') as timezone, ${readable('q.paused_at')} as "pausedAt", q.pause_reason as "pauseReason",
-  coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running
-from tock.job_queues q full join live l on l.queue = q.name
-where $1::text is null or coalesce(q.name, l.queue) = $1
-order by coalesce(q.name, l.queue)`;
-
-/** The queues that have a row, or runs that are live. */
-export async function listQueues(session: Session, name: string | null = null): Promise<QueueRecord[]> {
-  return await session.run<QueueRecord>(LIST, [name]);
+/** The queues that have a row, or runs that are live, sorted by name. @param name only this one */
+export async function listQueues(session: Session, name?: string): Promise<QueueRecord[]> {
+  const live = db
+    .selectFrom('tock.job_runs_live as r')
+    .select(eb => [
+      'r.queue',
+      eb.cast<number>(eb.fn.countAll().filterWhere('r.status', '=', 'running'), 'integer').as('running'),
+      eb
+        .cast<number>(
+          eb.fn
+            .countAll()
+            .filterWhere(eb.and([eb('r.status', 'in', TRANSITIONS.claim.from), eb('r.run_at', '<=', now)])),
+          'integer',
+        )
+        .as('waiting'),
+    ])
+    .where(eb => eb.and(name === undefined ? [] : [eb('r.queue', '=', name)]))
+    .groupBy('r.queue');
+  const query = db
+    .selectFrom('tock.job_queues as q')
+    .fullJoin(live.as('l'), 'l.queue', 'q.name')
+    .select(eb => [
+      nameOf(eb.ref('q.name'), eb.ref('l.queue')).as('name'),
+      'q.concurrency',
+      rateOf(eb.ref('q.rate_count'), eb.ref('q.rate_period_ms')).as('rate'),
+      'q.active_window as window',
+      eb.fn.coalesce('q.timezone', eb.val('UTC')).as('timezone'),
+      readableInstant(eb.ref('q.paused_at')).as('pausedAt'),
+      'q.pause_reason as pauseReason',
+      eb.fn.coalesce('l.waiting', eb.val(0)).as('waiting'),
+      eb.fn.coalesce('l.running', eb.val(0)).as('running'),
+    ])
+    .where(eb => {
+      const either = nameOf(eb.ref('q.name'), eb.ref('l.queue'));
+      return eb.and(name === undefined ? [] : [eb(either, '=', name)]);
+    })
+    .orderBy('name');
+  return await runQuery(session, query);
 }
+
+const nameOf = (ofRow: Expression<string | null>, ofRuns: Expression<string | null>) =>
+  sql<string>`coalesce(${ofRow}, ${ofRuns})`;
+
+const rateOf = (count: Expression<number | null>, periodMs: Expression<string | null>) =>
+  sql<QueueRecord['rate']>`case when ${count} is not null
+    then jsonb_build_object('count', ${count}, 'perMs', ${periodMs}) end`;
 
 /** Columns of job_queues to write; what is left out stays as it is. */
 export interface QueueColumns {
@@ -49,50 +78,48 @@ export interface QueueColumns {
   readonly timezone?: string;
 }
 
-// A new rate begins at once: what was saved up, or owed, under the old one is forgotten.
-const SET = `
-insert into tock.job_queues (name, concurrency, rate_count, rate_period_ms, active_window, timezone)
-select $1, n.concurrency, n.rate_count, n.rate_period_ms, n.active_window, coalesce(n.timezone, 'UTC')
-from jsonb_populate_record(null::tock.job_queues, $2::jsonb) n
-on conflict (name) do update set
-  concurrency = case when $2::jsonb ? 'concurrency' then excluded.concurrency else job_queues.concurrency end,
-  rate_count = case when $2::jsonb ? 'rate_count' then excluded.rate_count else job_queues.rate_count end,
-  rate_period_ms = case when $2::jsonb ? 'rate_count' then excluded.rate_period_ms else job_queues.rate_period_ms end,
-  rate_next_at = case when $2::jsonb ? 'rate_count' then null else job_queues.rate_next_at end,
-  active_window = case when $2::jsonb ? 'active_window' then excluded.active_window else job_queues.active_window end,
-  timezone = case when $2::jsonb ? 'timezone' then excluded.timezone else job_queues.timezone end,
-  updated_at = tock.now()`;
-
 /** Writes limits of a queue, and makes its row where it has none. */
 export async function setQueue(session: Session, name: string, columns: QueueColumns): Promise<void> {
-  await session.run(SET, [name, JSON.stringify(columns)]);
+  const query = db
+    .insertInto('tock.job_queues')
+    .values({ name, ...columns })
+    .onConflict(conflict =>
+      conflict.column('name').doUpdateSet({
+        ...columns,
+        // A new rate begins at once: what was saved up, or owed, under the old one does not count.
+        ...(columns.rate_count === undefined ? {} : { rate_next_at: null }),
+        updated_at: now,
+      }),
+    );
+  await runQuery(session, query);
 }
 
-/** Pauses a queue, or ends its pause. Whoever waits for work is told. */
+/** Pauses a queue. One that is paused stays so since then; a note replaces the one before. */
 export async function pauseQueue(session: Session, name: string, note: string | null): Promise<void> {
-  await session.run(
-    `insert into tock.job_queues (name, paused_at, pause_reason) values ($1, tock.now(), $2)
-     on conflict (name) do update set paused_at = coalesce(job_queues.paused_at, tock.now()),
-       pause_reason = coalesce(excluded.pause_reason, job_queues.pause_reason), updated_at = tock.now()`,
-    [name, note],
-  );
+  const query = db
+    .insertInto('tock.job_queues')
+    .values({ name, paused_at: now, pause_reason: note })
+    .onConflict(conflict =>
+      conflict.column('name').doUpdateSet(eb => ({
+        paused_at: eb.fn.coalesce('tock.job_queues.paused_at', 'excluded.paused_at'),
+        pause_reason: eb.fn.coalesce('excluded.pause_reason', 'tock.job_queues.pause_reason'),
+        updated_at: now,
+      })),
+    );
+  await runQuery(session, query);
 }
 
 /** Ends a queue's pause. */
 export async function resumeQueue(session: Session, name: string): Promise<void> {
-  await session.run(
-    `update tock.job_queues set paused_at = null, pause_reason = null, updated_at = tock.now() where name = $1`,
-    [name],
-  );
+  const query = db
+    .updateTable('tock.job_queues')
+    .set({ paused_at: null, pause_reason: null, updated_at: now })
+    .where('name', '=', name);
+  await runQuery(session, query);
 }
 
 /** Removes a queue's row, and with it all limits and its pause. Whether there was one. */
 export async function removeQueue(session: Session, name: string): Promise<boolean> {
-  const rows = await session.run('delete from tock.job_queues where name = $1 returning name', [name]);
-  return rows.length > 0;
-}
-
-/** Wakes the daemons that listen: more may be claimed now. */
-export async function tellQueued(session: Session): Promise<void> {
-  await session.run(`select tock.notify('queued')`);
+  const query = db.deleteFrom('tock.job_queues').where('name', '=', name).returning('name');
+  return (await firstRow(session, query)) !== undefined;
 }

@@ -1,6 +1,7 @@
-// Room: store. What people look at: runs, definitions.
+// Room: store/reads. What people look at: runs and definitions.
 // In: filters. Out: rows in the words of the public API: ids as text, times as Dates.
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
+import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
@@ -12,8 +13,9 @@ import {
   type StoredProgress,
 } from '../../model/run/stored-run.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
-import type { Database, Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
+import type { Session } from '../connection/database.js';
+import { db, firstRow, readableInstant, runQuery } from '../connection/query.js';
+import type { Schema } from '../schema/tables.js';
 
 /** A run as the API and `--json` show it. */
 export interface RunRecord<Output = unknown> {
@@ -40,12 +42,12 @@ export interface RunRecord<Output = unknown> {
   readonly cancelRequestedAt: Date | null;
   readonly idempotencyKey: string | null;
   readonly payload: unknown;
-  /** `events`: how often its handler told of progress in this attempt. */
+  /** `events`: how often its handler reported progress in this attempt. */
   readonly progress: StoredProgress | null;
   /** What its handler returned, once it has succeeded; else null. Typed where the run's job is known. */
   readonly output: Output;
   readonly errors: readonly DatedError[];
-  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the words of whoever cancelled it. */
+  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the words of the cancel. */
   readonly skipReason: string | null;
   readonly fence: number;
   readonly generation: number;
@@ -67,23 +69,45 @@ export interface RunFilter {
   readonly before?: string;
 }
 
-const time = (column: string, name: string) => `${readable(`r.${column}`)} as "${name}"`;
-const TIMES = sql.raw(
-  [
-    time('scheduled_for', 'scheduledFor'),
-    time('interval_start', 'intervalStart'),
-    time('run_at', 'runAt'),
-    time('created_at', 'createdAt'),
-    time('started_at', 'startedAt'),
-    time('finished_at', 'finishedAt'),
-    time('locked_until', 'lockedUntil'),
-    time('cancel_requested_at', 'cancelRequestedAt'),
-  ].join(', '),
-);
-const SELECTION = sql`
-  r.id, r.job, d.name as definition, r.status, r.attempts, r.max_attempts as "maxAttempts", r.queue, r.priority, r.trigger,
-  ${TIMES}, r.occurrence_count as "occurrenceCount", r.locked_by as "lockedBy", w.host || ' pid ' || w.pid as worker,
-  r.idempotency_key as "idempotencyKey", r.payload, r.output, r.progress, r.errors, r.skip_reason as "skipReason", r.fence, r.generation, r.releases, r.slot_keys as "concurrencyKeys", r.blocked_on as "blockedOn"`;
+const RUNS = db
+  .selectFrom('tock.job_runs as r')
+  .leftJoin('tock.job_definitions as d', 'd.id', 'r.definition_id')
+  .leftJoin('tock.workers as w', 'w.id', 'r.locked_by')
+  .select([
+    'r.id',
+    'r.job',
+    'd.name as definition',
+    'r.status',
+    'r.attempts',
+    'r.max_attempts as maxAttempts',
+    'r.queue',
+    'r.priority',
+    'r.trigger',
+    'r.occurrence_count as occurrenceCount',
+    'r.locked_by as lockedBy',
+    'r.idempotency_key as idempotencyKey',
+    'r.payload',
+    'r.output',
+    'r.progress',
+    'r.errors',
+    'r.skip_reason as skipReason',
+    'r.fence',
+    'r.generation',
+    'r.releases',
+    'r.slot_keys as concurrencyKeys',
+    'r.blocked_on as blockedOn',
+  ])
+  .select(eb => [
+    readableInstant(eb.ref('r.scheduled_for')).as('scheduledFor'),
+    readableInstant(eb.ref('r.interval_start')).as('intervalStart'),
+    readableInstant(eb.ref('r.run_at')).as('runAt'),
+    readableInstant(eb.ref('r.created_at')).as('createdAt'),
+    readableInstant(eb.ref('r.started_at')).as('startedAt'),
+    readableInstant(eb.ref('r.finished_at')).as('finishedAt'),
+    readableInstant(eb.ref('r.locked_until')).as('lockedUntil'),
+    readableInstant(eb.ref('r.cancel_requested_at')).as('cancelRequestedAt'),
+    sql<string | null>`${eb.ref('w.host')} || ' pid ' || ${eb.ref('w.pid')}`.as('worker'),
+  ]);
 
 type RunRow = Omit<RunRecord, 'errors' | 'progress'> & {
   readonly errors: unknown;
@@ -97,34 +121,28 @@ const recordOf = (row: RunRow): RunRecord => ({
 });
 
 /** Lists runs, the newest first. Walks the ids downward, so that a page costs the same at any depth. */
-export async function listRuns(database: Database, filter: RunFilter = {}): Promise<RunRecord[]> {
-  const table = (name: string) => sql.table(`${database.schema}.${name}`);
-  const statuses = filter.status === undefined ? [] : [filter.status].flat();
-  const conditions = [
-    ...(statuses.length > 0 ? [sql`r.status in (${sql.join(statuses)})`] : []),
-    ...(filter.job === undefined ? [] : [sql`r.job = ${filter.job}`]),
-    ...(filter.definition === undefined ? [] : [sql`d.name = ${filter.definition}`]),
-    ...(filter.before === undefined ? [] : [sql`r.id < ${filter.before}`]),
-  ];
-  const where = conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
-  const result = await sql<RunRow>`
-    select ${SELECTION} from ${table('job_runs')} r
-    left join ${table('job_definitions')} d on d.id = r.definition_id
-    left join ${table('workers')} w on w.id = r.locked_by
-    ${where} order by r.id desc limit ${Math.min(filter.limit ?? 50, 1000)}`.execute(database.kysely);
-  return result.rows.map(recordOf);
+export async function listRuns(
+  session: Session,
+  { status, job, definition, before, limit = 50 }: RunFilter = {},
+): Promise<RunRecord[]> {
+  const statuses = status === undefined ? [] : [status].flat();
+  const query = RUNS.where(eb =>
+    eb.and([
+      ...(statuses.length === 0 ? [] : [eb('r.status', 'in', statuses)]),
+      ...(job === undefined ? [] : [eb('r.job', '=', job)]),
+      ...(definition === undefined ? [] : [eb('d.name', '=', definition)]),
+      ...(before === undefined ? [] : [eb('r.id', '<', before)]),
+    ]),
+  )
+    .orderBy('r.id', 'desc')
+    .limit(Math.min(limit, 1000));
+  return (await runQuery(session, query)).map(recordOf);
 }
 
 /** One run, or null. */
-export async function getRun(database: Database, id: string): Promise<RunRecord | null> {
+export async function getRun(session: Session, id: string): Promise<RunRecord | null> {
   if (!/^\d{1,18}$/.test(id)) return null;
-  const table = (name: string) => sql.table(`${database.schema}.${name}`);
-  const result = await sql<RunRow>`
-    select ${SELECTION} from ${table('job_runs')} r
-    left join ${table('job_definitions')} d on d.id = r.definition_id
-    left join ${table('workers')} w on w.id = r.locked_by
-    where r.id = ${id}`.execute(database.kysely);
-  const [row] = result.rows;
+  const row = await firstRow(session, RUNS.where('r.id', '=', id));
   return row === undefined ? null : recordOf(row);
 }
 
@@ -176,19 +194,70 @@ export interface DefinitionRecord {
   } | null;
 }
 
-const DEFINITIONS = `
-select d.id, d.name, d.job, d.origin, d.version, d.cron, d.every_ms::float8 as "everyMs", d.phase_ms::float8 as "phaseMs", ${readable('d.at')} as at, d.after,
-  d.active_window as "window", d.outside_window as "outsideWindow", d.pause_on_failure_count as "pauseOnFailure",
-  d.timezone, d.dst, ${readable('d.start_at')} as "startAt", ${readable('d.end_at')} as "endAt", d.exclude, d.overlap, d.catchup,
-  d.catchup_window_ms::float8 as "catchupWindowMs", d.start_deadline_ms::float8 as "startDeadlineMs",
-  d.jitter_ms::float8 as "jitterMs", d.payload, d.queue, d.priority, d.max_attempts as "maxAttempts", d.remaining_count as remaining, ${readable('d.cursor')} as cursor, case when d.next_at > '-infinity' then ${readable('d.next_at')} end as "nextAt",
-  ${readable('d.paused_at')} as "pausedAt", d.pause_reason as "pauseReason", d.broken_reason as "brokenReason", ${readable('d.vanished_at')} as "vanishedAt",
-  (select jsonb_build_object('id', r.id::text, 'status', r.status, 'finishedAt', ${readable('r.finished_at')}) from tock.job_runs r
-   where r.definition_id = d.id order by r.scheduled_for desc nulls last limit 1) as "lastRun"
-from tock.job_definitions d
-where ($1::text is null or d.name = $1) and ($3 or d.origin = 'code' or d.vanished_at is null)
-order by d.next_at nulls last, d.name
-limit $2`;
+const DEFINITIONS = db
+  .selectFrom('tock.job_definitions as d')
+  .select([
+    'd.id',
+    'd.name',
+    'd.job',
+    'd.origin',
+    'd.version',
+    'd.cron',
+    'd.after',
+    'd.active_window as window',
+    'd.outside_window as outsideWindow',
+    'd.pause_on_failure_count as pauseOnFailure',
+    'd.timezone',
+    'd.dst',
+    'd.overlap',
+    'd.catchup',
+    'd.payload',
+    'd.queue',
+    'd.priority',
+    'd.max_attempts as maxAttempts',
+    'd.remaining_count as remaining',
+    'd.pause_reason as pauseReason',
+    'd.broken_reason as brokenReason',
+  ])
+  .select(eb => [
+    eb.ref('d.exclude').$castTo<DefinitionRecord['exclude']>().as('exclude'),
+    eb.cast<number | null>('d.every_ms', 'float8').as('everyMs'),
+    eb.cast<number>('d.phase_ms', 'float8').as('phaseMs'),
+    eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchupWindowMs'),
+    eb.cast<number | null>('d.start_deadline_ms', 'float8').as('startDeadlineMs'),
+    eb.cast<number>('d.jitter_ms', 'float8').as('jitterMs'),
+    readableInstant(eb.ref('d.at')).as('at'),
+    readableInstant(eb.ref('d.start_at')).as('startAt'),
+    readableInstant(eb.ref('d.end_at')).as('endAt'),
+    readableInstant(eb.ref('d.cursor')).as('cursor'),
+    readableInstant(eb.ref('d.paused_at')).as('pausedAt'),
+    readableInstant(eb.ref('d.vanished_at')).as('vanishedAt'),
+  ])
+  .select(eb => [
+    // Until the first tick it is not worked out.
+    eb
+      .case()
+      .when('d.next_at', '>', sql<Date>`'-infinity'`)
+      .then(readableInstant(eb.ref('d.next_at')))
+      .end()
+      .as('nextAt'),
+    lastRun(eb).as('lastRun'),
+  ]);
+
+function lastRun(eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) {
+  return eb
+    .selectFrom('tock.job_runs as r')
+    .whereRef('r.definition_id', '=', 'd.id')
+    .orderBy('r.scheduled_for', order => order.desc().nullsLast())
+    .limit(1)
+    .select(run =>
+      jsonBuildObject({
+        id: run.cast<string>('r.id', 'text'),
+        status: run.ref('r.status'),
+        finishedAt: readableInstant(run.ref('r.finished_at')).$castTo<string | null>(),
+      }).as('run'),
+    );
+}
 
 /** Which definitions `schedules.list` gives. */
 export interface DefinitionFilter {
@@ -204,11 +273,14 @@ export async function listDefinitions(
   session: Session,
   { name, limit = 1000, removed = false }: DefinitionFilter = {},
 ): Promise<DefinitionRecord[]> {
-  return await session.run<DefinitionRecord>(DEFINITIONS, [name ?? null, limit, removed]);
-}
-
-/** The database's time. */
-export async function readClock(database: Database): Promise<Date> {
-  const [row] = await database.run<{ now: Date }>('select tock.now() as now');
-  return row?.now ?? new Date(Number.NaN);
+  const query = DEFINITIONS.where(eb =>
+    eb.and([
+      ...(name === undefined ? [] : [eb('d.name', '=', name)]),
+      ...(removed ? [] : [eb.or([eb('d.origin', '=', 'code'), eb('d.vanished_at', 'is', null)])]),
+    ]),
+  )
+    .orderBy('d.next_at', order => order.asc().nullsLast())
+    .orderBy('d.name')
+    .limit(limit);
+  return await runQuery(session, query);
 }

@@ -1,8 +1,10 @@
-// Room: store. What the ledger holds about an occurrence of a chain: the runs of what a definition runs after.
+// Room: store/reads. What the ledger holds about an occurrence of a chain: the runs of what a definition runs
+// after.
 // In: names and an instant. Out: rows. Reads only.
+import { sql } from 'kysely';
 import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
+import { db, epochMs, firstRow, isAnyOf, isSet, readableInstant, runQuery } from '../connection/query.js';
 
 /** A definition that another one runs after, and its run of one occurrence. */
 export interface ChainParent {
@@ -17,32 +19,46 @@ export interface ChainParent {
   readonly finishedAt: Date | null;
 }
 
-// As the chain itself sees it: of a skipped row and a run, the run counts.
-const PARENTS = `
-select n.name, d.id is not null as exists, r.id::text, r.status, case when r.status = 'skipped' then r.skip_reason end as "isSkippedFor",
-  ${readable('r.finished_at')} as "finishedAt"
-from unnest($1::text[]) as n(name) left join tock.job_definitions d on d.name = n.name and d.vanished_at is null
-left join lateral (
-  select r.id, r.status, r.skip_reason, r.finished_at from tock.job_runs r
-  where r.definition_id = d.id and r.scheduled_for = $2 order by r.status = 'skipped', r.id desc limit 1) r on true
-order by n.name`;
-
-/** The runs of an occurrence of what a definition runs after. */
+/** The runs of an occurrence of what a definition runs after, sorted by name. */
 export async function readChainParents(
   session: Session,
   names: readonly string[],
   at: Date,
 ): Promise<ChainParent[]> {
-  return await session.run<ChainParent>(PARENTS, [names, at]);
+  const query = db
+    .selectFrom(sql<{ name: string }>`unnest(${names}::text[])`.as<'n'>(sql`n(name)`))
+    .leftJoin('tock.job_definitions as d', join =>
+      join.onRef('d.name', '=', 'n.name').on('d.vanished_at', 'is', null),
+    )
+    .leftJoinLateral(
+      // As the chain itself sees it: of a skipped row and a run, the run counts.
+      eb =>
+        eb
+          .selectFrom('tock.job_runs as r')
+          .select(['r.id', 'r.status', 'r.skip_reason', 'r.finished_at'])
+          .whereRef('r.definition_id', '=', 'd.id')
+          .where('r.scheduled_for', '=', at)
+          .orderBy(({ eb: order }) => order('r.status', '=', 'skipped'))
+          .orderBy('r.id', 'desc')
+          .limit(1)
+          .as('r'),
+      join => join.onTrue(),
+    )
+    .select(eb => [
+      'n.name',
+      isSet(eb.ref('d.id')).as('exists'),
+      'r.id',
+      'r.status',
+      eb.case().when('r.status', '=', 'skipped').then(eb.ref('r.skip_reason')).end().as('isSkippedFor'),
+      readableInstant(eb.ref('r.finished_at')).as('finishedAt'),
+    ])
+    .orderBy('n.name');
+  return await runQuery(session, query);
 }
 
-const TIMES = `
-select distinct (extract(epoch from r.scheduled_for) * 1000)::float8 as at from tock.job_runs r
-where (r.definition_id = $1 or r.definition_id in (select d.id from tock.job_definitions d where d.name = any($2::text[])))
-  and r.scheduled_for >= to_timestamp($3::float8 / 1000) and r.scheduled_for < to_timestamp($4::float8 / 1000)
-order by at limit $5`;
-
-/** The instants in a span at which a chained definition, or what it runs after, has a run. Epoch milliseconds. */
+/**
+ * The instants in a span at which a chained definition, or what it runs after, has a run. Epoch milliseconds.
+ */
 export async function readChainTimes(
   session: Session,
   definitionId: string,
@@ -50,20 +66,35 @@ export async function readChainTimes(
   { from, to }: { readonly from: number; readonly to: number },
   limit: number,
 ): Promise<number[]> {
-  const rows = await session.run<{ at: number }>(TIMES, [definitionId, names, from, to, limit]);
-  return rows.map(row => row.at);
+  const parents = db
+    .selectFrom('tock.job_definitions as d')
+    .select('d.id')
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'));
+  const query = db
+    .selectFrom('tock.job_runs as r')
+    .select(eb => epochMs(eb.ref('r.scheduled_for').$notNull()).as('at'))
+    .distinct()
+    .where(eb => eb.or([eb('r.definition_id', '=', definitionId), eb('r.definition_id', 'in', parents)]))
+    .where('r.scheduled_for', '>=', new Date(from))
+    .where('r.scheduled_for', '<', new Date(to))
+    .orderBy('at')
+    .limit(limit);
+  return (await runQuery(session, query)).map(row => row.at);
 }
 
-/** Whether what follows from runs of an occurrence is still to be seen to. */
+/** Whether what follows from runs of an occurrence is still to be made. */
 export async function isFollowUpPending(
   session: Session,
   names: readonly string[],
   at: Date,
 ): Promise<boolean> {
-  const rows = await session.run(
-    `select from tock.job_outbox o where o.kind = 'chain' and o.scheduled_for = $2
-       and o.definition_id in (select d.id from tock.job_definitions d where d.name = any($1::text[])) limit 1`,
-    [names, at],
-  );
-  return rows.length > 0;
+  const query = db
+    .selectFrom('tock.job_outbox as o')
+    .innerJoin('tock.job_definitions as d', 'd.id', 'o.definition_id')
+    .select('o.id')
+    .where('o.kind', '=', 'chain')
+    .where('o.scheduled_for', '=', at)
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'))
+    .limit(1);
+  return (await firstRow(session, query)) !== undefined;
 }

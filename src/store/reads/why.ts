@@ -1,14 +1,18 @@
-// Room: store. What the ledger holds about the occurrences of one definition: what `tock why` is told from.
+// Room: store/reads. What the ledger holds about the occurrences of one definition: what `tock why` answers
+// from.
 // In: a definition's name, or its id and a span of time. Out: rows. Reads only.
+import { sql } from 'kysely';
 import type { StoredColumns } from '../../model/planning/definition.js';
+import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
-import { STORED_COLUMNS } from '../definitions/stated-columns.js';
+import { db, firstRow, isSet, now, readableInstant, runQuery } from '../connection/query.js';
+import { PLAIN_COLUMNS, selectDurations } from '../definitions/stated-columns.js';
+import type { Origin } from '../schema/tables.js';
 
-/** A definition with all that its schedule is made of, and when it was last seen to. Cursor and now in ms. */
+/** A definition with all that its schedule is made of, and when a tick was last seen. */
 export interface WhyDefinition extends StoredColumns {
   readonly id: string;
-  readonly origin: string;
+  readonly origin: Origin;
   readonly version: number;
   readonly cursor: Date;
   readonly created_at: Date;
@@ -19,29 +23,42 @@ export interface WhyDefinition extends StoredColumns {
   readonly broken_reason: string | null;
   readonly vanished_at: Date | null;
   readonly now: Date;
-  /** When a tick or a daemon was last heard of; null where none ever was. */
+  /** When a tick or a daemon was last seen; null where none ever was. */
   readonly seen_at: Date | null;
 }
 
-const DEFINITION = `
-select d.id::text, ${STORED_COLUMNS}, d.origin, d.version, ${['cursor', 'created_at', 'updated_at', 'paused_at', 'broken_at', 'vanished_at'].map(column => `${readable(`d.${column}`)} as ${column}`).join(', ')},
-  d.pause_reason, d.broken_reason, tock.now() as now,
-  greatest((select max(r.seen_at) from tock.registrations r where r.is_current), (select max(w.seen_at) from tock.workers w)) as seen_at
-from tock.job_definitions d where d.name = $1`;
-
 /** The definition, or null. */
 export async function readWhyDefinition(session: Session, name: string): Promise<WhyDefinition | null> {
-  const [row] = await session.run<WhyDefinition>(DEFINITION, [name]);
-  return row ?? null;
+  const registered = db
+    .selectFrom('tock.registrations')
+    .select(eb => eb.fn.max<Date | null>('seen_at').as('at'))
+    .where('is_current', '=', true);
+  const worked = db.selectFrom('tock.workers').select(eb => eb.fn.max<Date | null>('seen_at').as('at'));
+  const query = db
+    .selectFrom('tock.job_definitions as d')
+    .select(['d.id', 'd.origin', 'd.version', 'd.pause_reason', 'd.broken_reason', now.as('now')])
+    .select(PLAIN_COLUMNS)
+    .select(selectDurations)
+    .select(eb => [
+      readableInstant(eb.ref('d.cursor')).as('cursor'),
+      readableInstant(eb.ref('d.created_at')).as('created_at'),
+      readableInstant(eb.ref('d.updated_at')).as('updated_at'),
+      readableInstant(eb.ref('d.paused_at')).as('paused_at'),
+      readableInstant(eb.ref('d.broken_at')).as('broken_at'),
+      readableInstant(eb.ref('d.vanished_at')).as('vanished_at'),
+      sql<Date | null>`greatest(${registered}, ${worked})`.as('seen_at'),
+    ])
+    .where('d.name', '=', name);
+  return (await firstRow(session, query)) ?? null;
 }
 
-/** A run as far as it tells which occurrences it stands for. */
+/** A run as far as it says which occurrences it stands for. */
 export interface WhyRow {
   readonly id: string;
   readonly scheduled_for: Date;
   readonly interval_start: Date | null;
-  readonly status: string;
-  readonly trigger: string;
+  readonly status: RunStatus;
+  readonly trigger: Trigger;
   readonly skip_reason: string | null;
   readonly occurrence_count: number;
   readonly has_key: boolean;
@@ -50,16 +67,17 @@ export interface WhyRow {
 }
 
 /** A row for a span of occurrences lies at the span's end, and is followed by the run that stands for it. */
-const MOST_AFTER = 50;
+const MAX_AFTER = 50;
 
-const WHY_ROW = `r.id::text, ${readable('r.scheduled_for')} as scheduled_for, ${readable('r.interval_start')} as interval_start, r.status, r.trigger, r.skip_reason, r.occurrence_count,
-  r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed`;
-const ROWS = `
-(select ${WHY_ROW} from tock.job_runs r where r.definition_id = $1 and r.scheduled_for >= $2 and r.scheduled_for <= $3)
-union all
-(select ${WHY_ROW} from tock.job_runs r where r.definition_id = $1 and r.scheduled_for > $3
- order by r.scheduled_for limit ${MOST_AFTER})
-order by scheduled_for, id`;
+const ROWS = db
+  .selectFrom('tock.job_runs as r')
+  .select(['r.id', 'r.status', 'r.trigger', 'r.skip_reason', 'r.occurrence_count'])
+  .select(eb => [
+    readableInstant(eb.ref('r.scheduled_for')).$notNull().as('scheduled_for'),
+    readableInstant(eb.ref('r.interval_start')).as('interval_start'),
+    isSet(eb.ref('r.idempotency_key')).as('has_key'),
+    eb('r.fence', '>', 0).$castTo<boolean>().as('was_claimed'),
+  ]);
 
 /** The runs of the occurrences in [from, to], and the next ones after, which may stand for them. */
 export async function readWhyRows(
@@ -68,7 +86,15 @@ export async function readWhyRows(
   from: Date,
   to: Date,
 ): Promise<WhyRow[]> {
-  return await session.run<WhyRow>(ROWS, [definitionId, from, to]);
+  const rows = ROWS.where('r.definition_id', '=', definitionId);
+  const after = rows.where('r.scheduled_for', '>', to).orderBy('r.scheduled_for').limit(MAX_AFTER);
+  const query = rows
+    .where('r.scheduled_for', '>=', from)
+    .where('r.scheduled_for', '<=', to)
+    .unionAll(eb => eb.parens(after))
+    .orderBy('scheduled_for')
+    .orderBy('id');
+  return await runQuery(session, query);
 }
 
 /** Which run an occurrence was given, and when. */
@@ -77,19 +103,18 @@ export async function readOccurrence(
   definitionId: string,
   at: Date,
 ): Promise<{ readonly runId: string; readonly usedAt: Date } | null> {
-  const [row] = await session.run<{ runId: string; usedAt: Date }>(
-    `select run_id::text as "runId", created_at as "usedAt" from tock.job_occurrences where definition_id = $1 and scheduled_for = $2`,
-    [definitionId, at],
-  );
-  return row ?? null;
+  const query = db
+    .selectFrom('tock.job_occurrences')
+    .select(['run_id as runId', 'created_at as usedAt'])
+    .where('definition_id', '=', definitionId)
+    .where('scheduled_for', '=', at);
+  return (await firstRow(session, query)) ?? null;
 }
 
-const BLOCKERS = `
-select r.id::text from tock.job_runs r
-where r.definition_id = $1 and r.scheduled_for < $2 and r.status <> 'skipped' and (r.finished_at is null or r.finished_at >= $3)
-order by r.scheduled_for desc limit $4`;
-
-/** The runs that were live when an occurrence was skipped for overlap, the last ones first, as far as they are known. */
+/**
+ * The runs that were live when an occurrence was skipped for overlap, the last ones first, as far as they are
+ * known.
+ */
 export async function readBlockers(
   session: Session,
   definitionId: string,
@@ -97,20 +122,31 @@ export async function readBlockers(
   skippedAt: Date,
   limit: number,
 ): Promise<string[]> {
-  const rows = await session.run<{ id: string }>(BLOCKERS, [definitionId, firstSkipped, skippedAt, limit]);
-  return rows.map(row => row.id);
+  const query = db
+    .selectFrom('tock.job_runs as r')
+    .select('r.id')
+    .where('r.definition_id', '=', definitionId)
+    .where('r.scheduled_for', '<', firstSkipped)
+    .where('r.status', '<>', 'skipped')
+    .where(eb => eb.or([eb('r.finished_at', 'is', null), eb('r.finished_at', '>=', skippedAt)]))
+    .orderBy('r.scheduled_for', 'desc')
+    .limit(limit);
+  return (await runQuery(session, query)).map(row => row.id);
 }
 
-const HOLDERS = `
-select array(select s.run_id::text from tock.job_slots s where s.concurrency_key = $1 order by s.slot limit $2) as ids,
-  (select count(*) from tock.job_slots s where s.concurrency_key = $1)::integer as count`;
-const MOST_HOLDERS = 5;
+const MAX_HOLDERS = 5;
 
-/** Who holds the places under a concurrency key: the first five, and how many there are. */
+/** The runs that hold places under a concurrency key: the first five, and how many there are. */
 export async function readHolders(
   session: Session,
   key: string,
 ): Promise<{ readonly ids: readonly string[]; readonly count: number }> {
-  const [row] = await session.run<{ ids: string[]; count: number }>(HOLDERS, [key, MOST_HOLDERS]);
-  return row ?? { ids: [], count: 0 };
+  const query = db
+    .selectFrom('tock.job_slots as s')
+    .select(eb => ['s.run_id', eb.cast<number>(eb.fn.countAll().over(), 'integer').as('count')])
+    .where('s.concurrency_key', '=', key)
+    .orderBy('s.slot')
+    .limit(MAX_HOLDERS);
+  const rows = await runQuery(session, query);
+  return { ids: rows.map(row => row.run_id), count: rows[0]?.count ?? 0 };
 }

@@ -1,26 +1,31 @@
-// Room: store. Makes way for a later occurrence, under the overlap policies cancel_other and terminate_other.
+// Room: store/runs. Makes way for a later occurrence, by the overlap policies cancel_other and
+// terminate_other.
 // In: definitions, and which of the two. Out: the runs that were displaced.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
+import { statement } from '../connection/statement.js';
 import { freeSlots, insertFinished, statuses, writeOutbox } from './transition.js';
 
 /** On record with a run that made way. */
 export const DISPLACED = 'a later occurrence took its place';
 
-// Runs that wait end at once. Of those that are running, `terminate` takes the lease away: the holder's next write, or
-// its next heartbeat, finds that it is lost. `cancel` asks the holder to stop; the new run waits for its place.
-const DISPLACE = `
+const DISPLACE = statement<{ definitionIds: readonly string[]; isTerminated: boolean }, { id: string }>(
+  'displace-runs',
+  `
+-- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next
+-- write, or its next heartbeat, finds that it is lost. cancel asks the holder to stop; the new run waits for
+-- its place.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
-  where r.definition_id = any($1::bigint[]) and r.trigger in ('cron', 'chain')
+  where r.definition_id = any(:definitionIds::bigint[]) and r.trigger in ('cron', 'chain')
   order by r.id for update
 ), asked as (
   update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(r.skip_reason, '${DISPLACED}')
-  from target t where r.id = t.id and t.status = 'running' and not $2
+  from target t where r.id = t.id and t.status = 'running' and not :isTerminated
   returning r.id
 ), gone as (
   delete from tock.job_runs_live r using target t
-  where r.id = t.id and (t.status in (${statuses('displace')}) or ($2 and t.status in (${statuses('terminate')})))
+  where r.id = t.id and (t.status in (${statuses('displace')}) or (:isTerminated and t.status in (${statuses('terminate')})))
   returning r.*
 ), ended as (
   ${insertFinished('gone', {
@@ -29,10 +34,11 @@ with target as materialized (
     skip_reason: `'${DISPLACED}'`,
   })}
   returning id
-), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.terminate.to}'`)}, heard as (
+), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.terminate.to}'`)}, notified as (
   select tock.notify('cancel:' || id) from (select id from asked union all select id from gone where status = 'running') r
 )
-select id::text, (select count(*) from heard) as heard from (select id from asked union all select id from ended) r`;
+select id::text, (select count(*) from notified) as notified from (select id from asked union all select id from ended) r`,
+);
 
 /** Displaces the live runs of definitions; `isTerminated`: also those that are running. Returns their ids. */
 export async function displaceRuns(
@@ -40,6 +46,6 @@ export async function displaceRuns(
   definitionIds: readonly string[],
   isTerminated: boolean,
 ): Promise<string[]> {
-  const rows = await session.run<{ id: string }>(DISPLACE, [definitionIds, isTerminated]);
+  const rows = await DISPLACE.run(session, { definitionIds, isTerminated });
   return rows.map(row => row.id);
 }

@@ -1,20 +1,26 @@
-// Room: store. Which database the schema belongs to, so that a restored dump does not tick beside its original.
+// Room: store/schema. Which database the schema belongs to, so that a restored dump does not tick beside its
+// original.
 // In: a session. Out: whether this database is a copy; what adopting it changes.
 //
-// The schema knows where it was made (database_identity); tock.is_copy() says how a copy is found out.
+// The schema knows where it was made (database_identity); tock.is_copy() says how a copy is recognized.
 import { TockError } from '../../model/errors.js';
 import type { Database, Session } from '../connection/database.js';
+import { statement } from '../connection/statement.js';
 
 /** Whether the schema was made in another database, as a condition in SQL. */
 export const IS_COPY = 'tock.is_copy()';
 
-const NOTE = `
+const NOTE = statement<object, never>(
+  'note-identity',
+  `
 insert into tock.database_identity (system_identifier, database_oid, table_oids)
-select * from tock.this_database() on conflict do nothing`;
+select * from tock.this_database() on conflict do nothing`,
+);
+const ASK = statement<object, { isCopy: boolean }>('is-copy', `select ${IS_COPY} as "isCopy"`);
 
 /** Notes the database as the schema's own, unless one is noted already. */
 export async function noteIdentity(session: Session): Promise<void> {
-  await session.run(NOTE);
+  await NOTE.run(session, {});
 }
 
 /** The error of a database that is a copy. */
@@ -27,8 +33,7 @@ export function copiedError(schema: string): TockError {
 
 /** @throws TockError TOCK_DATABASE_COPIED where this database is a copy */
 export async function requireOriginal(database: Database): Promise<void> {
-  const [row] = await database.run<{ isCopy: boolean }>(`select ${IS_COPY} as "isCopy"`);
-  if (row?.isCopy) throw copiedError(database.schema);
+  if ((await ASK.first(database, {}))?.isCopy) throw copiedError(database.schema);
 }
 
 /** What a copy holds that it executes once it is adopted. */
@@ -46,29 +51,38 @@ export interface Adoption {
   readonly nextAt: Date | null;
 }
 
-const PREVIEW = `
+const PREVIEW = statement<object, Adoption>(
+  'preview-adoption',
+  `
 select ${IS_COPY} as "isCopy", (select i.noted_at from tock.database_identity i) as "notedAt",
-  count(*) filter (where r.status = 'queued')::integer as queued, count(*) filter (where r.status = 'failed')::integer as failed,
+  count(*) filter (where r.status = 'queued')::integer as queued,
+  count(*) filter (where r.status = 'failed')::integer as failed,
   count(*) filter (where r.status = 'running')::integer as running,
   (select count(*)::integer from tock.job_definitions d where d.next_at is not null and d.paused_at is null and d.broken_at is null
     and d.vanished_at is null) as scheduled,
   (select min(d.next_at) from tock.job_definitions d where isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
     and d.vanished_at is null) as "nextAt"
-from tock.job_runs_live r`;
+from tock.job_runs_live r`,
+);
 
 async function readAdoption(session: Session): Promise<Adoption> {
-  const [row] = await session.run<Adoption>(PREVIEW);
+  const row = await PREVIEW.first(session, {});
   if (!row) throw new Error('the preview of an adoption gave no row');
   return row;
 }
 
-const ADOPT = `
+const ADOPT = statement<object, never>(
+  'adopt-database',
+  `
 update tock.database_identity i set system_identifier = t.system_identifier, database_oid = t.database_oid, table_oids = t.table_oids,
   noted_at = tock.now()
-from tock.this_database() t`;
+from tock.this_database() t`,
+);
 
-// Logical replication copies rows and leaves sequences behind: the ids to come must not be those of runs that are there.
-const RAISE_SEQUENCES = `
+const RAISE_SEQUENCES = statement<object, object>(
+  'raise-sequences',
+  `
+-- Logical replication copies rows and no sequences: the ids to come must not be those of runs that are there.
 select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::regclass), 1))) from (
   select 'tock.job_runs_id_seq' as name, greatest(1, (select max(id) from tock.job_runs), (select max(run_id) from tock.job_keys),
     (select max(run_id) from tock.job_occurrences), (select max(run_id) from tock.job_effects)) as used
@@ -76,15 +90,18 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
   select pg_get_serial_sequence('tock.job_definitions', 'id'), greatest(1, (select max(id) from tock.job_definitions))
   union all
   select pg_get_serial_sequence('tock.job_outbox', 'id'), greatest(1, (select max(id) from tock.job_outbox))
-) s`;
+) s`,
+);
 
-/** Makes a copy a database of its own, in one transaction; returns what it holds. Needs the owner's rights. */
+/**
+ * Makes a copy a database of its own, in one transaction; returns what it holds. Needs the owner's rights.
+ */
 export async function adoptDatabase(database: Database, { dryRun = false } = {}): Promise<Adoption> {
   return await database.transaction(async session => {
     const adoption = await readAdoption(session);
     if (adoption.isCopy && !dryRun) {
-      await session.run(ADOPT);
-      await session.run(RAISE_SEQUENCES);
+      await ADOPT.run(session, {});
+      await RAISE_SEQUENCES.run(session, {});
     }
     return adoption;
   });

@@ -1,4 +1,4 @@
-// Room: store. Brings the schema to the version that this code needs.
+// Room: store/schema. Brings the schema to the version that this code needs.
 // In: the folder of migrations/*.sql. Out: the names of those that were applied; or whether any is missing.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -6,13 +6,14 @@ import path from 'node:path';
 import { TockError } from '../../model/errors.js';
 import type { Database, Session } from '../connection/database.js';
 import { isConnectionFailure } from '../connection/errors.js';
+import { statement } from '../connection/statement.js';
 import { makeComingPartitions } from '../partitions/coming-partitions.js';
 import { noteIdentity } from './database-identity.js';
 
 /** A migration may have much to move. It waits 10 s for a lock, and no longer. */
 const LONG = { mayTakeLong: true } as const;
 /** The oldest server that is supported, as server_version_num counts. */
-const OLDEST_SERVER = 150000;
+const MIN_SERVER = 150000;
 
 interface Migration {
   readonly name: string;
@@ -25,7 +26,10 @@ export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
   readonly madePartitions: number;
-  /** Why not all of the coming partitions could be made; null: they are there. The next tick, daemon or prune tries again. */
+  /**
+   * Why not all of the coming partitions could be made; null: they are there. The next tick, daemon or prune
+   * tries again.
+   */
   readonly partitionsLeft: string | null;
 }
 
@@ -41,14 +45,32 @@ create table if not exists tock.migrations (
 comment on table tock.migrations is 'Which migrations have been applied, and what they said.';
 `;
 
+const LIST = statement<object, { name: string; checksum: string }>(
+  'list-migrations',
+  `select name, checksum from tock.migrations`,
+);
+const NOTE = statement<{ name: string; checksum: string }, never>(
+  'note-migration',
+  `insert into tock.migrations (name, checksum) values (:name, :checksum)`,
+);
+const LOCK = statement<{ key: string }, object>(
+  'lock-migrations',
+  `select pg_advisory_xact_lock(hashtextextended(:key, 0))`,
+);
+const READ_SERVER = statement<object, { version: number; name: string }>(
+  'read-server-version',
+  `select current_setting('server_version_num')::integer as version, current_setting('server_version') as name`,
+);
+
 /**
- * Applies the migrations that are missing, all in one transaction. Then makes the coming partitions, in short ones: where
- * that cannot be done now, the schema is up to date all the same.
+ * Applies the migrations that are missing, all in one transaction. Then makes the coming partitions, in short
+ * ones: where that cannot be done now, the schema is up to date all the same.
  *
- * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each statement
- * waits at most 10 s for a lock, so that it fails rather than stand in the way of live traffic.
+ * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each
+ * statement waits at most 10 s for a lock, so that it fails rather than stand in the way of live traffic.
  *
- * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else, TOCK_DATABASE_TOO_OLD
+ * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else,
+ * TOCK_DATABASE_TOO_OLD
  */
 export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
   const applied = await applyMissing(database, readMigrations(folder));
@@ -75,33 +97,29 @@ async function applyMissing(
   return await database.transaction(async session => {
     await refuseOldServer(session);
     await session.run(`set local lock_timeout = '10s'`);
-    await session.run(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
-      `tock.migrate:${database.schema}`,
-    ]);
+    await LOCK.run(session, { key: `tock.migrate:${database.schema}` });
     await session.run(BOOKS);
-    const done = await session.run<{ name: string; checksum: string }>(
-      'select name, checksum from tock.migrations',
-    );
+    const done = await LIST.run(session, {});
     const missing = pending(migrations, new Map(done.map(row => [row.name, row.checksum])));
     for (const { name, text, checksum } of missing) {
       // Without parameters the driver sends the text as it is, however many statements it holds.
       await session.run(text);
-      await session.run('insert into tock.migrations (name, checksum) values ($1, $2)', [name, checksum]);
+      await NOTE.run(session, { name, checksum });
     }
     await noteIdentity(session);
-    return { applied: missing.map(each => each.name), alreadyThere: done.length };
+    return { applied: missing.map(({ name }) => name), alreadyThere: done.length };
   }, LONG);
 }
 
 /**
- * Refuses a schema that lacks a migration of this code: one cheap statement. A schema that is ahead is fine, since
- * a rolling deploy migrates first.
+ * Refuses a schema that lacks a migration of this code: one cheap statement. A schema that is ahead is fine,
+ * since a rolling deploy migrates first.
  *
  * @throws TockError TOCK_NOT_MIGRATED
  */
 export async function requireMigrated(database: Database, folder: string): Promise<void> {
   const names = migrationNames(folder);
-  const rows = await database.run<{ name: string }>('select name from tock.migrations');
+  const rows = await LIST.run(database, {});
   const applied = new Set(rows.map(row => row.name));
   const missing = names.filter(name => !applied.has(name)).sort();
   if (missing.length === 0) return;
@@ -111,7 +129,9 @@ export async function requireMigrated(database: Database, folder: string): Promi
   );
 }
 
-/** The names of the migrations in the folder, unsorted. Read at once: they are few, and each tick asks. */
+/**
+ * The names of the migrations in the folder, unsorted. Read synchronously: they are few, and each tick asks.
+ */
 export function migrationNames(folder: string): string[] {
   return readdirSync(folder).filter(isMigration);
 }
@@ -121,10 +141,8 @@ function isMigration(name: string): boolean {
 }
 
 async function refuseOldServer(session: Session): Promise<void> {
-  const [row] = await session.run<{ version: number; name: string }>(
-    `select current_setting('server_version_num')::int as version, current_setting('server_version') as name`,
-  );
-  if (row && row.version < OLDEST_SERVER) {
+  const row = await READ_SERVER.first(session, {});
+  if (row && row.version < MIN_SERVER) {
     throw new TockError(
       'TOCK_DATABASE_TOO_OLD',
       `the server is PostgreSQL ${row.name}; Tock needs 15 or later`,

@@ -48,6 +48,30 @@ describe('register', () => {
     expect(after.get('one-off')?.nextAt).toBeNull();
   });
 
+  const EDITS: readonly [string, JobSchedule, Partial<Record<string, unknown>>][] = [
+    ['jitter', { jitter: '5m' }, { jitterMs: 300_000 }],
+    ['startAt', { startAt: '2026-04-01T00:00:00Z' }, { startAt: new Date('2026-04-01T00:00:00Z') }],
+    ['endAt', { endAt: '2026-04-01T00:00:00Z' }, { endAt: new Date('2026-04-01T00:00:00Z') }],
+    ['exclude', { exclude: ['2026-12-25'] }, { exclude: ['2026-12-25'] }],
+    ['startDeadline', { startDeadline: '1m' }, { startDeadlineMs: 60_000 }],
+    ['remaining', { remaining: 3 }, { remaining: 3 }],
+    ['window', { window: '08:00-18:00' }, { window: '08:00-18:00' }],
+    ['pauseOnFailure', { pauseOnFailure: 2 }, { pauseOnFailure: 2 }],
+  ];
+
+  it.each(EDITS)('writes an edit of %s alone, by code and at run time', async (_option, edit, shown) => {
+    const cron = { cron: '0 * * * *' } as const;
+    await test.another({ jobs: [job('report', cron)] }).register();
+    const edited = test.another({ jobs: [job('report', { ...cron, ...edit })] });
+    expect(await edited.register()).toMatchObject({ changed: ['report'] });
+    expect((await edited.schedules.list({ name: 'report' }))[0]).toMatchObject({ version: 2, ...shown });
+
+    await edited.schedules.upsert({ name: 'own', job: 'report', ...cron });
+    const own = { name: 'own', job: 'report', ...cron, ...edit } as const;
+    expect(await edited.schedules.upsert(own)).toMatchObject({ version: 2, ...shown });
+    expect(await edited.schedules.upsert(own)).toMatchObject({ version: 2 });
+  });
+
   it('gives the same id to a definition that is removed and comes again, and catches nothing up in between', async () => {
     const a = job('a', { cron: '* * * * *', catchup: 'all' });
     const first = test.another({ jobs: [a, job('b')] });

@@ -180,7 +180,7 @@ describe('upsert', () => {
     expect(raced.filter(each => each.status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('refuses what cannot be right before it writes, with the mend', async () => {
+  it('refuses what cannot be right before it writes, and names the remedy', async () => {
     const { schedules } = test.tock;
     const wrong: [ScheduleInput, string][] = [
       [{ ...minutely, payload: { tenant: 'seven' } as never }, 'TOCK_BAD_PAYLOAD'],
@@ -212,7 +212,7 @@ describe('upsert', () => {
     expect(count).toEqual([]);
   });
 
-  it('mends a definition that was broken', async () => {
+  it('repairs a definition that was broken', async () => {
     await test.tock.schedules.upsert(minutely);
     await test.sql(`update tock.job_definitions set cron = 'x', broken_at = now(), broken_reason = 'x'
       where name = 'tenant-7'`);

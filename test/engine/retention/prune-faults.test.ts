@@ -24,7 +24,7 @@ async function oldMonth(): Promise<{ stay: string[]; go: string[] }> {
 /** Makes every drop of a detached partition fail, as if the process had died before it. */
 const forbidDrops = async () => {
   await kit.sql(`create function public.refuse() returns event_trigger language plpgsql as $$ begin
-    if exists (select from pg_event_trigger_dropped_objects() where object_name ~ '^job_runs_forgotten') then
+    if exists (select from pg_event_trigger_dropped_objects() where object_name ~ '^job_runs_detached') then
       raise exception 'no drops today';
     end if; end $$`);
   await kit.sql('create event trigger refuse on sql_drop execute function public.refuse()');
@@ -39,7 +39,7 @@ describe('a crash', () => {
     const { stay, go } = await oldMonth();
     await forbidDrops();
     await expect(kit.tock.prune({ keep: KEEP })).rejects.toThrow(/no drops today/);
-    expect(await kit.leftovers()).toEqual([expect.stringMatching(/^job_runs_forgotten_\d+$/)]);
+    expect(await kit.leftovers()).toEqual([expect.stringMatching(/^job_runs_detached_\d+$/)]);
     expect(await kit.seen([...stay, ...go])).toEqual([1, 1, 1, 0, 0]);
     await kit.sql('drop event trigger refuse');
     expect(await kit.tock.prune({ keep: KEEP })).toMatchObject({
@@ -53,10 +53,10 @@ describe('a crash', () => {
   it('leaves tables alone that only look like leftovers', async () => {
     await oldMonth();
     await kit.sql(
-      'create table tock.job_runs_forgotten_1 (id int); create table tock.job_runs_kept_0a (id int)',
+      'create table tock.job_runs_detached_1 (id int); create table tock.job_runs_kept_0a (id int)',
     );
     await kit.sql(
-      `create table tock.job_runs_forgotten_mine (id int); comment on table tock.job_runs_forgotten_mine is 'tock: forgotten x'`,
+      `create table tock.job_runs_detached_mine (id int); comment on table tock.job_runs_detached_mine is 'tock: detached x'`,
     );
     // Somebody wanted it back.
     await forbidDrops();
@@ -69,8 +69,8 @@ describe('a crash', () => {
     await kit.setClock('2031-01-20T00:00:00Z');
     expect(await kit.tock.prune({ keep: '90d' })).toMatchObject({ droppedPartitions: [] });
     expect(await kit.leftovers()).toEqual([
-      'job_runs_forgotten_1',
-      'job_runs_forgotten_mine',
+      'job_runs_detached_1',
+      'job_runs_detached_mine',
       'job_runs_kept_0a',
     ]);
     expect(await kit.partitions()).toContain(name);
@@ -109,7 +109,7 @@ describe('beside others', () => {
     await kit.sql('create event trigger note_locks on sql_drop execute function public.note_locks()');
     await kit.tock.prune({ keep: KEEP });
     expect(await kit.sql('select * from public.held')).toEqual([
-      { dropped: expect.stringMatching(/^job_runs_forgotten_/), modes: [] },
+      { dropped: expect.stringMatching(/^job_runs_detached_/), modes: [] },
     ]);
     expect(await kit.seen(stay)).toEqual([1, 1, 1]);
   });

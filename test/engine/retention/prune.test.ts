@@ -68,7 +68,7 @@ describe('prune: what goes', () => {
     expect(await kit.seen([dead ?? '', other ?? ''])).toEqual([1, 1]);
   });
 
-  it('forgets what was kept in its turn: in batches while others stay, then as a whole', async () => {
+  it('removes in its turn what was kept: in batches while others stay, then as a whole', async () => {
     await kit.make('2031-01-10');
     const ids = await kit.ended('2031-01-10T00:00:00Z', 'dead', 'cancelled', 'skipped');
     await at('2031-02-08T00:00:00Z');
@@ -276,7 +276,7 @@ describe('prune: what it makes', () => {
 });
 
 describe('prune in a schema of another name', () => {
-  it('thins, forgets and makes there as well', async () => {
+  it('compacts, drops and makes partitions there as well', async () => {
     const other = await openTestTock([], { schema: 'ledger' });
     try {
       await other.sql(`select ledger.make_partition('2020-01-01', 'month')`);

@@ -48,7 +48,7 @@ export async function openRetentionKit(jobs: readonly AnyJob[] = []): Promise<Re
     leftovers: async () =>
       names(
         await test.sql(
-          `select relname as name from pg_class where relkind = 'r' and relname ~ '^job_runs_(kept|forgotten)_' and not relispartition order by 1`,
+          `select relname as name from pg_class where relkind = 'r' and relname ~ '^job_runs_(kept|detached)_' and not relispartition order by 1`,
         ),
       ),
     seen: async ids =>

@@ -92,7 +92,7 @@ describe('summer time in New York', () => {
 });
 
 describe('a time that is no occurrence', () => {
-  it('is told with the occurrences around it', async () => {
+  it('is explained with the occurrences around it', async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tock.tick();
     const why = await tock.why('hourly', '2026-03-01T13:05:00Z');
@@ -133,7 +133,7 @@ describe('a time that is no occurrence', () => {
 });
 
 describe('a whole day', () => {
-  it('is told occurrence by occurrence', async () => {
+  it('is explained occurrence by occurrence', async () => {
     const tock = test.another({ jobs: [scheduled('sixes', { every: '6h' })] });
     await tickAt(tock, '2026-03-01T18:00:00Z');
     const why = await tock.why('sixes', '2026-03-01');
@@ -154,7 +154,7 @@ describe('a whole day', () => {
     await tock.tick();
     const why = await tock.why('minutely', '2026-03-02');
     expect(why.occurrences).toHaveLength(100);
-    expect(told(why)).toContain('only the first 100 are told of');
+    expect(told(why)).toContain('only the first 100 are explained');
     const none = await tock.why('monthly', '2026-03-02');
     expect(none.verdict).toBe('no-occurrence');
     expect(told(none)).toContain('the previous one is 2026-03-01T00:00:00Z');

@@ -144,7 +144,7 @@ describe('why of a chain', () => {
     expect(told(await tock.why('lone', '13:00'))).toContain(`the run that was live then: ${first.run?.id}`);
   });
 
-  it('says that the next tick sees to what follows', async () => {
+  it('says that the next tick makes what follows', async () => {
     const tock = await open(parent('load'), child('report', 'load'));
     await test.sql(
       `create function tock.hold() returns trigger language plpgsql as $$ begin raise 'held'; end $$`,
@@ -155,7 +155,7 @@ describe('why of a chain', () => {
     await tock.tick();
     const why = await tock.why('report', '12:00');
     expect(why.verdict).toBe('due');
-    expect(told(why)).toContain('the next tick sees to what follows (tock tick)');
+    expect(told(why)).toContain('the next tick makes what follows (tock tick)');
     await tock.schedules.pause('report', { note: 'later' });
     const paused = await tock.why('report', '12:00');
     expect(paused.verdict).toBe('paused');

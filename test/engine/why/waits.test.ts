@@ -1,4 +1,4 @@
-// Engine: why a run that is there does not start: places under a limit, windows, queues; and what took its place.
+// Engine: why a run that is there does not start: slots under a limit, windows, queues; and what took its place.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type JobSchedule, type Why } from '../../../src/index.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -72,7 +72,7 @@ describe('why of a run that waits', () => {
     clearInterval(free);
   });
 
-  it('names who has the places of its job, by key', async () => {
+  it('names the runs that have the slots of its job, by key', async () => {
     const job = holding(
       { overlap: 'allow_all', payload: { shop: 7 } },
       { concurrency: { limit: 1, key: (payload: { shop: number }) => payload.shop } },

@@ -115,7 +115,7 @@ describe('a time that is an occurrence', () => {
     expect(told(why)).toContain(`the run that was live then: ${first.run?.id}`);
   });
 
-  it('tells of a start deadline that was missed', async () => {
+  it('names a start deadline that was missed', async () => {
     const tock = test.another({ jobs: [scheduled('prompt', { cron: '0 * * * *', startDeadline: '5m' })] });
     await tickAt(tock, '2026-03-01T13:20:00Z');
     const why = await tock.why('prompt', '13:00');

@@ -1,0 +1,19 @@
+// Room: store/connection. The database's time, which is the only one.
+// In: a session. Out: an instant.
+import type { Session } from './database.js';
+import { db, epochMs, firstRow, now } from './query.js';
+
+export async function readClock(session: Session): Promise<Date> {
+  const row = await firstRow(session, db.selectNoFrom(now.as('now')));
+  if (!row) throw new Error('the database told no time');
+  return row.now;
+}
+
+/**
+ * The same in whole epoch milliseconds. Read after a lock, it is past any cursor that another holder wrote.
+ */
+export async function readNow(session: Session): Promise<number> {
+  const row = await firstRow(session, db.selectNoFrom(epochMs(now).as('ms')));
+  if (!row) throw new Error('the database told no time');
+  return Math.floor(row.ms);
+}

@@ -1,0 +1,97 @@
+// Room: store/definitions. Which set of definitions is in force, and when each was last seen.
+// In: the fingerprint of a set. Out: whether it is in force; the others; a change of hands.
+import { sql } from 'kysely';
+import type { Database, Session } from '../connection/database.js';
+import { db, epochMs, now, runQuery } from '../connection/query.js';
+import { statement } from '../connection/statement.js';
+
+/** The database's clock was set back since: a minute is more than what the clocks of servers differ by. */
+const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
+
+/**
+ * A set that was in force before wins back only when the one in force has not been seen for so long: that is
+ * a roll-back. Until then, in a rolling deploy, the newest one holds.
+ */
+const STALE_AFTER = '5 minutes';
+
+/** Whether these definitions are in force. */
+export interface Seen {
+  readonly isCurrent: boolean;
+  /** They were last seen at a time that is yet to come. */
+  readonly wasAhead: boolean;
+  /** The database is a copy that nobody has adopted. */
+  readonly isCopy: boolean;
+}
+
+/** Notes that the definitions were seen, where they are in force. With every tick. */
+export const noteSeen = statement<{ fingerprint: string }, Seen>(
+  'note-definitions-seen',
+  `
+with before as (
+  select fingerprint, ${IS_AHEAD} as is_ahead from tock.registrations
+  where fingerprint = :fingerprint and is_current
+), seen as (
+  update tock.registrations r set seen_at = tock.now() from before b
+  where r.fingerprint = b.fingerprint and r.is_current
+  returning b.is_ahead
+)
+select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
+  tock.is_copy() as "isCopy"`,
+);
+
+export interface Registration {
+  readonly fingerprint: string;
+  readonly is_current: boolean;
+  readonly is_stale: boolean;
+  readonly is_ahead: boolean;
+  /** Epoch milliseconds. */
+  readonly seen_ms: number;
+}
+
+/** Has processes that register go one after the other, until the transaction ends. */
+export async function lockRegistrations(session: Session, { schema }: Database): Promise<void> {
+  await runQuery(
+    session,
+    db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${`tock.register:${schema}`}, 0))`.as('lock')),
+  );
+}
+
+/** The set in force, and the one of this fingerprint. */
+export async function readRegistrations(session: Session, fingerprint: string): Promise<Registration[]> {
+  const query = db
+    .selectFrom('tock.registrations')
+    .select(['fingerprint', 'is_current'])
+    .select(eb => [
+      sql<boolean>`seen_at < tock.now() - ${STALE_AFTER}::interval`.as('is_stale'),
+      sql<boolean>`${sql.raw(IS_AHEAD)}`.as('is_ahead'),
+      epochMs(eb.ref('seen_at')).as('seen_ms'),
+    ])
+    .where(eb => eb.or([eb('is_current', '=', true), eb('fingerprint', '=', fingerprint)]));
+  return await runQuery(session, query);
+}
+
+/**
+ * Takes back a time that is yet to come. An alive version writes anew within a minute; a dead one must not
+ * look alive.
+ */
+export async function setSeenBack(session: Session): Promise<void> {
+  const query = db
+    .updateTable('tock.registrations')
+    .set({ seen_at: now })
+    .where('is_current', '=', true)
+    .where(sql<boolean>`${sql.raw(IS_AHEAD)}`);
+  await runQuery(session, query);
+}
+
+/** Puts a set in force, in place of the one that is. */
+export async function putInForce(session: Session, fingerprint: string): Promise<void> {
+  await runQuery(
+    session,
+    db.updateTable('tock.registrations').set({ is_current: false }).where('is_current', '=', true),
+  );
+  const query = db
+    .insertInto('tock.registrations')
+    .values({ fingerprint, is_current: true })
+    .onConflict(conflict => conflict.column('fingerprint').doUpdateSet({ is_current: true, seen_at: now }));
+  await runQuery(session, query);
+}

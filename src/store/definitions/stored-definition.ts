@@ -1,0 +1,103 @@
+// Room: store/definitions. Definitions as they are stored, with or without their lock.
+// In: a name or a time zone. Out: rows with all that a schedule is made of.
+import type { ExpressionBuilder } from 'kysely';
+import type { StoredColumns } from '../../model/planning/definition.js';
+import type { Session } from '../connection/database.js';
+import { db, epochMs, firstRow, isAnyOf, isSet, runQuery } from '../connection/query.js';
+import type { Origin, Schema } from '../schema/tables.js';
+import { PLAIN_COLUMNS, selectDurations } from './stated-columns.js';
+
+/** A row of job_definitions, with what an edit has to know of it. */
+export interface StoredDefinition extends StoredColumns {
+  readonly id: string;
+  readonly origin: Origin;
+  readonly version: number;
+  readonly fingerprint: string | null;
+  /** Epoch milliseconds. */
+  readonly cursor_ms: number;
+  readonly is_vanished: boolean;
+  readonly is_paused: boolean;
+  readonly is_broken: boolean;
+}
+
+/** What a row has besides the columns that code or an operator stated. */
+export const UNSTATED_COLUMNS: ReadonlySet<string> = new Set<
+  Exclude<keyof StoredDefinition, keyof StoredColumns>
+>(['id', 'origin', 'version', 'fingerprint', 'cursor_ms', 'is_vanished', 'is_paused', 'is_broken']);
+
+const DEFINITIONS = db
+  .selectFrom('tock.job_definitions as d')
+  .select(['d.id', 'd.origin', 'd.version', 'd.fingerprint'])
+  .select(PLAIN_COLUMNS)
+  .select(selectDurations)
+  .select(eb => [
+    epochMs(eb.ref('d.cursor')).as('cursor_ms'),
+    isSet(eb.ref('d.vanished_at')).as('is_vanished'),
+    isSet(eb.ref('d.paused_at')).as('is_paused'),
+    isSet(eb.ref('d.broken_at')).as('is_broken'),
+  ]);
+
+/**
+ * Whether a definition `d` has an occurrence to come, or may have. As the index `job_definitions_due` asks.
+ */
+export const isPlanned = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
+  eb.and([
+    eb('d.next_at', 'is not', null),
+    eb('d.paused_at', 'is', null),
+    eb('d.broken_at', 'is', null),
+    eb('d.vanished_at', 'is', null),
+  ]);
+
+/** Reads a definition; null when there is none of the name. Takes no lock. */
+export async function readDefinition(session: Session, name: string): Promise<StoredDefinition | null> {
+  return (await firstRow(session, DEFINITIONS.where('d.name', '=', name))) ?? null;
+}
+
+/**
+ * Reads a definition and locks it until the transaction ends: a tick that is materializing it is waited for.
+ */
+export async function lockDefinition(session: Session, name: string): Promise<StoredDefinition | null> {
+  return (await firstRow(session, DEFINITIONS.where('d.name', '=', name).forUpdate())) ?? null;
+}
+
+/** Locks all definitions that code has made, and those of these names, in the order of their ids. */
+export async function lockDefinitionsOfCode(
+  session: Session,
+  names: readonly string[],
+): Promise<StoredDefinition[]> {
+  const query = DEFINITIONS.where(eb =>
+    eb.or([eb('d.origin', '=', 'code'), isAnyOf(eb.ref('d.name'), names, 'text')]),
+  )
+    .orderBy('d.id')
+    .forUpdate();
+  return await runQuery(session, query);
+}
+
+/** The definitions of a time zone that are planned, those due next first. */
+export async function readZoneDefinitions(
+  session: Session,
+  timezone: string,
+  limit: number,
+): Promise<StoredDefinition[]> {
+  const query = DEFINITIONS.where('d.timezone', '=', timezone)
+    .where(isPlanned)
+    .orderBy('d.next_at')
+    .orderBy('d.id')
+    .limit(limit);
+  return await runQuery(session, query);
+}
+
+/** Those of the names that no definition has; `isLive`: nor one that is still in code, or not removed. */
+export async function readUnknownNames(
+  session: Session,
+  names: readonly string[],
+  { isLive = false } = {},
+): Promise<string[]> {
+  const known = db
+    .selectFrom('tock.job_definitions as d')
+    .select('d.name')
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'))
+    .$if(isLive, definitions => definitions.where('d.vanished_at', 'is', null));
+  const found = new Set((await runQuery(session, known)).map(row => row.name));
+  return [...new Set(names)].filter(name => !found.has(name)).sort();
+}

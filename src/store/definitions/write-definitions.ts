@@ -1,0 +1,140 @@
+// Room: store/definitions. What is written to definitions: by code, by an operator, and where they break.
+// In: rows or ids; the caller holds the locks, unless it says otherwise. Out: nothing, or whether a row was
+// made.
+import { sql } from 'kysely';
+import type { DefinitionColumns } from '../../model/planning/definition.js';
+import type { Session } from '../connection/database.js';
+import { db, firstRow, isAnyOf, now, runQuery } from '../connection/query.js';
+import type { Origin } from '../schema/tables.js';
+import { STATED_COLUMNS } from './stated-columns.js';
+
+/** A definition as it is written. Instants as ISO text. */
+export interface WrittenDefinition extends DefinitionColumns {
+  readonly fingerprint: string;
+  readonly cursor: string;
+  /** The next occurrence after the cursor; null: none. */
+  readonly next_at: string | null;
+}
+
+const WRITTEN_COLUMNS = [...STATED_COLUMNS, 'fingerprint', 'cursor', 'next_at'] as const;
+
+const insertRows = (rows: readonly WrittenDefinition[], origin: Origin) =>
+  db
+    .insertInto('tock.job_definitions')
+    .columns([...WRITTEN_COLUMNS, 'origin'])
+    .expression(
+      db
+        // One parameter, however many definitions there are.
+        .selectFrom(
+          sql<WrittenDefinition>`jsonb_populate_recordset(null::tock.job_definitions, ${JSON.stringify(rows)}::jsonb)`.as(
+            'n',
+          ),
+        )
+        .select(WRITTEN_COLUMNS)
+        .select(sql<Origin>`${origin}::text`.as('origin'))
+        .orderBy('n.name'),
+    );
+
+/** Writes definitions over those of their names, each at its next version; what is new is made. */
+export async function upsertDefinitions(
+  session: Session,
+  origin: Origin,
+  rows: readonly WrittenDefinition[],
+): Promise<void> {
+  const query = insertRows(rows, origin).onConflict(conflict =>
+    conflict.column('name').doUpdateSet(eb => ({
+      ...Object.fromEntries(WRITTEN_COLUMNS.map(column => [column, eb.ref(`excluded.${column}`)])),
+      origin,
+      version: eb('tock.job_definitions.version', '+', 1),
+      vanished_at: null,
+      broken_at: null,
+      broken_reason: null,
+      updated_at: now,
+    })),
+  );
+  await runQuery(session, query);
+}
+
+/**
+ * Makes a definition at run time, unless one has the name. No lock is needed: where somebody else is making
+ * it, this waits for their commit.
+ */
+export async function insertDefinition(session: Session, row: WrittenDefinition): Promise<boolean> {
+  const query = insertRows([row], 'runtime')
+    .onConflict(conflict => conflict.column('name').doNothing())
+    .returning('id');
+  return (await firstRow(session, query)) !== undefined;
+}
+
+const update = db.updateTable('tock.job_definitions as d');
+
+/** Marks definitions that code no longer has. */
+export async function markVanished(session: Session, ids: readonly string[]): Promise<void> {
+  const query = update
+    .set({ vanished_at: now, updated_at: now })
+    .where(eb => isAnyOf(eb.ref('d.id'), ids, 'bigint'));
+  await runQuery(session, query);
+}
+
+/**
+ * Hides a definition that was made at run time, with its cursor at `now` at least. @param cursor epoch
+ * milliseconds
+ */
+export async function markRemoved(session: Session, id: string, cursor: number): Promise<void> {
+  const query = update
+    .set(eb => ({
+      vanished_at: now,
+      updated_at: now,
+      version: eb('d.version', '+', 1),
+      cursor: laterCursor(cursor),
+      next_at: null,
+    }))
+    .where('d.id', '=', id);
+  await runQuery(session, query);
+}
+
+/** Marks definitions whose schedules cannot be evaluated. */
+export async function markBroken(session: Session, names: readonly string[], reason: string): Promise<void> {
+  const query = update
+    .set({ broken_at: now, broken_reason: reason })
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'));
+  await runQuery(session, query);
+}
+
+/** Pauses a definition. One that is paused stays so since then; a note replaces the one before. */
+export async function markPaused(session: Session, id: string, note: string | null): Promise<void> {
+  const query = update
+    .set(eb => ({
+      paused_at: eb.fn.coalesce('d.paused_at', now),
+      ...(note === null ? {} : { pause_reason: note }),
+    }))
+    .where('d.id', '=', id);
+  await runQuery(session, query);
+}
+
+/** Ends a pause. Times in epoch milliseconds; `next` null: no occurrence is to come. */
+export async function markResumed(
+  session: Session,
+  id: string,
+  { cursor, next }: { readonly cursor: number; readonly next: number | null },
+): Promise<void> {
+  const query = update
+    .set({
+      paused_at: null,
+      pause_reason: null,
+      resumed_at: now,
+      cursor: laterCursor(cursor),
+      next_at: next === null ? null : new Date(next).toISOString(),
+    })
+    .where('d.id', '=', id);
+  await runQuery(session, query);
+}
+
+/** Takes the pause off a definition that is made again under its old name. */
+export async function clearPause(session: Session, id: string): Promise<void> {
+  await runQuery(session, update.set({ paused_at: null, pause_reason: null }).where('d.id', '=', id));
+}
+
+/** A cursor never falls. */
+const laterCursor = (ms: number) =>
+  sql<Date>`greatest(${sql.ref('d.cursor')}, ${new Date(ms).toISOString()}::timestamptz)`;

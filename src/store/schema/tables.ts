@@ -1,0 +1,223 @@
+// Room: store/schema. The tables of migrations/, as Kysely's builder and the compiler know them.
+// In: nothing. Out: the type Schema; test/store/schema/tables.test.ts compares it with the server's
+// catalogue.
+import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
+import type { Json } from '../../model/job/job.js';
+import type { Chain } from '../../model/planning/chain.js';
+import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import type { OutsideWindow } from '../../model/planning/window.js';
+import type { RunStatus, Trigger } from '../../model/run/states.js';
+import type { Dst } from '../../model/schedule/spec.js';
+
+/** Read as text: a JavaScript number holds no more than 53 bits. */
+type Bigint = ColumnType<string, string | number, string | number>;
+type Timestamp = ColumnType<Date, Date | string, Date | string>;
+/** Written as text, since the driver takes an array for one of PostgreSQL's. */
+type Jsonb<T = unknown> = ColumnType<T, string, string>;
+type Uuid = string;
+type Oid = number;
+/** The column has a default. */
+type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;
+
+/** Who made a definition: the job modules, or an operator or the app. */
+export type Origin = 'code' | 'runtime';
+export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual';
+export type OutboxKind = 'chain' | 'dead';
+
+interface JobDefinitions {
+  id: Defaulted<Bigint>;
+  name: string;
+  job: string;
+  payload: Jsonb<Json> | null;
+  origin: Defaulted<Origin>;
+  cron: string | null;
+  every_ms: Bigint | null;
+  phase_ms: Defaulted<Bigint>;
+  at: Timestamp | null;
+  after: Jsonb<Chain> | null;
+  timezone: Defaulted<string>;
+  dst: Defaulted<Dst>;
+  start_at: Timestamp | null;
+  end_at: Timestamp | null;
+  exclude: Defaulted<Jsonb<Json>>;
+  active_window: string | null;
+  outside_window: Defaulted<OutsideWindow>;
+  overlap: Defaulted<OverlapPolicy>;
+  catchup: Defaulted<CatchupPolicy>;
+  catchup_window_ms: Bigint | null;
+  start_deadline_ms: Bigint | null;
+  jitter_ms: Defaulted<Bigint>;
+  remaining_count: number | null;
+  pause_on_failure_count: number | null;
+  on_dead: string | null;
+  queue: Defaulted<string>;
+  priority: Defaulted<number>;
+  max_attempts: Defaulted<number>;
+  cursor: Defaulted<Timestamp>;
+  next_at: Defaulted<Timestamp | null>;
+  version: Defaulted<number>;
+  fingerprint: string | null;
+  has_followers: Defaulted<boolean>;
+  paused_at: Timestamp | null;
+  pause_reason: string | null;
+  resumed_at: Timestamp | null;
+  broken_at: Timestamp | null;
+  broken_reason: string | null;
+  vanished_at: Timestamp | null;
+  created_at: Defaulted<Timestamp>;
+  updated_at: Defaulted<Timestamp>;
+}
+
+interface Registrations {
+  fingerprint: string;
+  is_current: boolean;
+  first_seen_at: Defaulted<Timestamp>;
+  seen_at: Defaulted<Timestamp>;
+}
+
+interface DatabaseIdentity {
+  is_only: Defaulted<boolean>;
+  system_identifier: Bigint;
+  database_oid: Oid;
+  table_oids: Oid[];
+  noted_at: Defaulted<Timestamp>;
+}
+
+interface JobRuns {
+  id: Defaulted<Bigint>;
+  definition_id: Bigint | null;
+  run_at: Defaulted<Timestamp>;
+  priority: Defaulted<number>;
+  attempts: Defaulted<number>;
+  max_attempts: Defaulted<number>;
+  fence: Defaulted<number>;
+  releases: Defaulted<number>;
+  generation: Defaulted<number>;
+  occurrence_count: Defaulted<number>;
+  scheduled_for: Timestamp | null;
+  interval_start: Timestamp | null;
+  start_by: Timestamp | null;
+  locked_until: Timestamp | null;
+  locked_by: Uuid | null;
+  created_at: Defaulted<Timestamp>;
+  started_at: Timestamp | null;
+  finished_at: Timestamp | null;
+  cancel_requested_at: Timestamp | null;
+  status: Defaulted<RunStatus>;
+  job: string;
+  queue: Defaulted<string>;
+  trigger: Defaulted<Trigger>;
+  idempotency_key: string | null;
+  live_key: string | null;
+  slot_keys: string[] | null;
+  slot_limits: number[] | null;
+  blocked_on: string | null;
+  payload: Jsonb | null;
+  progress: Jsonb | null;
+  output: Jsonb | null;
+  errors: Defaulted<Jsonb>;
+  skip_reason: string | null;
+}
+
+interface JobRunsFinished extends JobRuns {
+  finished_at: Timestamp;
+}
+
+interface JobKeys {
+  idempotency_key: string;
+  run_id: Bigint;
+  created_at: Defaulted<Timestamp>;
+}
+
+interface JobOccurrences {
+  definition_id: Bigint;
+  scheduled_for: Timestamp;
+  run_id: Bigint;
+  created_at: Defaulted<Timestamp>;
+}
+
+interface JobEffects {
+  key: string;
+  run_id: Bigint;
+  result: Jsonb | null;
+  created_at: Defaulted<Timestamp>;
+}
+
+interface JobOutbox {
+  id: Defaulted<Bigint>;
+  kind: OutboxKind;
+  run_id: Bigint;
+  generation: Defaulted<number>;
+  definition_id: Bigint | null;
+  scheduled_for: Timestamp | null;
+  created_at: Defaulted<Timestamp>;
+}
+
+interface JobQueues {
+  name: string;
+  concurrency: number | null;
+  rate_count: number | null;
+  rate_period_ms: Bigint | null;
+  rate_next_at: Timestamp | null;
+  active_window: string | null;
+  timezone: Defaulted<string>;
+  paused_at: Timestamp | null;
+  pause_reason: string | null;
+  created_at: Defaulted<Timestamp>;
+  updated_at: Defaulted<Timestamp>;
+}
+
+interface JobSlots {
+  concurrency_key: string;
+  slot: number;
+  run_id: Bigint;
+  fence: number;
+}
+
+interface Workers {
+  id: Uuid;
+  kind: WorkerKind;
+  host: string;
+  pid: number;
+  capacity: number;
+  started_at: Defaulted<Timestamp>;
+  seen_at: Defaulted<Timestamp>;
+  heartbeat_ms: number | null;
+  draining: Defaulted<boolean>;
+}
+
+interface Upkeep {
+  kind: string;
+  at: Defaulted<Timestamp>;
+}
+
+interface RetentionChanges {
+  source: Oid;
+  run_id: Bigint;
+}
+
+interface Migrations {
+  name: string;
+  checksum: string;
+  applied_at: Defaulted<Timestamp>;
+}
+
+/** The tables by name. The partitions of `job_runs_finished` have its columns, and names of their own. */
+export interface Schema {
+  'tock.job_definitions': JobDefinitions;
+  'tock.registrations': Registrations;
+  'tock.database_identity': DatabaseIdentity;
+  'tock.job_runs': JobRuns;
+  'tock.job_runs_live': JobRuns;
+  'tock.job_runs_finished': JobRunsFinished;
+  'tock.job_keys': JobKeys;
+  'tock.job_occurrences': JobOccurrences;
+  'tock.job_effects': JobEffects;
+  'tock.job_outbox': JobOutbox;
+  'tock.job_queues': JobQueues;
+  'tock.job_slots': JobSlots;
+  'tock.workers': Workers;
+  'tock.upkeep': Upkeep;
+  'tock.retention_changes': RetentionChanges;
+  'tock.migrations': Migrations;
+}

@@ -1,0 +1,148 @@
+// The type Schema against the server's catalogue: every table and column, nullability, defaults, types and unions.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/plan-occurrences.js';
+import { OUTSIDE_WINDOW } from '../../../src/model/planning/window.js';
+import { RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
+import type { Dst } from '../../../src/model/schedule/spec.js';
+import type { Origin, OutboxKind, WorkerKind } from '../../../src/store/schema/tables.js';
+import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+
+const SOURCE = readFileSync(path.join(import.meta.dirname, '../../../src/store/schema/tables.ts'), 'utf8');
+
+interface Column {
+  readonly type: string;
+  readonly isNullable: boolean;
+  readonly hasDefault: boolean;
+}
+type Table = Readonly<Record<string, Column>>;
+
+/** What PostgreSQL calls the types that columns are declared with. */
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text',
+  'string[]': 'text[]',
+  number: 'integer',
+  'number[]': 'integer[]',
+  boolean: 'boolean',
+  Bigint: 'bigint',
+  Timestamp: 'timestamp with time zone',
+  Jsonb: 'jsonb',
+  Uuid: 'uuid',
+  Oid: 'oid',
+  'Oid[]': 'oid[]',
+};
+
+/** The unions that columns are declared with; a value that is none of the union's does not compile. */
+const UNIONS: Readonly<Record<string, readonly string[]>> = {
+  RunStatus: RUN_STATUSES,
+  Trigger: TRIGGERS,
+  OverlapPolicy: OVERLAP_POLICIES,
+  CatchupPolicy: CATCHUP_POLICIES,
+  OutsideWindow: OUTSIDE_WINDOW,
+  Dst: Object.keys({ once: 0, skip: 0, literal: 0 } satisfies Record<Dst, 0>),
+  Origin: Object.keys({ code: 0, runtime: 0 } satisfies Record<Origin, 0>),
+  OutboxKind: Object.keys({ chain: 0, dead: 0 } satisfies Record<OutboxKind, 0>),
+  WorkerKind: Object.keys({ tick: 0, daemon: 0, library: 0, manual: 0 } satisfies Record<WorkerKind, 0>),
+};
+
+function columnOf(declared: string): Column & { readonly union: string | null } {
+  let type = declared;
+  const unwrap = (pattern: RegExp) => {
+    const [, inner] = pattern.exec(type) ?? [];
+    if (inner !== undefined) type = inner;
+    return inner !== undefined;
+  };
+  const isNullable = / \| null\b/.test(type);
+  type = type.replace(' | null', '');
+  const hasDefault = unwrap(/^Defaulted<(.+)>$/);
+  type = type.replace(/^Jsonb<\w+>$/, 'Jsonb');
+  const union = type in UNIONS ? type : null;
+  return { type: union ? 'text' : (TYPES[type] ?? `? ${declared}`), isNullable, hasDefault, union };
+}
+
+/** The interfaces of tables.ts, each line a column. A line that is not understood is a column of an unknown type. */
+function declaredTables() {
+  const interfaces = new Map<string, Record<string, string>>();
+  for (const [, name, parent, body] of SOURCE.matchAll(
+    /interface (\w+)(?: extends (\w+))? \{\n([\s\S]*?)\n\}/g,
+  )) {
+    const lines = (body ?? '')
+      .split('\n')
+      .map(line => /^ {2}(?:'([\w.]+)'|(\w+)): (.+);$/.exec(line) ?? [line, line]);
+    const own = Object.fromEntries(lines.map(([, quoted, bare, type]) => [quoted ?? bare, type ?? '']));
+    interfaces.set(name ?? '', { ...interfaces.get(parent ?? ''), ...own });
+  }
+  const tables = Object.entries(interfaces.get('Schema') ?? {});
+  return tables.map(([table, name]) => ({ table, columns: Object.entries(interfaces.get(name) ?? {}) }));
+}
+
+/** Not one of the partitions of finished runs, which are made as time goes on. */
+const IS_NO_PERIOD = `not exists (
+  select from pg_inherits i where i.inhrelid = c.oid and i.inhparent = 'tock.job_runs_finished'::regclass)`;
+
+const CATALOGUE = `
+select 'tock.' || c.relname as "table", a.attname as "column", format_type(a.atttypid, a.atttypmod) as type,
+  not a.attnotnull as "isNullable", a.atthasdef or a.attidentity <> '' as "hasDefault"
+from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p', 'v', 'm')
+  and ${IS_NO_PERIOD}
+order by c.relname, a.attnum`;
+
+/** Checks of the form `column = ANY (ARRAY[…])`. */
+const CHECKS = `
+select 'tock.' || c.relname as "table", pg_get_constraintdef(k.oid) as text
+from pg_constraint k join pg_class c on c.oid = k.conrelid
+where c.relnamespace = 'tock'::regnamespace and k.contype = 'c' and ${IS_NO_PERIOD}`;
+
+describe('the type Schema', () => {
+  let database: TestDatabase;
+  let client: Client;
+  beforeAll(async () => {
+    database = await createTestDatabase('schema');
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  it('has the tables and columns of the catalogue, no more and no fewer, with their types', async () => {
+    const { rows } = await client.query<Column & { table: string; column: string }>(CATALOGUE);
+    const there: Record<string, Record<string, Column>> = {};
+    for (const { table, column, ...rest } of rows) (there[table] ??= {})[column] = rest;
+    const here = declaredTables().map(({ table, columns }): [string, Table] => [
+      table,
+      Object.fromEntries(
+        columns.map(([column, declared]) => {
+          const { union: _, ...rest } = columnOf(declared);
+          return [column, rest];
+        }),
+      ),
+    ]);
+    expect(Object.fromEntries(here)).toEqual(there);
+    expect(here.length).toBeGreaterThan(12);
+  });
+
+  it('has a union wherever the server allows certain words only, and of these words', async () => {
+    const { rows } = await client.query<{ table: string; text: string }>(CHECKS);
+    const there = rows.flatMap(({ table, text }) => {
+      const [, column, list] = /^CHECK \(\((\w+) = ANY \(ARRAY\[(.+)\]\)\)\)$/.exec(text) ?? [];
+      const words = [...(list ?? '').matchAll(/'(\w+)'::text/g)].map(([, word]) => word ?? '');
+      return column === undefined ? [] : [{ column: `${table}.${column}`, words: words.sort() }];
+    });
+    const here = declaredTables().flatMap(({ table, columns }) =>
+      columns.flatMap(([column, declared]) => {
+        const { union } = columnOf(declared);
+        return union === null
+          ? []
+          : [{ column: `${table}.${column}`, words: [...(UNIONS[union] ?? [])].sort() }];
+      }),
+    );
+    const byColumn = (a: { column: string }, b: { column: string }) => (a.column < b.column ? -1 : 1);
+    expect(here.sort(byColumn)).toEqual(there.sort(byColumn));
+    expect(here.length).toBeGreaterThan(8);
+  });
+});
