@@ -9,7 +9,7 @@ process.env['TMPDIR'] = temporaryFolder();
 /** No database, no processes. */
 const UNIT = [
   'test/model/**/*.test.ts',
-  'test/{architecture,docs,types}.test.ts',
+  'test/{architecture,docs,types,exported-types}.test.ts',
   'test/cli/flags/*.test.ts',
   'test/jobs/bar-chart.test.ts',
 ];
@@ -20,8 +20,9 @@ const CHAOS = ['test/chaos/**/*.test.ts'];
 /** What takes long and is not needed at each save: `npm run test:exhaustive`, and with it `npm run check`. */
 const EXHAUSTIVE = [
   'test/model/schedule/{oracle,postgres-oracle}.test.ts',
-  'test/embedded/embedded-{folder,hostile,killed,revival,versions}.test.ts',
-  'test/processes/{isolate-endings,limits,tick-schedules}.test.ts',
+  'test/embedded/**/*.test.ts',
+  'test/engine/retention/{coming-partitions,prune-faults}.test.ts',
+  'test/processes/{crash,isolate,isolate-endings,limits,tick-schedules}.test.ts',
   'test/promises/bad-inputs.test.ts',
   'test/testing/example-project.test.ts',
 ];
