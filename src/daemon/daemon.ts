@@ -43,7 +43,7 @@ export interface StartOptions {
 /** A daemon that was started in this process. */
 export interface Daemon {
   readonly id: string;
-  readonly tally: Readonly<OutcomeCounts>;
+  readonly outcomeCounts: Readonly<OutcomeCounts>;
   /** Drains and stops; see `Worker.stop`. */
   stop(): Promise<void>;
 }
@@ -149,7 +149,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
 
   return {
     id: worker.id,
-    tally: worker.outcomeCounts,
+    outcomeCounts: worker.outcomeCounts,
     async stop() {
       if (stopping.signal.aborted) return await working;
       // A pass that is under way must not claim anything new.

@@ -146,7 +146,7 @@ describe('3: a network that swallows what is sent', () => {
       through([quick]);
       const daemon = await start(listen);
       await test.another({ jobs: [quick] }).enqueue(quick);
-      await until(async () => daemon.tally.succeeded === 1, 'the first run');
+      await until(async () => daemon.outcomeCounts.succeeded === 1, 'the first run');
       proxy.swallow();
       const ids = await test.another({ jobs: [quick] }).enqueueMany([{ job: quick }, { job: quick }]);
       await until(async () => events.count('database.away') === 1, 'the daemon to notice');

@@ -125,8 +125,8 @@ describe.skipIf(!existsSync(PGBOUNCER))(
         'the late one',
       );
       // Counted once the worker has heard that it is written, which others may see before.
-      await until(async () => daemons[0]?.tally.succeeded === 61, 'the tally');
-      expect(daemons[0]?.tally).toMatchObject({ succeeded: 61, failed: 0, lost: 0 });
+      await until(async () => daemons[0]?.outcomeCounts.succeeded === 61, 'the counts');
+      expect(daemons[0]?.outcomeCounts).toMatchObject({ succeeded: 61, failed: 0, lost: 0 });
     });
 
     it('ctx.once, ctx.step and ctx.transaction do their work once', async () => {

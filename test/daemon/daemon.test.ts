@@ -75,7 +75,7 @@ describe('tock.start', () => {
     daemon = await test.tock.start({ listen });
     const ids = await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
     for (const id of ids) await ended(id);
-    expect(daemon.tally).toMatchObject({ succeeded: 50, failed: 0 });
+    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 50, failed: 0 });
     expect(await test.sql(`select kind from tock.workers`)).toEqual([{ kind: 'daemon' }]);
   });
 
@@ -216,7 +216,7 @@ describe('tock.start', () => {
     const ids = await test.tock.enqueueMany(Array.from({ length: 400 }, () => ({ job: quick })));
     for (const id of ids) await ended(id);
     await other.stop();
-    expect(daemon.tally.succeeded + other.tally.succeeded).toBe(400);
+    expect(daemon.outcomeCounts.succeeded + other.outcomeCounts.succeeded).toBe(400);
     const [row] = await test.sql(
       'select max(attempts) as attempts, count(*)::int as count from tock.job_runs',
     );

@@ -32,11 +32,11 @@ describe('a process that ends before its handler', () => {
   it.each(['transaction, then exit', 'transaction, then silence'])(
     'has succeeded if its own transaction had committed that: %s',
     async how => {
-      const { tally } = await start();
+      const { outcomeCounts } = await start();
       const id = await test.tock.enqueue('ending', { how });
       expect(await ended(id)).toMatchObject({ status: 'succeeded', output: { committed: true }, errors: [] });
-      await until(async () => tally.succeeded === 1, 'the tally');
-      expect(tally).toMatchObject({ claimed: 1, succeeded: 1, lost: 0, dead: 0 });
+      await until(async () => outcomeCounts.succeeded === 1, 'the counts');
+      expect(outcomeCounts).toMatchObject({ claimed: 1, succeeded: 1, lost: 0, dead: 0 });
     },
   );
 });
@@ -107,11 +107,11 @@ describe('an abort', () => {
   });
 
   it('on a lost lease kills a handler that computes', async () => {
-    const { tally } = await start();
+    const { outcomeCounts } = await start();
     const id = await test.tock.enqueue('compute', {});
     const child = await childOf(id);
     await test.sql('update tock.job_runs_live set fence = fence + 1 where id = $1', [id]);
-    await until(async () => tally.lost === 1, 'the loss');
+    await until(async () => outcomeCounts.lost === 1, 'the loss');
     await gone(child);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', fence: 2, errors: [] });
   });

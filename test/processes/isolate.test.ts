@@ -183,7 +183,7 @@ describe('a job module that the child cannot use', () => {
 
 describe('effects of an isolated handler', () => {
   it('step, once and transaction are kept under the worker’s fence', async () => {
-    const { tally } = await start();
+    const { outcomeCounts } = await start();
     const id = await test.tock.enqueue('effects');
     expect(await ended(id)).toMatchObject({
       status: 'succeeded',
@@ -200,16 +200,16 @@ describe('effects of an isolated handler', () => {
       status: 'succeeded',
       job: 'plain',
     });
-    await until(async () => tally.succeeded === 2, 'the tally');
-    expect(tally).toMatchObject({ claimed: 3, failed: 1, succeeded: 2, lost: 0 });
+    await until(async () => outcomeCounts.succeeded === 2, 'the counts');
+    expect(outcomeCounts).toMatchObject({ claimed: 3, failed: 1, succeeded: 2, lost: 0 });
   });
 
   it('are refused once the lease is lost', async () => {
-    const { tally } = await start();
+    const { outcomeCounts } = await start();
     const id = await test.tock.enqueue('late');
     await childOf(id);
     await test.sql('update tock.job_runs_live set fence = fence + 1 where id = $1', [id]);
-    await until(async () => tally.lost === 1, 'the loss');
+    await until(async () => outcomeCounts.lost === 1, 'the loss');
     expect(await test.sql('select text from public.notes')).toEqual([{ text: 'refused TOCK_LEASE_LOST' }]);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', fence: 2, errors: [] });
     await gone(await childOf(id));

@@ -174,7 +174,7 @@ describe('outcomes', () => {
       await unlock();
       await until(async () => (await left()).length === 0, 'the last one to be written');
       await daemon.stop();
-      expect(daemon.tally).toMatchObject({ claimed: count + 1, succeeded: count + 1, lost: 0 });
+      expect(daemon.outcomeCounts).toMatchObject({ claimed: count + 1, succeeded: count + 1, lost: 0 });
       expect(calls).toHaveLength(count + 1);
     },
   );
@@ -224,10 +224,10 @@ describe('outcomes', () => {
     await lock('job_runs_live');
     ends.open();
     // Nobody gives the lock back, and the worker is rid of the run all the same.
-    await until(async () => daemon.tally.lost === 1, 'the outcome to be given up');
+    await until(async () => daemon.outcomeCounts.lost === 1, 'the outcome to be given up');
     expect([events.count('finalize.lost'), events.count('finalize.refused')]).toEqual([1, 0]);
     await unlock();
-    await until(async () => daemon.tally.succeeded === 1, 'the next attempt');
+    await until(async () => daemon.outcomeCounts.succeeded === 1, 'the next attempt');
     await daemon.stop();
     const run = await tock.runs.get(id);
     expect(run).toMatchObject({ status: 'succeeded', attempts: 2, output: 'kept' });
@@ -283,9 +283,9 @@ describe('outcomes', () => {
     const before = await tries();
     await until(async () => (await tries()) >= before + 2, 'some more tries');
     // One more than its capacity at most: it shows that nothing can be written still.
-    expect(daemon.tally.claimed).toBeLessThanOrEqual(3);
+    expect(daemon.outcomeCounts.claimed).toBeLessThanOrEqual(3);
     await unlock();
-    await until(async () => daemon.tally.succeeded === 22, 'all to be written');
+    await until(async () => daemon.outcomeCounts.succeeded === 22, 'all to be written');
     await daemon.stop();
     expect(calls).toHaveLength(22);
   });
@@ -305,7 +305,7 @@ describe('a drain', () => {
     const stopping = daemon.stop();
     await unlock();
     await stopping;
-    expect(daemon.tally).toMatchObject({ succeeded: 1, lost: 0 });
+    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 1, lost: 0 });
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1 });
   });
 
@@ -320,7 +320,7 @@ describe('a drain', () => {
     ends.open();
     await waited();
     await daemon.stop();
-    expect(daemon.tally).toMatchObject({ succeeded: 0, lost: 1 });
+    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 0, lost: 1 });
     await unlock();
   });
 });

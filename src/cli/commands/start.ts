@@ -152,7 +152,7 @@ async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {
     );
   }
   await stopping;
-  const { succeeded, failed, dead, released } = daemon.tally;
+  const { succeeded, failed, dead, released } = daemon.outcomeCounts;
   const parts = [
     `${succeeded} succeeded`,
     `${failed} failed`,
@@ -162,8 +162,8 @@ async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {
   shell.say(`stopped: ${parts.join(', ')}`);
 }
 
-function runningOf({ tally }: Daemon): number {
-  const { claimed, ...ended } = tally;
+function runningOf({ outcomeCounts }: Daemon): number {
+  const { claimed, ...ended } = outcomeCounts;
   return claimed - Object.values(ended).reduce((sum, number) => sum + number, 0);
 }
 

@@ -23,7 +23,7 @@ export async function afterCommit(engine: Engine, { freed, outboxWritten, dead }
     if (outboxWritten) await followUp(engine);
   } catch (error) {
     engine.logger.warn(
-      { event: 'aftermath.failed', error: String(error) },
+      { event: 'after_commit.failed', error: String(error) },
       'what follows from ended runs could not be done now; the next reaping does it',
     );
   }

@@ -77,7 +77,7 @@ export interface Partition {
   readonly name: string;
   readonly low: number | null;
   readonly high: number | null;
-  /** What is left of a partition that was forgotten: runs whose state is kept longer. */
+  /** Holds what is left of a dropped partition: runs whose state is kept longer. */
   readonly isKept: boolean;
   readonly bytes: number;
 }

@@ -5,7 +5,7 @@ import { db, epochMs, firstRow, now } from './query.js';
 
 export async function readClock(session: Session): Promise<Date> {
   const row = await firstRow(session, db.selectNoFrom(now.as('now')));
-  if (!row) throw new Error('the database told no time');
+  if (!row) throw new Error('the database returned no time');
   return row.now;
 }
 
@@ -14,6 +14,6 @@ export async function readClock(session: Session): Promise<Date> {
  */
 export async function readNow(session: Session): Promise<number> {
   const row = await firstRow(session, db.selectNoFrom(epochMs(now).as('ms')));
-  if (!row) throw new Error('the database told no time');
+  if (!row) throw new Error('the database returned no time');
   return Math.floor(row.ms);
 }

@@ -126,7 +126,7 @@ describe('a daemon', () => {
       'the runs with a notice to end',
     );
     await until(async () => (await test.sql(`select from tock.job_runs_live`)).length === 0, 'all to end');
-    expect(daemon.tally).toMatchObject({ succeeded: 4, lost: 0 });
+    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 4, lost: 0 });
   });
 
   it('claims a run in a queue with settings too, after the look that follows', async () => {
@@ -136,7 +136,7 @@ describe('a daemon', () => {
     await until(() => isDone(first), 'the first one to end');
     const id = await test.tock.enqueue(quick, {}, { queue: 'mail' });
     await until(() => isDone(id), 'the run to end');
-    await until(() => Promise.resolve(daemon?.tally.succeeded === 2), 'both to be counted');
-    expect(daemon.tally).toMatchObject({ lost: 0 });
+    await until(() => Promise.resolve(daemon?.outcomeCounts.succeeded === 2), 'both to be counted');
+    expect(daemon.outcomeCounts).toMatchObject({ lost: 0 });
   });
 });

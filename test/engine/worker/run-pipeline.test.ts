@@ -35,7 +35,7 @@ describe('a worker', () => {
     const daemon = await tock.start({ concurrency: 2 });
     await until(async () => ((await count('succeeded')) ?? 0) > 1000, 'the daemon to work at full speed');
     isSlow = true;
-    await until(async () => daemon.tally.deferred > 0, 'runs to be given back');
+    await until(async () => daemon.outcomeCounts.deferred > 0, 'runs to be given back');
     await until(async () => (await count('running')) === 2, 'only those to be held that are executed');
     const [row] = await test.sql(
       `select max(attempts) as attempts from tock.job_runs_live where status = 'queued'`,
@@ -45,7 +45,7 @@ describe('a worker', () => {
     release();
     await until(async () => (await count('succeeded')) === 6000, 'all to be executed');
     await daemon.stop();
-    expect(daemon.tally).toMatchObject({ succeeded: 6000, lost: 0, failed: 0 });
+    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 6000, lost: 0, failed: 0 });
   });
 
   it('goes on claiming by itself, also where handlers end before the claim has', async () => {
@@ -171,7 +171,7 @@ describe('a worker', () => {
     await until(async () => (await count('succeeded')) === 20_000, 'all to be executed');
     await daemon.stop();
     expect(ended.filter(each => each === 'limited')).toHaveLength(5);
-    expect(daemon.tally).toMatchObject({ succeeded: 20_000, lost: 0, failed: 0 });
+    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 20_000, lost: 0, failed: 0 });
   });
 
   it('gives handlers a context that can be destructured', async () => {
