@@ -13,7 +13,7 @@ type Rows = Record<string, unknown>[];
  */
 export interface KyselyLike {
   withoutPlugins(): KyselyLike;
-  // biome-ignore lint/suspicious/noExplicitAny: a compiled query, whose type differs between versions of Kysely
+  // biome-ignore lint/suspicious/noExplicitAny: a compiled query; its type differs between Kysely's versions
   // oxlint-disable-next-line typescript/no-explicit-any
   executeQuery(query: any): Promise<{ readonly rows: unknown[] }>;
 }

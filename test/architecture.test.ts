@@ -222,6 +222,16 @@ describe('files', () => {
     expect(silent).toEqual([]);
   });
 
+  it('have comments of at most 110 columns', () => {
+    const wide = [...sources, ...jobs].flatMap(file =>
+      read(file)
+        .split('\n')
+        .filter(line => /^\s*(?:\/\/|\*|\/\*)/.test(line) && line.length > 110)
+        .map(line => `${file}: ${line.trim()}`),
+    );
+    expect(wide).toEqual([]);
+  });
+
   it('are named in kebab-case', () => {
     expect([...sources, ...jobs].filter(file => !/^[a-z0-9-]+\.ts$/.test(path.basename(file)))).toEqual([]);
   });

@@ -43,8 +43,8 @@ const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true }
  * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key,
  * the times. With `client`, the run commits or rolls back with the caller's transaction.
 =======
- * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key, the
- * times. With `client`, the run is part of the caller's transaction: it commits or rolls back with it.
+ * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key,
+ * the times. With `client`, the run is part of the caller's transaction: it commits or rolls back with it.
 >>>>>>> redesign
  *
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION

@@ -1,4 +1,5 @@
-// Room: engine/materialize. Definitions that cannot be materialized: they are marked broken, and the others go on.
+// Room: engine/materialize. Definitions that cannot be materialized: they are marked broken, and the others
+// go on.
 // In: work for each definition; a definition and why it is broken. Out: which failed; a row that says so.
 import type { Session } from '../../store/connection/database.js';
 import { sqlState } from '../../store/connection/errors.js';
@@ -33,7 +34,8 @@ export interface Failed<Each> {
 }
 
 /**
- * Does `work` for each by itself, in a savepoint of the caller's transaction; what fails because of its data is undone.
+ * Does `work` for each by itself, in a savepoint of the caller's transaction; what fails because of its data
+ * is undone.
  * Returns those with which it failed.
  */
 export async function inSavepoints<Each>(
@@ -54,8 +56,8 @@ export async function inSavepoints<Each>(
 }
 
 /**
- * The definitions that are broken, of those that failed. Where all failed, something else may be the cause, such as a
- * constraint that an operator added: then only those that hold what no definition may.
+ * The definitions that are broken, of those that failed. Where all failed, something else may be the cause,
+ * such as a constraint that an operator added: then only those that hold what no definition may.
  *
  * @param count how many were tried
  * @throws what it failed with, where that explains nothing

@@ -1,5 +1,7 @@
-// Room: engine/materialize. What follows from runs that have ended: chained definitions, and the redirection of dead runs.
-// In: the outbox. Out: runs under their keys, and skipped rows with their reason. Repeating it changes nothing.
+// Room: engine/materialize. What follows from runs that have ended: chained definitions, and the redirection
+// of dead runs.
+// In: the outbox. Out: runs under their keys, and skipped rows with their reason. Repeating it changes
+// nothing.
 import { decideChain } from '../../model/planning/chain.js';
 import { planOverlap } from '../../model/planning/plan-occurrences.js';
 import { windowIn } from '../../model/planning/window.js';
@@ -27,8 +29,8 @@ import { iso, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
 const BATCH = 200;
 
 /**
- * Empties the outbox, a batch in a transaction: the rows and what follows from them move together. Several may do it
- * at once; each takes rows that the others have not.
+ * Empties the outbox, a batch in a transaction: the rows and what follows from them move together. Several
+ * may do it at once; each takes rows that the others have not.
  */
 export async function followUp(engine: Engine): Promise<number> {
   let total = 0;

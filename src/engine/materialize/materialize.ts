@@ -1,6 +1,7 @@
 // Room: engine/materialize. Turns due definitions into runs.
-// In: definitions whose next occurrence is due. Out: runs under their idempotency keys, and a skipped row with its
-// reason for what gives no run. One transaction per batch: the runs and the cursor move together or not at all.
+// In: definitions whose next occurrence is due. Out: runs under their idempotency keys, and a skipped row
+// with its reason for what gives no run. One transaction per batch: the runs and the cursor move together or
+// not at all.
 import { scheduleOfColumns } from '../../model/planning/definition.js';
 import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
 import { windowIn } from '../../model/planning/window.js';
@@ -36,7 +37,9 @@ export interface MaterializeResult {
   readonly broken: readonly string[];
 }
 
-/** Materializes until no definition is due, in batches, each a transaction. Several ticks may do it at once. */
+/**
+ * Materializes until no definition is due, in batches, each a transaction. Several ticks may do it at once.
+ */
 export async function materialize(engine: Engine): Promise<MaterializeResult> {
   let total: MaterializeResult = { definitions: 0, runs: 0, skips: 0, broken: [] };
   let outboxWritten = false;
@@ -57,7 +60,10 @@ export async function materialize(engine: Engine): Promise<MaterializeResult> {
 
 type Batch = MaterializeResult & { readonly outboxWritten: boolean };
 
-/** A batch; where it fails because of what some definition holds, each by itself, and those that fail are marked broken. */
+/**
+ * A batch; where it fails because of what some definition holds, each by itself, and those that fail are
+ * marked broken.
+ */
 async function materializeDue(engine: Engine): Promise<Batch> {
   const { database } = engine;
   try {
@@ -69,8 +75,8 @@ async function materializeDue(engine: Engine): Promise<Batch> {
 }
 
 /**
- * Materializes what is due of these definitions, in the caller's transaction, which may hold their locks. Called before
- * an edit, so that nothing is lost that came due under the old schedule.
+ * Materializes what is due of these definitions, in the caller's transaction, which may hold their locks.
+ * Called before an edit, so that nothing is lost that came due under the old schedule.
  */
 export async function materializeBeforeEdit(
   session: Session,
@@ -121,8 +127,8 @@ interface Planned {
 }
 
 /**
- * Leaves out occurrences that have had a run already, as after a cursor was reset: they displace no run, and are not
- * counted. Other definitions do not need this: the insert skips what is taken.
+ * Leaves out occurrences that have had a run already, as after a cursor was reset: they displace no run, and
+ * are not counted. Other definitions do not need this: the insert skips what is taken.
  */
 async function withoutTaken(
   session: Session,
@@ -173,7 +179,9 @@ async function writeSingly(
   return total;
 }
 
-/** Makes way for the new runs of definitions whose overlap policy says so. Sorted, and before they are there. */
+/**
+ * Makes way for the new runs of definitions whose overlap policy says so. Sorted, and before they are there.
+ */
 async function displace(session: Session, plans: readonly Planned[]): Promise<void> {
   for (const how of ['cancel', 'terminate'] as const) {
     const ids = plans.filter(({ plan }) => plan.displaces === how).map(({ definition }) => definition.id);

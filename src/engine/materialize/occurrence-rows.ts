@@ -42,8 +42,9 @@ export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): N
 const NO_SLOTS = { slot_keys: null, slot_limits: null };
 
 /**
- * The slots that a definition's run needs: its turn, where runs of the definition go one after another, and one under its
- * job's limit. A limit by key is left to the worker, which knows the payload as the job sees it.
+ * The slots that a definition's run needs: its turn, where runs of the definition go one after another, and
+ * one under its job's limit. A limit by key is left to the worker, which knows the payload as the job sees
+ * it.
  */
 export function slotsOf(
   engine: Engine,
@@ -58,7 +59,10 @@ export function slotsOf(
   return { slot_keys: limits.map(each => each.key), slot_limits: limits.map(each => each.limit) };
 }
 
-/** The identity of an occurrence as text: the definition's id and the nominal instant, in whole seconds of UTC. */
+/**
+ * The identity of an occurrence as text: the definition's id and the nominal instant, in whole seconds of
+ * UTC.
+ */
 export function occurrenceKey(definitionId: string, instant: number): string {
   return `cron:${definitionId}:${iso(instant).replace('.000Z', 'Z')}`;
 }
@@ -68,8 +72,8 @@ export function iso(ms: number): string {
 }
 
 /**
- * The payload, computed by code where code says so. A function that throws, or a job that this process does not
- * have, leaves null: then it is computed when the run is executed, and a failure is kept with the run.
+ * The payload, computed by code where code says so. A function that throws, or a job that this process does
+ * not have, leaves null: then it is computed when the run is executed, and a failure is kept with the run.
  */
 export function payloadFor(
   engine: Engine,

@@ -11,7 +11,9 @@ const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';
 const UNITS = ['month', 'day', 'auto'] as const;
 
-/** From this many finished runs a day on, `auto` makes partitions of days; below half of it, of months again. */
+/**
+ * From this many finished runs a day on, `auto` makes partitions of days; below half of it, of months again.
+ */
 const DAYS_FROM = 1_000_000;
 
 /** All in milliseconds. */

@@ -33,7 +33,9 @@ export function checkRetryPolicy(policy: RetryPolicy): void {
   }
 }
 
-/** Checks a number of attempts: whole, from 1 to 1,000,000. Their column has room for many retries of that. */
+/**
+ * Checks a number of attempts: whole, from 1 to 1,000,000. Their column has room for many retries of that.
+ */
 export function checkMaxAttempts(count: number): number {
   if (Number.isInteger(count) && count >= 1 && count <= 1_000_000) return count;
   throw bad(`maxAttempts ${quote(count)} is not a whole number from 1 to 1000000`);
@@ -44,8 +46,8 @@ function bad(message: string): TockError {
 }
 
 /**
- * The wait before the next attempt, in milliseconds: the base, multiplied by the backoff, at most max, then spread
- * in both directions by the jitter, so that runs that failed together are not retried together.
+ * The wait before the next attempt, in milliseconds: the base, multiplied by the backoff, at most max, then
+ * spread in both directions by the jitter, so that runs that failed together are not retried together.
  *
  * @param attempt the attempt that failed: 1, 2, …
  * @param random a number in [0, 1)

@@ -1,4 +1,5 @@
-// Room: model. The JSON of a run's row in a form that readers can rely on, whatever was written there by hand.
+// Room: model. The JSON of a run's row in a form that readers can rely on, whatever was written there by
+// hand.
 // In: any JSON. Out: error entries, progress. Pure.
 import type { ErrorEntry } from './sanitize.js';
 

@@ -3,7 +3,10 @@
 import pg from 'pg';
 import { TockError } from '../../model/errors.js';
 
-/** What pg.Pool takes, without functions. Holds the password: it goes through memory and pipes, never to argv or a log. */
+/**
+ * What pg.Pool takes, without functions. Holds the password: it goes through memory and pipes, never to argv
+ * or a log.
+ */
 export type Connection = Readonly<Record<string, unknown>>;
 
 const KEPT_OPTIONS = [
@@ -25,8 +28,8 @@ const KEPT_OPTIONS = [
 ] as const;
 
 /**
- * Describes the connection. What a pool's options leave out comes from the environment (PGHOST and the like), which a
- * child process inherits.
+ * Describes the connection. What a pool's options leave out comes from the environment (PGHOST and the like),
+ * which a child process inherits.
  *
  * @throws TockError TOCK_BAD_OPTION for a pool whose options hold a function
  */
@@ -76,8 +79,8 @@ export function requireReachable(options: {
 const CONNECT_MS = 10_000;
 
 /**
- * Opens a pool of at most `max` connections, which connects on first use. An error of an idle client does not end the
- * process. Connecting may take 10 s, or as long as a statement may if that is shorter.
+ * Opens a pool of at most `max` connections, which connects on first use. An error of an idle client does not
+ * end the process. Connecting may take 10 s, or as long as a statement may if that is shorter.
  */
 export function openPoolTo(connection: Connection, max: number, deadlineMs = CONNECT_MS): pg.Pool {
   const pool = new pg.Pool({
@@ -86,7 +89,8 @@ export function openPoolTo(connection: Connection, max: number, deadlineMs = CON
     max,
     connectionTimeoutMillis: Math.max(1, Math.min(CONNECT_MS, deadlineMs)),
     idleTimeoutMillis: 30_000,
-    // A connection on which we only wait (LISTEN, a long statement) is then known to be dead in half a minute.
+    // A connection on which we only wait (LISTEN, a long statement) is then known to be dead in half a
+    // minute.
     keepAlive: true,
     keepAliveInitialDelayMillis: 15_000,
     allowExitOnIdle: true,

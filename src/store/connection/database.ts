@@ -1,5 +1,5 @@
-// Room: store/connection. The connection to PostgreSQL: one way to run a statement, one way to open a transaction. No
-// statement waits for ever, and no lost client ends the process.
+// Room: store/connection. The connection to PostgreSQL: one way to run a statement, one way to open a
+// transaction. No statement waits for ever, and no lost client ends the process.
 // In: a connection string, or the app's own pool. Out: a Database, which all of store/ and engine/ uses.
 import { createHash } from 'node:crypto';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
@@ -15,8 +15,8 @@ import { schemaRewriter } from './schema-name.js';
 /** Something that runs a statement: the pool, or an open transaction. */
 export interface Session {
   /**
-   * Runs one statement, written for the schema `tock`, and returns its rows. One that is {@link PREPARED} is planned once
-   * per connection, where the route to the server allows it: a pooler may not.
+   * Runs one statement, written for the schema `tock`, and returns its rows. One that is {@link PREPARED} is
+   * planned once per connection, where the route to the server allows it: a pooler may not.
    */
   run<Row>(text: string, values?: readonly unknown[], prepared?: typeof PREPARED): Promise<Row[]>;
 }
@@ -29,10 +29,10 @@ export interface Database extends Session {
   /** The statement with the configured schema in it, for clients that are not ours. */
   rewrite(text: string): string;
   /**
-   * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when `work`
-   * throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work` must do nothing
-   * but SQL, unless `retries` is 0. Each statement has its deadline; with `mayTakeLong`, only those that begin and end
-   * the transaction have one, since the others are a handler's or a migration's.
+   * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when
+   * `work` throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work`
+   * must do nothing but SQL, unless `retries` is 0. Each statement has its deadline; with `mayTakeLong`, only
+   * those that begin and end the transaction have one, since the others are a handler's or a migration's.
    */
   transaction<T>(
     work: (session: Session, trx: Transaction<AnyDatabase>) => Promise<T>,
@@ -49,8 +49,8 @@ export interface DatabaseOptions {
   /** The maximum of connections of our own pool. Default 10. */
   readonly connections?: number;
   /**
-   * How long one statement of Tock's own may take, in milliseconds; then its connection is closed and the error is
-   * TOCK_DATABASE_UNREACHABLE. Does not apply to statements of handlers. Default 60,000.
+   * How long one statement of Tock's own may take, in milliseconds; then its connection is closed and the
+   * error is TOCK_DATABASE_UNREACHABLE. Does not apply to statements of handlers. Default 60,000.
    */
   readonly statementTimeoutMs?: number;
 }
@@ -82,7 +82,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     schema,
     rewrite,
     async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
-      // A lone statement runs at the role's default isolation. Where that is not READ COMMITTED, it gets a transaction.
+      // A lone statement runs at the role's default isolation. Where that is not READ COMMITTED, it gets a
+      // transaction.
       if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
       const rewritten = rewrite(text);
       const run = (name: string | null) => queryWithin(pool, { name, text: rewritten }, values, deadlineMs);
@@ -110,11 +111,11 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * Runs statements by name. A pooler that gives each transaction another connection may not know a name, or may have it
- * already: then nothing was executed, and from there on this process uses no names.
+ * Runs statements by name. A pooler that gives each transaction another connection may not know a name, or
+ * may have it already: then nothing was executed, and from there on this process uses no names.
  *
- * Where a column's type was altered, PostgreSQL refuses what was prepared before, on each connection ("cached plan must
- * not change result type"): then the statement gets another name, and is prepared anew.
+ * Where a column's type was altered, PostgreSQL refuses what was prepared before, on each connection ("cached
+ * plan must not change result type"): then the statement gets another name, and is prepared anew.
  */
 function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T> {
   const names = new Map<string, string>();
@@ -147,8 +148,9 @@ function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>)
 }
 
 /**
- * Listens to 'error' of each client: Node ends the process for an 'error' without a listener, and the pool's own covers
- * idle clients only. At 'acquire', not at 'connect': an app's pool has clients that were connected before.
+ * Listens to 'error' of each client: Node ends the process for an 'error' without a listener, and the pool's
+ * own covers idle clients only. At 'acquire', not at 'connect': an app's pool has clients that were connected
+ * before.
  */
 function surviveLostClients(pool: pg.Pool): () => void {
   const listened = new WeakSet<pg.PoolClient>();

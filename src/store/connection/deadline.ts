@@ -1,10 +1,11 @@
-// Room: store/connection. No statement waits for ever: not for a dead network, not for a lock that is never released.
-// In: a client of the pool, a statement, how long it may take. Out: its result, or TOCK_DATABASE_UNREACHABLE; and
-// whether the client may go back to the pool.
+// Room: store/connection. No statement waits for ever: not for a dead network, not for a lock that is never
+// released.
+// In: a client of the pool, a statement, how long it may take. Out: its result, or TOCK_DATABASE_UNREACHABLE;
+// and whether the client may go back to the pool.
 //
-// PostgreSQL's statement_timeout does not do: as a setting of the session it breaks behind pgbouncer, and its error would
-// not come through a dead network. The driver's query_timeout leaves a statement running on the client, and the pool
-// gives that client to the next caller, whose statement is never answered.
+// PostgreSQL's statement_timeout does not do: as a setting of the session it breaks behind pgbouncer, and its
+// error would not come through a dead network. The driver's query_timeout leaves a statement running on the
+// client, and the pool gives that client to the next caller, whose statement is never answered.
 import { createConnection } from 'node:net';
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
 import type pg from 'pg';
@@ -43,8 +44,8 @@ export async function queryWithin(
 }
 
 /**
- * The pool as Kysely takes it. Each statement has its deadline. A client whose connection failed is destroyed at its
- * release, and a rollback on it counts as done: the server rolls back by itself.
+ * The pool as Kysely takes it. Each statement has its deadline. A client whose connection failed is destroyed
+ * at its release, and a rollback on it counts as done: the server rolls back by itself.
  *
  * @param edgeMs the deadline of statements that begin and end a transaction
  * @param deadlineMs the deadline of all others; null: none
@@ -118,8 +119,8 @@ async function isAnswered(answer: Promise<unknown>, withinMs: number): Promise<b
 }
 
 /**
- * Asks the server, over another connection, to end what the client waits for. Otherwise a backend that waits for a lock
- * would go on waiting after its client has left, one more with each tick.
+ * Asks the server, over another connection, to end what the client waits for. Otherwise a backend that waits
+ * for a lock would go on waiting after its client has left, one more with each tick.
  */
 async function askToCancel(client: pg.PoolClient): Promise<void> {
   const { processID, secretKey, host, port } = client as unknown as {

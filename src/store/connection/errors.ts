@@ -15,13 +15,18 @@ export function isSerializationFailure(error: unknown): boolean {
   return state === '40001' || state === '40P01';
 }
 
-/** The connection does not know a prepared statement, or has one of this name already: nothing was executed. */
+/**
+ * The connection does not know a prepared statement, or has one of this name already: nothing was executed.
+ */
 export function isUnknownStatement(error: unknown): boolean {
   const state = sqlState(error);
   return state === '26000' || state === '42P05';
 }
 
-/** Among others: a table was altered, and a prepared statement would give other column types. Nothing was executed. */
+/**
+ * Among others: a table was altered, and a prepared statement would give other column types. Nothing was
+ * executed.
+ */
 export function isUnsupported(error: unknown): boolean {
   return sqlState(error) === '0A000';
 }
@@ -32,8 +37,8 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * PostgreSQL will never store this, however often it is sent: data that no column takes (class 22), a violated constraint
- * (23), more than its limits allow (54). A missing partition is none of these.
+ * PostgreSQL will never store this, however often it is sent: data that no column takes (class 22), a
+ * violated constraint (23), more than its limits allow (54). A missing partition is none of these.
  */
 export function isUnstorable(error: unknown): boolean {
   const state = sqlState(error);
@@ -41,8 +46,8 @@ export function isUnstorable(error: unknown): boolean {
 }
 
 /**
- * The same statement may succeed later: the database is away, a lock is held, a statement was cancelled, the disk or the
- * memory is full, a partition is missing.
+ * The same statement may succeed later: the database is away, a lock is held, a statement was cancelled, the
+ * disk or the memory is full, a partition is missing.
  */
 export function isTransient(error: unknown): boolean {
   const state = sqlState(error);

@@ -1,5 +1,6 @@
 // Room: store/connection. Locks on tables that are in use.
-// In: a transaction's work. Out: what it gave; or null, where it did not get its locks in several short tries.
+// In: a transaction's work. Out: what it gave; or null, where it did not get its locks in several short
+// tries.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database, Session } from './database.js';
 import { isLockTimeout } from './errors.js';
@@ -14,7 +15,10 @@ export interface LockRetries {
   readonly mayTakeLong?: boolean | undefined;
 }
 
-/** Five tries, each with 500 ms for a lock unless `work` sets another time, with growing pauses in which others go ahead. */
+/**
+ * Five tries, each with 500 ms for a lock unless `work` sets another time, with growing pauses in which
+ * others go ahead.
+ */
 export async function withLockRetries<T>(
   database: Database,
   work: (session: Session) => Promise<T>,

@@ -1,5 +1,6 @@
 // Room: store/connection. A part of a transaction that may fail without the rest.
-// In: an open transaction, and the part. Out: what the part gave; or its error, with the transaction as it was before.
+// In: an open transaction, and the part. Out: what the part gave; or its error, with the transaction as it
+// was before.
 import type { Session } from './database.js';
 import { isConnectionFailure } from './errors.js';
 import { statement } from './statement.js';
@@ -9,11 +10,17 @@ const RELEASE = statement<object, unknown>('release-savepoint', 'release savepoi
 const ROLL_BACK = statement<object, unknown>('rollback-to-savepoint', 'rollback to savepoint tock_part');
 
 export interface SavepointOptions {
-  /** Release the savepoint after the part: for many parts in one transaction. A round trip more. Default false. */
+  /**
+   * Release the savepoint after the part: for many parts in one transaction. A round trip more. Default
+   * false.
+   */
   readonly isReleased?: boolean;
 }
 
-/** Runs a part of a transaction. When it throws, what it wrote and locked is undone, and the transaction may go on. */
+/**
+ * Runs a part of a transaction. When it throws, what it wrote and locked is undone, and the transaction may
+ * go on.
+ */
 export async function inSavepoint<T>(
   session: Session,
   part: () => Promise<T>,

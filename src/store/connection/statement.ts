@@ -1,5 +1,6 @@
 // Room: store/connection. A statement: SQL with a name and named parameters.
-// In: SQL in which parameters are written `:name`. Out: the same with `$1…`, and one way to run it with typed values.
+// In: SQL in which parameters are written `:name`. Out: the same with `$1…`, and one way to run it with typed
+// values.
 import type { Session } from './database.js';
 import { PREPARED } from './prepared.js';
 
@@ -28,7 +29,8 @@ export const definedStatements = (): ReadonlyMap<string, Statement<never, unknow
 /**
  * Defines a statement. Throws on a name that is taken, and on a `$1` among the named parameters.
  *
- * @param sql written for the schema `tock`. `:name` is a parameter, except within quotes and comments, and after
+ * @param sql written for the schema `tock`. `:name` is a parameter, except within quotes and comments, and
+ *   after
  *   another colon (`::text`)
  */
 export function statement<Params extends object, Row>(
@@ -59,7 +61,9 @@ export function statement<Params extends object, Row>(
   return made;
 }
 
-/** Quoted text, quoted names, comments and casts are matched first, so that a colon in them is no parameter. */
+/**
+ * Quoted text, quoted names, comments and casts are matched first, so that a colon in them is no parameter.
+ */
 const TOKENS =
   /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\/\*[\s\S]*?\*\/|(\$\w*\$)[\s\S]*?\1|::|:([a-z]\w*)|(\$\d+)/gi;
 

@@ -1,8 +1,10 @@
-// Room: store/definitions. Definitions that are due: locked, and moved on once their occurrences are inserted.
+// Room: store/definitions. Definitions that are due: locked, and moved on once their occurrences are
+// inserted.
 // In: an open transaction. Out: rows; cursors moved in the same transaction.
 //
-// Ticks share the work: each locks definitions that no other has locked, and reads the clock after that, so that no
-// other tick's cursor is past it. The lock saves work; that an occurrence runs once is held by job_occurrences.
+// Ticks share the work: each locks definitions that no other has locked, and reads the clock after that, so
+// that no other tick's cursor is past it. The lock saves work; that an occurrence runs once is held by
+// job_occurrences.
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
@@ -27,7 +29,8 @@ for update skip locked`,
 );
 
 /**
- * Locks definitions that are due until the transaction ends, the longest due first. Those that are locked are skipped.
+ * Locks definitions that are due until the transaction ends, the longest due first. Those that are locked are
+ * skipped.
  *
  * @param ids only these; null: all
  */
@@ -39,7 +42,10 @@ export async function lockDueDefinitions(
   return await LOCK_DUE.run(session, { limit, ids });
 }
 
-/** The database's time in epoch milliseconds, and how many live runs definitions have, by id; those without any are left out. */
+/**
+ * The database's time in epoch milliseconds, and how many live runs definitions have, by id; those without
+ * any are left out.
+ */
 export interface ClockAndLive {
   readonly now: number;
   readonly live: Readonly<Record<string, number>>;

@@ -1,6 +1,7 @@
-// Room: store/reads. What there is to do, and when something will be due next: how long a daemon sleeps, and whether a
-// tick can leave.
-// In: which queues; which definitions. Out: milliseconds, by the database's clock; whether there is nothing to do.
+// Room: store/reads. What there is to do, and when something will be due next: how long a daemon sleeps, and
+// whether a tick can leave.
+// In: which queues; which definitions. Out: milliseconds, by the database's clock; whether there is nothing
+// to do.
 import type { Session } from '../connection/database.js';
 import { msBetween } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
@@ -40,12 +41,16 @@ export interface NextDue {
   readonly runMs: number | null;
   /** Runs are due and could be claimed now. */
   readonly isOverdue: boolean;
-  /** A reaping would find something to do: an expired lease, or what a process that died left undone. False if not asked. */
+  /**
+   * A reaping would find something to do: an expired lease, or what a process that died left undone. False if
+   * not asked.
+   */
   readonly hasRemains: boolean;
 }
 
 /**
- * Reads what is due next: one index look-up for the occurrences, and a few for each queue and priority. Locks nothing.
+ * Reads what is due next: one index look-up for the occurrences, and a few for each queue and priority. Locks
+ * nothing.
  *
  * @param asksForRemains whether to look for something to reap too: a few look-ups more, over all that is due
  */
@@ -58,8 +63,9 @@ export async function readNextDue(
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, hasRemains: false };
 }
 
-// Something to do: also definitions of another version, a missing migration, a clock that was set back. The registration
-// is written only when others would begin to take it for old, not with each of the ticks of several hosts.
+// Something to do: also definitions of another version, a missing migration, a clock that was set back. The
+// registration is written only when others would begin to take it for old, not with each of the ticks of
+// several hosts.
 const IS_IDLE = statement<IdleQuestion, { readonly isIdle: boolean }>(
   'is-idle',
   `
@@ -85,8 +91,9 @@ export interface IdleQuestion {
 }
 
 /**
- * Whether a tick would find nothing to do: nothing to migrate, register, reap, materialize or claim. One statement,
- * which locks nothing and may run under any isolation; it notes that the definitions were seen, as registering does.
+ * Whether a tick would find nothing to do: nothing to migrate, register, reap, materialize or claim. One
+ * statement, which locks nothing and may run under any isolation; it notes that the definitions were seen, as
+ * registering does.
  */
 export async function askWhetherIdle(session: Session, question: IdleQuestion): Promise<boolean> {
   return (await IS_IDLE.first(session, question))?.isIdle === true;

@@ -1,5 +1,7 @@
-// Room: store/runs. Writes the outcomes of a batch of attempts, with at most four statements; see finish.ts, give-back.ts.
-// In: runs by id and fence, with their outcomes. Out: which leases were lost, what failed, what is left to do.
+// Room: store/runs. Writes the outcomes of a batch of attempts, with at most four statements; see finish.ts,
+// give-back.ts.
+// In: runs by id and fence, with their outcomes. Out: which leases were lost, what failed, what is left to
+// do.
 import type { Outcome } from '../../model/run/decide.js';
 import type { Session } from '../connection/database.js';
 import { isConnectionFailure } from '../connection/errors.js';
@@ -34,8 +36,9 @@ export interface Finalized<Run> extends AfterMove {
 const NONE_MOVED: Moved = { ids: [], freed: null, outboxWritten: false };
 
 /**
- * Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. Each commits by
- * itself, unless `session` is a transaction. Does not throw: an error concerns one part, and is in `failed`.
+ * Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. Each
+ * commits by itself, unless `session` is a transaction. Does not throw: an error concerns one part, and is in
+ * `failed`.
  */
 export async function finalizeRuns<Run extends Finalization>(
   session: Session,
@@ -82,8 +85,8 @@ function partsOf<Run extends Finalization>(batch: readonly Run[]): [CarryOut, re
   return [[finish, others.size === 0 ? batch : batch.filter(run => !others.has(run))], ...givenBack];
 }
 
-// An attempt that was given back left its run live, without a holder, under its own fence. So did one that was
-// reaped, but with an error that says so.
+// An attempt that was given back left its run live, without a holder, under its own fence. So did one that
+// was reaped, but with an error that says so.
 const ENDED_ATTEMPTS = statement<FencedBatch, { readonly id: string }>(
   'ended-attempts',
   `
@@ -95,7 +98,8 @@ where ${isUnderItsFence('r')} and locked_by is null and status <> 'running'
 );
 
 /**
- * Which of these runs had their attempt ended by its holder. For the case that an outcome was sent and the reply was lost:
+ * Which of these runs had their attempt ended by its holder. For the case that an outcome was sent and the
+ * reply was lost:
  * then the state is read back, never guessed.
  */
 export async function readEndedAttempts(

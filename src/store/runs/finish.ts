@@ -9,12 +9,12 @@
 //     run 2: no row: the lease is lost
 //   commit                                                  sees run 1 in one table, never in both or none
 //
-// A DELETE and an INSERT, not an UPDATE of the partition key: that would make a concurrent locker fail ("tuple to be
-// locked was already moved to another partition"), while a deleted row is skipped.
+// A DELETE and an INSERT, not an UPDATE of the partition key: that would make a concurrent locker fail
+// ("tuple to be locked was already moved to another partition"), while a deleted row is skipped.
 //
-// The one batch that is not locked first in the order of its ids, since that cost a tenth of a run's whole price. The
-// batch is sorted, an index scan deletes in that order, and heartbeats leave out what is being finalized; the deadlocks
-// that are still possible are retried (40P01).
+// The one batch that is not locked first in the order of its ids, since that cost a tenth of a run's whole
+// price. The batch is sorted, an index scan deletes in that order, and heartbeats leave out what is being
+// finalized; the deadlocks that are still possible are retried (40P01).
 import type { Outcome } from '../../model/run/decide.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
@@ -78,7 +78,8 @@ select ${MOVED_IDS}, ${AFTER_MOVE} from ended`,
   { prepared: true },
 );
 
-// Successes without output, as most are that run by the thousand: a row is passed on once, without what is not kept.
+// Successes without output, as most are that run by the thousand: a row is passed on once, without what is
+// not kept.
 const FINISH_PLAIN = statement<FencedBatch, Moved>(
   'finish-plain',
   `

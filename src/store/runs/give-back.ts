@@ -1,10 +1,12 @@
-// Room: store/runs. Gives runs back to the queue: to be tried again after a failure, by another worker, or later.
+// Room: store/runs. Gives runs back to the queue: to be tried again after a failure, by another worker, or
+// later.
 // In: runs by id and fence, with their outcomes. Out: which of them have moved.
 //
 //   worker A, holds run 1 under fence 1             operator
 //                                                   asks to cancel run 1: cancel_requested_at is set
 //   lock run 1, where fence 1 and locked by A
-//   it was asked to end: it is cancelled, its slots are free; else: it is queued again, and keeps a definition's turn
+//   it was asked to end: it is cancelled, its slots are free; else: it is queued again, and keeps a
+//   definition's turn
 //   commit
 import { TRANSITIONS } from '../../model/run/states.js';
 import { statement } from '../connection/statement.js';

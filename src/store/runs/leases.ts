@@ -41,7 +41,10 @@ export interface Renewal {
   readonly cancel_requested: boolean;
 }
 
-/** Renews the leases of a worker's runs, all in one statement. What is missing from the answer is lost. Waits for no lock. */
+/**
+ * Renews the leases of a worker's runs, all in one statement. What is missing from the answer is lost. Waits
+ * for no lock.
+ */
 export async function renewLeases(
   session: Session,
   held: readonly Held[],

@@ -1,6 +1,6 @@
 // Room: store/runs. The outbox: runs that have ended and that others wait for.
-// In: an open transaction. Out: what was taken out of it, the definitions that follow and the outcomes they wait for; and
-// the runs that dead ones are redirected to.
+// In: an open transaction. Out: what was taken out of it, the definitions that follow and the outcomes they
+// wait for; and the runs that dead ones are redirected to.
 //
 //   worker A                                   tick B
 //   deletes outbox rows 1 to 200, locked       deletes the next 200, skipping A's
@@ -63,7 +63,9 @@ order by d.id
 for update of d`,
 );
 
-/** The definitions that run after any of these, locked in the order of their ids until the transaction ends. */
+/**
+ * The definitions that run after any of these, locked in the order of their ids until the transaction ends.
+ */
 export async function lockFollowers(session: Session, parentIds: readonly string[]): Promise<Follower[]> {
   return await LOCK_FOLLOWERS.run(session, { parentIds });
 }
@@ -105,8 +107,8 @@ export async function readParentRuns(
   });
 }
 
-// Each end of a run is in the outbox once, and is taken out in the transaction of this statement: so it is redirected
-// once. The key is for people and handlers.
+// Each end of a run is in the outbox once, and is taken out in the transaction of this statement: so it is
+// redirected once. The key is for people and handlers.
 const REDIRECT = statement<
   { readonly ids: readonly string[]; readonly generations: readonly number[] },
   { readonly count: number }

@@ -1,15 +1,20 @@
-// Room: store/runs. Takes back runs whose lease has expired: to be tried again while attempts are left, else dead.
+// Room: store/runs. Takes back runs whose lease has expired: to be tried again while attempts are left, else
+// dead.
 // In: how many at most, and the backoff. Out: how many became what, and what is left to do.
 //
-//   reaper A                                 reaper B                        worker W, frozen, holds runs 1 and 2
+//   reaper A                                 reaper B                        worker W, frozen, holds runs 1
+//   and 2
 //   locks 1, the first that is expired
 //                                            skips 1, locks 2
 //   1: failed, run_at + backoff              2: no attempt left: dead
 //   commit                                   commit
-//                                                                            wakes up, and writes under its fence:
-//                                                                            1 has no holder, 2 is gone: no row
+//                                                                            wakes up, and writes under its
+//                                                                            fence:
+//                                                                            1 has no holder, 2 is gone: no
+//                                                                            row
 //
-// In batches, so that no statement locks many rows. The order of the locks does not matter, since none is waited for.
+// In batches, so that no statement locks many rows. The order of the locks does not matter, since none is
+// waited for.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
@@ -105,7 +110,8 @@ const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, R
   'reap-these',
   reap(EXPIRED_OF_THESE),
 );
-// The planner takes the few queues and priorities for a hundred, and this plan for one that is worth compiling.
+// The planner takes the few queues and priorities for a hundred, and this plan for one that is worth
+// compiling.
 const NO_JIT = statement<object, unknown>('reap-without-jit', 'set local jit = off');
 
 const EXPIRED_IDS = statement<{ readonly limit: number }, { readonly id: string }>(
@@ -157,8 +163,8 @@ export interface ReapOptions {
 }
 
 /**
- * Takes back runs whose lease has expired, at most `limit`. Rows that are locked are skipped. Also removes workers that
- * have been silent for ten minutes and hold nothing.
+ * Takes back runs whose lease has expired, at most `limit`. Rows that are locked are skipped. Also removes
+ * workers that have been silent for ten minutes and hold nothing.
  *
  * @param session of a transaction: JIT is turned off until it ends
  */

@@ -1,8 +1,10 @@
-// Room: store/runs. What a reaping would find to do: expired leases, and what processes that died left behind.
+// Room: store/runs. What a reaping would find to do: expired leases, and what processes that died left
+// behind.
 // In: the CTE of queue-priorities.ts. Out: conditions and sets, over `queue_priorities`.
 //
-// There is no index on leases, so that claims and renewals stay HOT updates. But what is leased was due: so expired leases
-// are looked for among what is due in each queue and priority, and future runs are never looked at.
+// There is no index on leases, so that claims and renewals stay HOT updates. But what is leased was due: so
+// expired leases are looked for among what is due in each queue and priority, and future runs are never
+// looked at.
 import { liesIn } from './claim/queue-priorities.js';
 import { statuses } from './transition.js';
 
@@ -16,8 +18,9 @@ export const isExpired = (run: string, place: string) =>
       and ${run}.status in (${statuses('reapToFailed')}) and ${isLeaseExpired(run)}`;
 
 /**
- * Ids of workers that were not seen for ten minutes and hold no run; ten at most. `workers` is never analyzed, so that the
- * planner expects hundreds: with a NOT EXISTS over all live runs, servers with JIT compiled the statement each time.
+ * Ids of workers that were not seen for ten minutes and hold no run; ten at most. `workers` is never
+ * analyzed, so that the planner expects hundreds: with a NOT EXISTS over all live runs, servers with JIT
+ * compiled the statement each time.
  */
 export const GONE_WORKERS = `select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w

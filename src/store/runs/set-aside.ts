@@ -1,9 +1,9 @@
-// Room: store/runs. Runs whose rows make statements fail that concern others too: which errors say so, and the move that
-// ends such a run. And which definitions and queues are out of bounds.
+// Room: store/runs. Runs whose rows make statements fail that concern others too: which errors say so, and
+// the move that ends such a run. And which definitions and queues are out of bounds.
 // In: an error; a run's id and why. Out: whether it was set aside.
 //
-// The constraints keep such rows out. They may exist all the same: from before the constraints, or written by a
-// superuser. Where a statement over many runs fails for its data, it is sent again for each run by itself.
+// The constraints keep such rows out. They may exist all the same: from before the constraints, or written by
+// a superuser. Where a statement over many runs fails for its data, it is sent again for each run by itself.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { isUniqueViolation, isUnstorable } from '../connection/errors.js';
@@ -24,14 +24,18 @@ import {
 } from './transition.js';
 
 /**
- * A value that does not fit, or a constraint that is violated: the same statement fails again as long as the row is as it
- * is. Not what others cause in passing: a row of the same key, a partition that is being replaced.
+ * A value that does not fit, or a constraint that is violated: the same statement fails again as long as the
+ * row is as it is. Not what others cause in passing: a row of the same key, a partition that is being
+ * replaced.
  */
 export function isDataError(error: unknown): boolean {
   return isUnstorable(error) && !isUniqueViolation(error);
 }
 
-/** One more than the constraints allow; and what a count above it becomes, from where there is room to count on. */
+/**
+ * One more than the constraints allow; and what a count above it becomes, from where there is room to count
+ * on.
+ */
 const TOO_MANY = 1_000_000_000;
 const KEPT_OF_TOO_MANY = 1_000_000;
 const isName = (column: string) =>
@@ -136,8 +140,8 @@ export interface SetAside extends AfterMove {
 }
 
 /**
- * Ends a run `dead` whose row makes statements fail, with the reason among its errors, and brings what is out of bounds
- * into bounds, so that an operator can retry it.
+ * Ends a run `dead` whose row makes statements fail, with the reason among its errors, and brings what is out
+ * of bounds into bounds, so that an operator can retry it.
  */
 export async function setRunAside(
   session: Session,
@@ -166,7 +170,10 @@ select ${isQueueOpen('q')} as is_open, tock.now() + q.rate_period_ms / q.rate_co
 from tock.job_queues q where q.name = :name`,
 );
 
-/** Asks of one queue what claims ask of all: whether it is open, how many may start, and when the next one may. */
+/**
+ * Asks of one queue what claims ask of all: whether it is open, how many may start, and when the next one
+ * may.
+ */
 export async function probeQueue(session: Session, name: string): Promise<void> {
   await PROBE_QUEUE.run(session, { name });
   await lockQueueTokens(session, [name]);

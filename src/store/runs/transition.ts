@@ -1,6 +1,7 @@
-// Room: store/runs. The SQL that all moves of a run share: the fence, what a finished run keeps, what follows.
-// In: a move of states.ts; names of rows and sets. Out: conditions, assignments and CTEs. Those that are fenced
-// use the parameters :ids, :fences and :workerId, see `fencedBatch`.
+// Room: store/runs. The SQL that all moves of a run share: the fence, what a finished run keeps, what
+// follows.
+// In: a move of states.ts; names of rows and sets. Out: conditions, assignments and CTEs. Those that are
+// fenced use the parameters :ids, :fences and :workerId, see `fencedBatch`.
 //
 // A claim raises the fence of its run, and each write of the holder names the fence it was given:
 //
@@ -51,7 +52,8 @@ export interface FencedBatch {
 }
 
 /**
- * A batch as parameters, in the order of the ids; values beside it must be in that order too, see {@link sortedById}.
+ * A batch as parameters, in the order of the ids; values beside it must be in that order too, see {@link
+ * sortedById}.
  * The arrays are written as PostgreSQL has them: the driver would look for quotes in each number.
  */
 export function fencedBatch(held: readonly Held[], workerId: string): FencedBatch {
@@ -63,7 +65,9 @@ export function fencedBatch(held: readonly Held[], workerId: string): FencedBatc
   };
 }
 
-/** In the order of their ids, which are numbers written as text; the same array where it is sorted already. */
+/**
+ * In the order of their ids, which are numbers written as text; the same array where it is sorted already.
+ */
 export function sortedById<Run extends Held>(batch: readonly Run[]): readonly Run[] {
   const isAfter = (run: Run, next: Run) =>
     run.id.length === next.id.length ? run.id > next.id : run.id.length > next.id.length;
@@ -78,7 +82,9 @@ export const FINISHED_COLUMNS: readonly string[] = [
   'payload errors progress slot_keys slot_limits live_key',
 ].flatMap(columns => columns.split(' '));
 
-/** Inserts what live runs become when they end. @param changed SQL for each column that is not kept as it was */
+/**
+ * Inserts what live runs become when they end. @param changed SQL for each column that is not kept as it was
+ */
 export const insertFinished = (
   from: string,
   changed: Readonly<Record<string, string>> & { readonly status: string },
@@ -99,8 +105,9 @@ export const insertRuns = (
   from ${from}`;
 
 /**
- * CTE `freed`: gives back the slots of the runs in a set, in the statement that moves them. The serial slot of a
- * definition is kept over all attempts of its run, and goes only where `isEnded`, a condition over the set as `m`.
+ * CTE `freed`: gives back the slots of the runs in a set, in the statement that moves them. The serial slot
+ * of a definition is kept over all attempts of its run, and goes only where `isEnded`, a condition over the
+ * set as `m`.
  */
 export const freeSlots = (moved: string, isEnded: string) => `freed as (
   delete from tock.job_slots s using ${moved} m
@@ -149,8 +156,8 @@ export const appendOutcomeError = (errors: string, error: string) =>
     else ${appendError(errors, `(jsonb_build_object('at', ${ERROR_TIME}) || ${error})`)} end`;
 
 /**
- * Assignments that make a run `r` a suspect where a condition holds: it may have ended a process, and from then on needs
- * a slot under {@link SUSPECTS}.
+ * Assignments that make a run `r` a suspect where a condition holds: it may have ended a process, and from
+ * then on needs a slot under {@link SUSPECTS}.
  */
 export const setSuspect = (when: string) => {
   const isNew = `${when} and '${SUSPECTS.key}' <> all(coalesce(r.slot_keys, '{}'))`;
@@ -159,8 +166,9 @@ export const setSuspect = (when: string) => {
 };
 
 /**
- * CTEs `asked` and `withdrawn`: ends the runs of a locked set that an operator asked to cancel; whatever else is done
- * with the set must leave them out. The ids as an array: the planner answers a join by reading the whole table.
+ * CTEs `asked` and `withdrawn`: ends the runs of a locked set that an operator asked to cancel; whatever else
+ * is done with the set must leave them out. The ids as an array: the planner answers a join by reading the
+ * whole table.
  */
 export const withdrawAsked = (lockedSet: string) => `asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from ${lockedSet})) and r.cancel_requested_at is not null returning r.*

@@ -1,9 +1,9 @@
-// Room: store/runs/claim. Claims runs that need a slot under a limit: a job's concurrency, a definition's turn, a queue's
-// concurrency or rate.
+// Room: store/runs/claim. Claims runs that need a slot under a limit: a job's concurrency, a definition's
+// turn, a queue's concurrency or rate.
 // In: ids of due runs. Out: those that were claimed; the others are blocked on the key that is full.
 //
-// The slots are rows of job_slots, whose primary key is the limit. An admission holds the advisory locks of its keys for
-// one short transaction, and sees all slots that are taken. Giving one back takes no lock:
+// The slots are rows of job_slots, whose primary key is the limit. An admission holds the advisory locks of
+// its keys for one short transaction, and sees all slots that are taken. Giving one back takes no lock:
 //
 //   worker A, admits run 1 (key job:x, limit 1)      worker B, finishes run 9, which holds the slot
 //   lock the row of run 1, then key job:x
@@ -12,8 +12,8 @@
 //   commits; the key's lock ends
 //   unblocks under job:x                             unblocks under job:x
 //
-// Both look after their own commit, so the last to commit sees run 1 blocked and the slot free. The reaper looks too, in
-// case either died in between.
+// Both look after their own commit, so the last to commit sees run 1 blocked and the slot free. The reaper
+// looks too, in case either died in between.
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../../model/run/limits.js';
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
@@ -41,7 +41,10 @@ interface CandidateRow {
   readonly turn_key: string | null;
 }
 
-/** Whether a run keeps its slot under a key from an earlier attempt: then it waits neither for a slot nor for a turn. */
+/**
+ * Whether a run keeps its slot under a key from an earlier attempt: then it waits neither for a slot nor for
+ * a turn.
+ */
 const keepsSlot = (run: string, key: string) =>
   `exists (select from tock.job_slots kept where kept.concurrency_key = ${key} and kept.run_id = ${run}.id)`;
 
@@ -62,7 +65,8 @@ order by r.priority, r.run_at, r.id
 for update of r skip locked`,
 );
 
-// Locks of the transaction, so that they work through a pooler; sorted, so that two admissions never wait in a circle.
+// Locks of the transaction, so that they work through a pooler; sorted, so that two admissions never wait in
+// a circle.
 const LOCK_KEYS = statement<{ readonly keys: readonly string[] }, unknown>(
   'admit-lock-keys',
   `
@@ -79,7 +83,10 @@ const TAKEN_SLOTS = statement<
 select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots where concurrency_key = any(:keys::text[])`,
 );
 
-/** How many runs a queue with a rate may start now, the first of them as of `first_ms`, each `step` ms after the one before. */
+/**
+ * How many runs a queue with a rate may start now, the first of them as of `first_ms`, each `step` ms after
+ * the one before.
+ */
 interface QueueTokens {
   readonly name: string;
   readonly tokens: number;
@@ -103,7 +110,10 @@ select name, greatest(0, floor((now_ms - first_ms) / step + 1))::integer as toke
   select *, greatest(next_ms, now_ms - (burst - 1) * step) as first_ms from rated) r`,
 );
 
-/** Locks the rows of queues with a rate, and reads how many of their runs may start now. Rows that are locked are skipped. */
+/**
+ * Locks the rows of queues with a rate, and reads how many of their runs may start now. Rows that are locked
+ * are skipped.
+ */
 export async function lockQueueTokens(session: Session, names: readonly string[]): Promise<QueueTokens[]> {
   return names.length === 0 ? [] : await QUEUE_TOKENS.run(session, { names });
 }
@@ -166,10 +176,11 @@ export interface Admitted {
 }
 
 /**
- * Claims those of the runs for which there is a slot. One transaction, and statements of their own for what it blocked.
+ * Claims those of the runs for which there is a slot. One transaction, and statements of their own for what
+ * it blocked.
  *
- * Locks, in this order: the runs' rows, skipping those that are locked; the advisory locks of their keys, sorted, waiting;
- * the rows of queues with a rate, skipping those that are locked.
+ * Locks, in this order: the runs' rows, skipping those that are locked; the advisory locks of their keys,
+ * sorted, waiting; the rows of queues with a rate, skipping those that are locked.
  */
 export async function claimLimitedRuns(
   database: Database,

@@ -1,5 +1,6 @@
 // Room: store/runs/claim. The claim in one queue and priority, as most backlogs are: at a third of the cost.
-// In: a position in the queue, or word that a run was enqueued there. Out: a claim, without runs that need a slot.
+// In: a position in the queue, or word that a run was enqueued there. Out: a claim, without runs that need a
+// slot.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { Claim, ClaimOptions, ClaimPosition, QueuePriority } from './claim.js';
@@ -10,8 +11,9 @@ type Wanted = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs'> & QueuePriori
 /** One row of a claim carries, for all of them, the ids in their order and the `run_at` of the last. */
 type Row = ClaimedRow & { readonly turns: string | null; readonly at: string | null };
 
-// The ids go to the update as an array: the planner answers a join by reading the whole table. So rows come back in any
-// order. The time is written as JSON has it, whatever style of dates this session, or that of the next claim, has.
+// The ids go to the update as an array: the planner answers a join by reading the whole table. So rows come
+// back in any order. The time is written as JSON has it, whatever style of dates this session, or that of the
+// next claim, has.
 const claimWhere = (where: string) => `
 with due as materialized (
   select r.id, r.run_at from tock.job_runs_live r
@@ -56,7 +58,8 @@ export async function claimAfter(
 }
 
 /**
- * Claims due runs of a queue and priority in which a notification says that there is a new one, from its beginning.
+ * Claims due runs of a queue and priority in which a notification says that there is a new one, from its
+ * beginning.
  * Nothing where the queue has settings of its own, and nothing that needs a slot.
  */
 export async function claimNotifiedRuns(

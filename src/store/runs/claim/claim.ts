@@ -1,6 +1,6 @@
 // Room: store/runs/claim. The claim: one statement that takes due runs and starts their leases.
-// In: how many, by whom, for how long. Out: what executing them needs; and the runs that need a slot under a limit
-// first, which admit.ts claims.
+// In: how many, by whom, for how long. Out: what executing them needs; and the runs that need a slot under a
+// limit first, which admit.ts claims.
 //
 // Workers never wait for each other, and no run is claimed twice (limit 2; runs 1 to 4 are due):
 //
@@ -10,12 +10,14 @@
 //   update: running, fence + 1, lease        update: running, fence + 1, lease
 //   commit                                   commit
 //
-// Priorities are walked downwards. Within one, each queue gives its share, so that a flood in one queue does not starve
-// the others. A queue that gives its whole share may have more: then no later priority is taken with this claim.
+// Priorities are walked downwards. Within one, each queue gives its share, so that a flood in one queue does
+// not starve the others. A queue that gives its whole share may have more: then no later priority is taken
+// with this claim.
 // Within a queue and priority, due runs are walked in the order of `run_at`: future runs are never looked at.
 //
-// A claim can go on where the last one left off. Index entries of runs that have ended stay as long as anybody holds an
-// old snapshot, and walking over them with each claim would make it slower with each run that ends.
+// A claim can go on where the last one left off. Index entries of runs that have ended stay as long as
+// anybody holds an old snapshot, and walking over them with each claim would make it slower with each run
+// that ends.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { claimAfter } from './claim-in-queue.js';
@@ -42,7 +44,9 @@ export interface QueuePriority {
   readonly priority: number;
 }
 
-/** Where a claim left off in a queue and priority: after the run with this `run_at`, as text in full, and id. */
+/**
+ * Where a claim left off in a queue and priority: after the run with this `run_at`, as text in full, and id.
+ */
 export interface ClaimPosition extends QueuePriority {
   readonly at: string | null;
   readonly id: string | null;
@@ -86,8 +90,8 @@ type ClaimRow = ClaimedRow & {
 };
 
 /**
- * Claims from the set `open`. The CTEs that lock are MATERIALIZED: the planner may otherwise run them more than once, and
- * lock more rows than LIMIT says.
+ * Claims from the set `open`. The CTEs that lock are MATERIALIZED: the planner may otherwise run them more
+ * than once, and lock more rows than LIMIT says.
  *
  * @param where a further condition on runs `r` of the queues and priorities `o`
  */
@@ -135,7 +139,8 @@ const CLAIM_OF_JOBS = statement<Wanted & Required<Pick<ClaimOptions, 'queues' | 
   claimFrom(OPEN, 'and r.job = any(:jobs::text[])'),
 );
 
-// Whether a queue was paused since is not asked, for as long as a claim may go on: see engine/claim/claim-cursor.ts.
+// Whether a queue was paused since is not asked, for as long as a claim may go on: see
+// engine/claim/claim-cursor.ts.
 const CLAIM_ON = statement<
   Wanted & Record<'names' | 'times' | 'ids', readonly string[]> & { readonly priorities: readonly number[] },
   ClaimRow
@@ -152,8 +157,8 @@ const CLAIM_ON = statement<
 );
 
 /**
- * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count towards
- * `limit`. Runs that another claim has locked are skipped, never waited for.
+ * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count
+ * towards `limit`. Runs that another claim has locked are skipped, never waited for.
  *
  * @param positions where an earlier claim left off: only what comes after them is looked at. Null: everything
  */

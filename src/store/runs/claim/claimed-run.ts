@@ -54,9 +54,9 @@ export const startLease = (run: string) =>
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
 /**
- * The columns of a claimed run besides its id, for the `returning` of the update that claims it. What only a planned or
- * limited run has comes as one column, null for others: most runs of a large backlog are neither, and each column of
- * each row costs on both sides.
+ * The columns of a claimed run besides its id, for the `returning` of the update that claims it. What only a
+ * planned or limited run has comes as one column, null for others: most runs of a large backlog are neither,
+ * and each column of each row costs on both sides.
  */
 export const claimedColumns = (
   run: string,

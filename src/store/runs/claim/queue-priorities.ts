@@ -1,5 +1,6 @@
 // Room: store/runs/claim. From which queues, and at which priorities, runs may start now.
-// In: names of rows. Out: conditions over a queue's settings, and CTEs that list queues with their priorities.
+// In: names of rows. Out: conditions over a queue's settings, and CTEs that list queues with their
+// priorities.
 import { statuses } from '../transition.js';
 
 /** Whether a live run is due, waits for no slot, and has a status in which it can be claimed. */
@@ -11,8 +12,9 @@ export const liesIn = (run: string, place: string) =>
   `${run}.queue = ${place}.queue and ${run}.priority = ${place}.priority`;
 
 /**
- * CTE `queue_priorities`: each queue and priority that has runs which wait for no slot, found by a loose index scan, since
- * there are few of them, however many runs there are. Source: the PostgreSQL wiki, "Loose indexscan".
+ * CTE `queue_priorities`: each queue and priority that has runs which wait for no slot, found by a loose
+ * index scan, since there are few of them, however many runs there are. Source: the PostgreSQL wiki, "Loose
+ * indexscan".
  */
 export const QUEUE_PRIORITIES = `recursive queue_priorities as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
@@ -37,9 +39,9 @@ export function isQueueOpen(queue: string): string {
 }
 
 /**
- * Whether a queue's next start lies further ahead than its rate ever puts it: the clock was set back since, and the
- * instant does not count. A rate puts it one start's share of the period ahead; a minute more allows for a clock that is
- * corrected by little.
+ * Whether a queue's next start lies further ahead than its rate ever puts it: the clock was set back since,
+ * and the instant does not count. A rate puts it one start's share of the period ahead; a minute more allows
+ * for a clock that is corrected by little.
  */
 export const isRateVoid = (queue: string) =>
   `${queue}.rate_next_at > tock.now()
@@ -50,8 +52,8 @@ const freeQueueSlots = (queue: string) =>
   `${queue}.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || ${queue}.name)`;
 
 /**
- * CTE `open`, over {@link QUEUE_PRIORITIES}: those from which runs can be claimed now, and `room`: how many at most. Uses
- * the parameter :queues: only these; null: all.
+ * CTE `open`, over {@link QUEUE_PRIORITIES}: those from which runs can be claimed now, and `room`: how many
+ * at most. Uses the parameter :queues: only these; null: all.
  *
  * @param limit SQL for the most that is asked for
  */

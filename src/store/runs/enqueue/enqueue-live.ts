@@ -1,4 +1,5 @@
-// Room: store/runs/enqueue. Puts runs into the queue some of which have a key that is unique only while its run is live.
+// Room: store/runs/enqueue. Puts runs into the queue some of which have a key that is unique only while its
+// run is live.
 // In: rows that the engine has checked, and any client. Out: which run each row stands for. See enqueue.ts.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';

@@ -8,12 +8,13 @@
 //                                           key k is taken, by a run that B's statement does not see;
 //                                           find_keys: run 1
 //
-// Had A rolled back, B's row would have its own run. Where run 1 has ended meanwhile and its key is free again, the row is
-// sent once more.
+// Had A rolled back, B's row would have its own run. Where run 1 has ended meanwhile and its key is free
+// again, the row is sent once more.
 //
-// The statements are functions of the schema that run with its owner's rights: an app that enqueues needs to execute
-// them, and no right on any table. Any client must be able to send them: the parameters are text, since some drivers make JSON of
-// JSON; ids come back as text; the columns are single words, which no client renames.
+// The statements are functions of the schema that run with its owner's rights: an app that enqueues needs to
+// execute them, and no right on any table. Any client must be able to send them: the parameters are text,
+// since some drivers make JSON of JSON; ids come back as text; the columns are single words, which no client
+// renames.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { enqueueLiveRuns } from './enqueue-live.js';
@@ -50,8 +51,9 @@ const MAX_TRIES = 5;
 const UNKNOWN: EnqueuedRun = { id: '', made: false, replaced: false };
 
 /**
- * Enqueues a batch in one statement; one more for keys that are in it twice, or that another session used at this very
- * moment. Where the run that had a key has ended by then, the row is sent again. The answers are in the order of the rows.
+ * Enqueues a batch in one statement; one more for keys that are in it twice, or that another session used at
+ * this very moment. Where the run that had a key has ended by then, the row is sent again. The answers are in
+ * the order of the rows.
  */
 export async function enqueueRuns(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
   const enqueued = await enqueueOnce(session, rows);
@@ -124,7 +126,8 @@ async function enqueueSegments(session: Session, rows: readonly EnqueuedRow[]): 
       )
       .join('\n'),
   });
-  // By the id that a row would have had: the run that has its key; empty where the statement could not see it.
+  // By the id that a row would have had: the run that has its key; empty where the statement could not see
+  // it.
   const refused = new Map(answer?.refused?.split(',').map(each => each.split(':') as [string, string]));
   return (answer?.ids.split(',') ?? []).map(id => {
     const other = refused.get(id);

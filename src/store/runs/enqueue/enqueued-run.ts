@@ -6,7 +6,9 @@ export interface RunShape {
   readonly job: string;
   /** Its key is unique among live runs only. */
   readonly is_live: boolean;
-  /** With `is_live`: a run that waits under the key takes over the payload, the time and the rest of this one. */
+  /**
+   * With `is_live`: a run that waits under the key takes over the payload, the time and the rest of this one.
+   */
   readonly replaces: boolean;
   /** With `replaces`: by how much, at most, a run can be put off after it was made; null: no bound. */
   readonly most_ms: number | null;
@@ -23,7 +25,9 @@ export interface RunShape {
   readonly slot_limit: number | null;
 }
 
-/** A run to be enqueued. Neighbours that share one shape, the same object, are sent and checked with it once. */
+/**
+ * A run to be enqueued. Neighbours that share one shape, the same object, are sent and checked with it once.
+ */
 export interface EnqueuedRow {
   readonly shape: RunShape;
   /** JSON on one line, as JSON.stringify writes it. */
