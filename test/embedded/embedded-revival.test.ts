@@ -97,7 +97,7 @@ describe('keepRunning', () => {
     });
     await until('it fails', async () => reports.some(({ event }) => event === 'server.failed'));
     expect(reports.map(({ event }) => event)).toEqual(['server.died', 'server.failed']);
-    expect(reports[1]?.message).toMatch(/runs at another port.*start this process again/);
+    expect(reports[1]?.message).toMatch(/runs on another port.*restart this process/);
     thief.close();
     await server.stop();
     expect(await isServed(server.dataDirectory)).toBe(false);
