@@ -6,8 +6,7 @@ import { quote } from './names.js';
 import { nearMisses } from './nearest.js';
 
 /** The names of all options of a type. The compiler refuses a list that lacks one, or has one too many. */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says whose options they
-// are
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller names the type
 export function optionNames<Options>(
   names: { readonly [Name in keyof Required<Options>]: true },
 ): ReadonlySet<string> {

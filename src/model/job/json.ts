@@ -30,6 +30,5 @@ export type NullForUndefined<T> = unknown extends T
  * What a handler returned, as its run keeps it. Null until it has succeeded, or where the handler returned
  * nothing.
  */
-// oxlint-disable-next-line typescript/no-invalid-void-type -- what a handler without a return statement
-// returns
+// oxlint-disable-next-line typescript/no-invalid-void-type -- a handler may return nothing
 export type StoredOutput<Output> = Stored<Exclude<Output, void>> | null;
