@@ -159,7 +159,7 @@ describe('3: a network that swallows what is sent', () => {
     },
   );
 
-  it('a handler is told that its lease is lost, also while a heartbeat hangs', async () => {
+  it('a handler learns that its lease is lost, also while a heartbeat hangs', async () => {
     let reason: unknown;
     let hasBegun = false;
     const waits = defineJob({

@@ -122,7 +122,7 @@ function recipients(): string[] {
 const FIVE = ['a1', 'a2', 'a3', 'a4', 'a5'].map(name => `${name}@example.com`);
 
 describe('send-invoice-reminders', () => {
-  it('dies with the DDL that mends it when the table is missing', () => {
+  it('dies with the DDL for the table when it is missing', () => {
     expect(ddl).toMatch(/^create table invoices \(/);
   });
 

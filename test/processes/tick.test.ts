@@ -182,7 +182,7 @@ describe('budget', () => {
   });
 });
 
-describe('what is wrong, told in one line', () => {
+describe('an error, in one line', () => {
   const wrong = (change: (url: URL) => void) => {
     const url = new URL(test.url);
     change(url);

@@ -99,7 +99,7 @@ describe('a job’s concurrency', () => {
     for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1 });
   });
 
-  it('gives the place back when an attempt fails, is cancelled, or is reaped', async () => {
+  it('frees the slot when an attempt fails, is cancelled, or is reaped', async () => {
     const endings: Record<string, () => Promise<void>> = {
       fails: async () => {
         throw new Error('no');
@@ -123,7 +123,7 @@ describe('a job’s concurrency', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('mends places that a dead process left behind, and lets in who waited for them', async () => {
+  it('frees slots that a dead process left behind, and unblocks the runs that waited for them', async () => {
     const job = perTenant(1);
     const tock = test.another({ jobs: [job] });
     const id = await tock.enqueue(job, { tenant: 'a' });

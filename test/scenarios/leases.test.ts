@@ -68,7 +68,7 @@ describe('a holder whose lease has expired', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { by: 'test' } });
   });
 
-  it('is told at once: its signal aborts and nothing of the attempt is kept', async () => {
+  it('learns it at once: its signal aborts and nothing of the attempt is kept', async () => {
     let begun = false;
     let reason: unknown;
     const holds = defineJob({

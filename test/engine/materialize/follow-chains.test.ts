@@ -63,7 +63,7 @@ describe('after', () => {
     expect(await states('sweep')).toEqual([{ at: '12:00', status: 'queued' }]);
   });
 
-  it('leaves a skipped row where the outcome is not the one asked for; a retry that succeeds mends it', async () => {
+  it('leaves a skipped row where the outcome is not the one asked for; a retry that succeeds runs it', async () => {
     failing.add('load');
     const tock = await open(
       parent('load'),
@@ -213,7 +213,7 @@ describe('after', () => {
     ]);
   });
 
-  it('is told of what its parent skips', async () => {
+  it('skips what its parent skips, with a reason', async () => {
     const tock = await open(
       defineJob({ name: 'load', schedule: { cron: '0 * * * *' }, run: () => null }),
       child('report', 'load'),

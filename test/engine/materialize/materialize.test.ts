@@ -302,7 +302,7 @@ describe('a broken definition', () => {
     expect((await tock.tick()).materialized.broken).toEqual([]);
   });
 
-  it('is told of in the log, with the same reason', async () => {
+  it('is logged with the same reason', async () => {
     const { logger, lines } = collectLines();
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })], logger });
     await test.sql(

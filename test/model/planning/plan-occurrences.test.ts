@@ -127,7 +127,7 @@ describe('planOccurrences', () => {
     expect(run?.startBy).toBe((run?.runAt ?? 0) + 60_000);
   });
 
-  it('a million missed occurrences: bounded, and told as at least so many', () => {
+  it('a million missed occurrences: bounded, and reported as a minimum', () => {
     const everySecond = compileSchedule({ every: '1s' });
     const latest = plan({}, '13T00:00:00', everySecond);
     expect(latest.runs).toHaveLength(1);
