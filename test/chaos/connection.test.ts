@@ -328,7 +328,7 @@ describe('4: COMMIT is sent and its reply is lost', () => {
       await tock.register();
       const ids = await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job })));
       const statement = {
-        succeeds: `'succeeded' from gone`,
+        succeeds: `'succeeded'\n  from gone`,
         'succeeds with an output': 'o(id, status, output',
         fails: 'o(id, error, delay_ms, is_suspect)',
       };

@@ -200,7 +200,7 @@ describe('the server goes down in the middle of', () => {
       await standStillAtCommand(
         point,
         1,
-        `exists (select from pg_class where relname ~ '^job_runs_${step === 1 ? 'kept_[0-9a-f]+' : 'forgotten_'}')`,
+        `exists (select from pg_class where relname ~ '^job_runs_${step === 1 ? 'kept_[0-9a-f]+' : 'detached_'}')`,
       );
     }
     await killIn(tock.prune({ keep }));
