@@ -126,6 +126,8 @@ describe('a daemon', () => {
       'the runs with a notice to end',
     );
     await until(async () => (await test.sql(`select from tock.job_runs_live`)).length === 0, 'all to end');
+    // Counted when the reply to the commit arrives, which is after the commit.
+    await until(() => Promise.resolve(daemon?.outcomeCounts.succeeded === 4), 'all to be counted');
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 4, lost: 0 });
   });
 
