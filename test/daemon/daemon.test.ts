@@ -75,6 +75,8 @@ describe('tock.start', () => {
     daemon = await test.tock.start({ listen });
     const ids = await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
     for (const id of ids) await ended(id);
+    // Counted when the reply to the commit arrives, which is after the commit.
+    await until(async () => daemon?.outcomeCounts.succeeded === 50, 'all to be counted');
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 50, failed: 0 });
     expect(await test.sql(`select kind from tock.workers`)).toEqual([{ kind: 'daemon' }]);
   });
@@ -216,7 +218,9 @@ describe('tock.start', () => {
     const ids = await test.tock.enqueueMany(Array.from({ length: 400 }, () => ({ job: quick })));
     for (const id of ids) await ended(id);
     await other.stop();
-    expect(daemon.outcomeCounts.succeeded + other.outcomeCounts.succeeded).toBe(400);
+    const counted = () => (daemon?.outcomeCounts.succeeded ?? 0) + other.outcomeCounts.succeeded;
+    await until(async () => counted() >= 400, 'all to be counted');
+    expect(counted()).toBe(400);
     const [row] = await test.sql(
       'select max(attempts) as attempts, count(*)::int as count from tock.job_runs',
     );
