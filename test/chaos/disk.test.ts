@@ -107,8 +107,9 @@ describe.skipIf(reason !== null)('23: the disk is full (needs root, who may moun
     await jobs.open();
     await until(async () => daemon.output().includes('"code":"53100"'), 'outcomes to be refused');
     await until(async () => said(daemon, '"event":"database.away"') > 0, 'occurrences to be refused');
-    // A tick has an occurrence to write as well.
-    const tick = await (await begin(TICK)).ended;
+    // A tick has an occurrence to write as well, unless the daemon found room for it in a page just now.
+    let tick = await (await begin(TICK)).ended;
+    while (tick.code === 0) tick = await (await begin(TICK)).ended;
     expect([tick.code, tick.stdout]).toEqual([1, '']);
     expect(tick.stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(tick.stderr).toMatch(/^tick: could not extend file .*No space left on device/);
