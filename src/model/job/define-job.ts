@@ -1,5 +1,4 @@
-// Room: model. defineJob: the one way to make a job. Everything that can be wrong with it is refused here.
-// In: a job as its author states it. Out: the same, frozen; or a TockError with the file and the reason.
+// defineJob: the one way to make a job. Whatever can be wrong with a job is refused here.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
@@ -12,7 +11,7 @@ import { readIsolate } from './isolate.js';
 import type { AnyJob, Job, JobOptions } from './job.js';
 import { isTypeOnly } from './type-only.js';
 
-/** What a job states; and what defineJob has added to one that is spread into another. */
+/** A job's options, and what defineJob adds, since one job may be spread into another. */
 const OPTIONS = optionNames<AnyJob>({
   name: true,
   description: true,
@@ -31,8 +30,8 @@ const OPTIONS = optionNames<AnyJob>({
 });
 
 /**
- * Defines a job. Checks the name, the schedule, the retry policy and the limits, so that a mistake is found
- * when the module is loaded, not at 3 o'clock in the night.
+ * Defines a job. Checks the name, the schedule, the retry policy and the limits when the module is loaded, so
+ * that no mistake waits for the first run.
  *
  * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with the file
  */
@@ -71,14 +70,14 @@ export function defineJob<
   }
 }
 
-/** What checks nothing is left out, so that enqueueing takes the same short way as without a schema. */
+/** Drops a schema that checks nothing, so that enqueueing takes the short path without a schema. */
 function withoutTypeOnly<Options extends { readonly payload?: unknown }>(options: Options): Options {
   if (!isTypeOnly(options.payload)) return options;
   const { payload: _typeOnly, ...others } = options;
   return others as Options;
 }
 
-/** Whether the value came from {@link defineJob}, be it another copy of the package. */
+/** Whether {@link defineJob} made the value, even in another copy of the package. */
 export function isJob(value: unknown): value is Job {
   return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'tock.job';
 }
@@ -123,7 +122,7 @@ function where(file: string | null, options: unknown): string {
 
 const HERE = /[\\/](define-job\.[jt]s|chunk-[^\\/]+\.js)/;
 
-/** The file that called defineJob, from the call stack; frames of Tock itself are passed over. */
+/** The file that called defineJob, from the call stack without Tock's own frames. */
 function callerFile(): string | null {
   const lines = (new Error().stack ?? '').split('\n').slice(1);
   for (const line of lines) {

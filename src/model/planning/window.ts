@@ -1,5 +1,4 @@
-// Room: model. Windows: the hours of the day in which runs may start, such as 23:00-06:00.
-// In: the text of a window, a zone, an instant. Out: whether it is open then, and when it opens next. Pure.
+// Windows: the hours of the day in which runs may start, such as 23:00-06:00.
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
@@ -22,8 +21,8 @@ const WINDOW = /^\s*([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-3]|24):([0-5]\d)
 const DAY = 86_400;
 
 /**
- * Checks a window `HH:MM-HH:MM` and returns it without spaces. The first time is included, the last is not;
- * it may wrap midnight. `00:00-24:00` and windows without length are refused, since they say nothing.
+ * Checks a window `HH:MM-HH:MM` and returns it without spaces. The first time is inclusive, the last
+ * exclusive; it may wrap midnight. `00:00-24:00` and empty windows are refused.
  *
  * @throws TockError TOCK_BAD_SCHEDULE
  */
@@ -40,10 +39,7 @@ export function checkWindow(text: unknown): string {
   return `${h1}:${m1}-${h2}:${m2}`;
 }
 
-/**
- * Opens a window that {@link checkWindow} has passed. By the clocks of its zone: over summer time as they
- * show it.
- */
+/** A window by the clocks of its zone, which change with summer time. */
 export function windowIn(text: string, timezone: string): Window {
   const [from = '', to = ''] = checkWindow(text).split('-');
   const [first, last] = [timeOfDay(from), timeOfDay(to)];
