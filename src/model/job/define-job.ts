@@ -7,6 +7,7 @@ import { checkOptions, optionNames } from '../options.js';
 import { describeDefinition } from '../planning/definition.js';
 import { checkConcurrencyLimit } from '../run/limits.js';
 import { checkRetryPolicy } from '../run/retry.js';
+import { badJob } from './bad-job.js';
 import { readIsolate } from './isolate.js';
 import type { AnyJob, Job, JobOptions } from './job.js';
 import { isTypeOnly } from './type-only.js';
@@ -43,14 +44,14 @@ export function defineJob<
   const file = callerFile();
   try {
     if (typeof options !== 'object' || options === null)
-      throw bad('defineJob takes an object with a name and a run function');
+      throw badJob('defineJob takes an object with a name and a run function');
     checkOptions(options, OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
     checkName(options.name, 'job');
-    if (typeof options.run !== 'function') throw bad(`job ${options.name} has no run function`);
+    if (typeof options.run !== 'function') throw badJob(`job ${options.name} has no run function`);
     checkSchema(options.name, options.payload);
     if (options.retry !== undefined) checkRetryPolicy(options.retry);
     if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
-      throw bad('timeout must be longer than 0');
+      throw badJob('timeout must be longer than 0');
     readIsolate(options.isolate);
     if (options.queue !== undefined) checkName(options.queue, 'queue');
     checkPriority(options.priority);
@@ -82,10 +83,6 @@ export function isJob(value: unknown): value is Job {
   return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'tock.job';
 }
 
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_JOB', message);
-}
-
 function checkSchema(
   name: string,
   schema: { readonly '~standard'?: { readonly validate?: unknown } } | null | undefined,
@@ -93,7 +90,7 @@ function checkSchema(
   if (schema === undefined) return;
   const standard = schema?.['~standard'];
   if (typeof standard?.validate !== 'function') {
-    throw bad(
+    throw badJob(
       `the payload of job ${name} is not a Standard Schema; use zod 3.24+, valibot 1, arktype 2 or another that implements it`,
     );
   }
@@ -102,14 +99,14 @@ function checkSchema(
 /** Checks a priority: a 32-bit whole number; lower goes first. */
 export function checkPriority(priority: number | undefined): void {
   if (priority === undefined || (Number.isInteger(priority) && Math.abs(priority) <= 2_147_483_647)) return;
-  throw bad(`priority ${quote(priority)} is not a whole number of 32 bits; lower goes first`);
+  throw badJob(`priority ${quote(priority)} is not a whole number of 32 bits; lower goes first`);
 }
 
 function checkOnDead(name: string, onDead: string | { readonly name: string } | undefined): void {
   if (onDead === undefined) return;
   const target = checkName(typeof onDead === 'object' ? onDead?.name : onDead, 'job');
   if (target === name)
-    throw bad(`onDead of job ${name} is the job itself; name another, or raise retry.maxAttempts`);
+    throw badJob(`onDead of job ${name} is the job itself; name another, or raise retry.maxAttempts`);
 }
 
 function where(file: string | null, options: unknown): string {

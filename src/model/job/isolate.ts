@@ -1,7 +1,7 @@
 // The `isolate` option of a job: whether its handler gets a process of its own.
-import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { checkOptions } from '../options.js';
+import { badJob } from './bad-job.js';
 
 /** `true`, or an upper bound for the child's heap. */
 export type IsolateOption = boolean | { readonly memoryMb?: number };
@@ -22,14 +22,10 @@ export function readIsolate(option: IsolateOption | undefined): Isolate | null {
   if (option === undefined || option === false) return null;
   if (option === true) return { memoryMb: null };
   if (typeof option !== 'object' || option === null || Array.isArray(option))
-    throw bad(`isolate ${quote(option)} is neither true, false nor { memoryMb }`);
+    throw badJob(`isolate ${quote(option)} is neither true, false nor { memoryMb }`);
   checkOptions(option, OPTIONS, 'isolate', 'TOCK_BAD_JOB');
   const { memoryMb } = option;
   if (memoryMb === undefined) return { memoryMb: null };
   if (Number.isInteger(memoryMb) && memoryMb >= MIN_MB && memoryMb <= MAX_MB) return { memoryMb };
-  throw bad(`isolate.memoryMb ${quote(memoryMb)} is not a whole number from ${MIN_MB} to ${MAX_MB}`);
-}
-
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_JOB', message);
+  throw badJob(`isolate.memoryMb ${quote(memoryMb)} is not a whole number from ${MIN_MB} to ${MAX_MB}`);
 }

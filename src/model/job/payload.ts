@@ -76,7 +76,10 @@ function checkLength(text: string, maxBytes: number, kind: Kind): void {
   if (text.length * 3 <= maxBytes) return;
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) {
-    throw bad(`the ${kind.noun} has ${bytes} bytes, over the limit of ${maxBytes}; ${kind.ifTooLarge}`, kind);
+    throw refusal(
+      `the ${kind.noun} has ${bytes} bytes, over the limit of ${maxBytes}; ${kind.ifTooLarge}`,
+      kind,
+    );
   }
 }
 
@@ -102,11 +105,11 @@ function isPlain(value: unknown, depth: number): boolean {
 
 function copy(value: unknown, path: string, depth: number, kind: Kind): Json {
   if (depth > MAX_DEPTH)
-    throw bad(`the ${kind.noun} is nested deeper than ${MAX_DEPTH} levels, or holds itself`, kind);
+    throw refusal(`the ${kind.noun} is nested deeper than ${MAX_DEPTH} levels, or holds itself`, kind);
   switch (typeof value) {
     case 'string':
       if (isStorable(value)) return value;
-      throw bad(`${path} holds a NUL character or a lone surrogate, which PostgreSQL cannot store`, kind);
+      throw refusal(`${path} holds a NUL character or a lone surrogate, which PostgreSQL cannot store`, kind);
     case 'boolean':
       return value;
     case 'number':
@@ -114,7 +117,7 @@ function copy(value: unknown, path: string, depth: number, kind: Kind): Json {
     case 'object':
       return value === null ? null : copyObject(value, path, depth, kind);
     default:
-      throw bad(
+      throw refusal(
         `${path} is a ${typeof value}, which JSON cannot hold${typeof value === 'bigint' ? '; pass it as text' : ''}`,
         kind,
       );
@@ -122,25 +125,25 @@ function copy(value: unknown, path: string, depth: number, kind: Kind): Json {
 }
 
 function checkNumber(value: number, path: string, kind: Kind): number {
-  if (!Number.isFinite(value)) throw bad(`${path} is ${value}, which JSON cannot hold`, kind);
+  if (!Number.isFinite(value)) throw refusal(`${path} is ${value}, which JSON cannot hold`, kind);
   // Any double comes back unchanged; but in a payload, a large one is likely an id that has lost digits.
   if (!kind.isExact && Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw bad(`${path} is a whole number over 2^53, which would lose digits; pass it as text`, kind);
+    throw refusal(`${path} is a whole number over 2^53, which would lose digits; pass it as text`, kind);
   return value;
 }
 
 function copyObject(value: object, path: string, depth: number, kind: Kind): Json {
   if (value instanceof Date) {
     if (kind.isExact)
-      throw bad(`${path} is a Date, which would come back as text; return its ISO text`, kind);
-    if (Number.isNaN(value.getTime())) throw bad(`${path} is an invalid Date`, kind);
+      throw refusal(`${path} is a Date, which would come back as text; return its ISO text`, kind);
+    if (Number.isNaN(value.getTime())) throw refusal(`${path} is an invalid Date`, kind);
     return value.toISOString();
   }
   if (Array.isArray(value))
     return Array.from(value, (element, index) => copy(element, `${path}[${index}]`, depth + 1, kind));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
-    throw bad(
+    throw refusal(
       `${path} is a ${value.constructor?.name ?? 'class instance'}, not a plain object; ${kind.isExact ? 'return' : 'pass'} plain JSON`,
       kind,
     );
@@ -148,13 +151,13 @@ function copyObject(value: object, path: string, depth: number, kind: Kind): Jso
   const entries: [string, Json][] = [];
   for (const [key, property] of Object.entries(value)) {
     if (property === undefined) continue;
-    if (!isStorable(key)) throw bad(`${path} has a key with a NUL character or a lone surrogate`, kind);
+    if (!isStorable(key)) throw refusal(`${path} has a key with a NUL character or a lone surrogate`, kind);
     entries.push([key, copy(property, `${path}.${key}`, depth + 1, kind)]);
   }
   // fromEntries defines own properties, so a key "__proto__" stays a key.
   return Object.fromEntries(entries);
 }
 
-function bad(message: string, { code, prefix }: Kind): TockError {
+function refusal(message: string, { code, prefix }: Kind): TockError {
   return new TockError(code, prefix + message);
 }

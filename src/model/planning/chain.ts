@@ -3,6 +3,7 @@ import { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
 import { checkOptions } from '../options.js';
 import type { RunStatus } from '../run/states.js';
+import { badSchedule } from '../schedule/bad-schedule.js';
 
 const CHAIN_ON = ['success', 'failure', 'completion'] as const;
 /** Which outcomes count: succeeded; dead; or any of succeeded, dead, cancelled. */
@@ -33,17 +34,18 @@ export function readAfter(after: After, name: string): Chain {
   const stated = typeof after === 'string' || Array.isArray(after) ? { all: after } : (after as object);
   const { all, any, on = 'success' } = stated as { all?: unknown; any?: unknown; on?: ChainOn };
   if (typeof stated !== 'object' || stated === null || (all === undefined) === (any === undefined)) {
-    throw bad(
+    throw badSchedule(
       `after is ${quote(after)}; write a definition's name, a list of names, or { all: […] } or { any: […], on: 'failure' }`,
     );
   }
   checkOptions(stated, OPTIONS, 'after', 'TOCK_BAD_SCHEDULE');
-  if (!CHAIN_ON.includes(on)) throw bad(`after.on ${quote(on)} is none of ${CHAIN_ON.join(', ')}`);
+  if (!CHAIN_ON.includes(on)) throw badSchedule(`after.on ${quote(on)} is none of ${CHAIN_ON.join(', ')}`);
   const names = [all ?? any].flat();
   if (names.length === 0 || names.length > MAX_PARENTS)
-    throw bad(`after names ${names.length} definitions; write 1 to ${MAX_PARENTS}`);
+    throw badSchedule(`after names ${names.length} definitions; write 1 to ${MAX_PARENTS}`);
   const definitions = [...new Set(names.map(each => checkName(each, 'definition', 'TOCK_BAD_SCHEDULE')))];
-  if (definitions.includes(name)) throw bad(`after names ${quote(name)} itself: it would wait for ever`);
+  if (definitions.includes(name))
+    throw badSchedule(`after names ${quote(name)} itself: it would wait for ever`);
   return { definitions: definitions.sort(), require: all === undefined ? 'any' : 'all', on };
 }
 
@@ -117,9 +119,5 @@ export function findCircle(
 
 /** @param circle names, each of which runs after the next */
 export function circleError(circle: readonly string[]): TockError {
-  return bad(`after makes a circle, and none of it would ever run: ${circle.join(' after ')}`);
-}
-
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_SCHEDULE', message);
+  return badSchedule(`after makes a circle, and none of it would ever run: ${circle.join(' after ')}`);
 }

@@ -1,6 +1,6 @@
 // Windows: the hours of the day in which runs may start, such as 23:00-06:00.
-import { TockError } from '../errors.js';
 import { quote } from '../names.js';
+import { badSchedule } from '../schedule/bad-schedule.js';
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { findZone } from '../schedule/zone.js';
 
@@ -28,12 +28,12 @@ const DAY = 86_400;
  */
 export function checkWindow(text: unknown): string {
   const found = typeof text === 'string' ? WINDOW.exec(text) : null;
-  if (!found) throw bad(`window ${quote(text)} is not two times of day; write it as 23:00-06:00`);
+  if (!found) throw badSchedule(`window ${quote(text)} is not two times of day; write it as 23:00-06:00`);
   const [, h1 = '', m1 = '', h2 = '', m2 = ''] = found;
-  if (h2 === '24' && m2 !== '00') throw bad(`window ${quote(text)} ends after 24:00`);
+  if (h2 === '24' && m2 !== '00') throw badSchedule(`window ${quote(text)} ends after 24:00`);
   const [from, to] = [seconds(h1, m1), seconds(h2, m2)];
   if (from === to % DAY)
-    throw bad(
+    throw badSchedule(
       `window ${quote(text)} is ${from === to ? 'empty' : 'the whole day'}; leave it out, or write two different times`,
     );
   return `${h1}:${m1}-${h2}:${m2}`;
@@ -73,8 +73,4 @@ function seconds(hours: string, minutes: string): number {
 
 function mod(a: number, b: number): number {
   return ((a % b) + b) % b;
-}
-
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_SCHEDULE', message);
 }

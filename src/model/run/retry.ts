@@ -1,6 +1,6 @@
 // How long a failed run waits for its next attempt.
 import { parseDuration } from '../duration.js';
-import { TockError } from '../errors.js';
+import { badJob } from '../job/bad-job.js';
 import type { RetryPolicy } from '../job/job.js';
 import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
@@ -25,20 +25,16 @@ export function checkRetryPolicy(policy: RetryPolicy): void {
   if (policy.max !== undefined) parseDuration(policy.max, 'retry.max');
   const { jitter, backoff } = policy;
   if (jitter !== undefined && !(jitter >= 0 && jitter <= 1))
-    throw bad(`retry.jitter ${quote(jitter)} is not a number between 0 and 1`);
+    throw badJob(`retry.jitter ${quote(jitter)} is not a number between 0 and 1`);
   if (backoff !== undefined && typeof backoff !== 'function' && !BACKOFFS.includes(backoff)) {
-    throw bad(`retry.backoff ${quote(backoff)} is none of ${BACKOFFS.join(', ')} and no function`);
+    throw badJob(`retry.backoff ${quote(backoff)} is none of ${BACKOFFS.join(', ')} and no function`);
   }
 }
 
 /** Checks a number of attempts: 1 to 1,000,000, so that the column has room for many operator retries. */
 export function checkMaxAttempts(count: number): number {
   if (Number.isInteger(count) && count >= 1 && count <= 1_000_000) return count;
-  throw bad(`maxAttempts ${quote(count)} is not a whole number from 1 to 1000000`);
-}
-
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_JOB', message);
+  throw badJob(`maxAttempts ${quote(count)} is not a whole number from 1 to 1000000`);
 }
 
 /**

@@ -40,15 +40,17 @@ export function readIsolation(
   const job = [...registry.jobs.values()].find(candidate => readIsolate(candidate.isolate) !== null);
   if (job === undefined) return isolationForSuspects(entry, options);
   if (options.jobsModule === undefined) {
-    throw bad(
+    throw badOption(
       `job ${job.name} has isolate, so a child process must load it: pass jobsModule to createTock, the path or URL of a compiled module that exports the array \`jobs\` and does nothing else`,
     );
   }
   const jobsModule = pathOf(options.jobsModule);
   if (!existsSync(jobsModule))
-    throw bad(`jobsModule names ${quote(jobsModule)}, which does not exist; build it, or correct the path`);
+    throw badOption(
+      `jobsModule names ${quote(jobsModule)}, which does not exist; build it, or correct the path`,
+    );
   if (!existsSync(entry)) {
-    throw bad(
+    throw badOption(
       `job ${job.name} has isolate, but ${entry}, which its child process runs, does not exist; do not bundle pg-tock into your app, or build it (npm run build)`,
     );
   }
@@ -72,6 +74,6 @@ function pathOf(module: string | URL): string {
   return path.resolve(text.startsWith('file:') ? fileURLToPath(text) : text);
 }
 
-function bad(message: string): TockError {
+function badOption(message: string): TockError {
   return new TockError('TOCK_BAD_OPTION', message);
 }
