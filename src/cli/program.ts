@@ -1,5 +1,4 @@
-// Room: cli. All commands, the general help, and usage errors.
-// In: arguments. Out: an exit code.
+// All commands, the general help, and usage errors.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
@@ -34,7 +33,6 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];
 
-/** Runs the command line and resolves to its exit code. */
 export async function runProgram(args: readonly string[]): Promise<number> {
   const program = createProgram();
   const [first, second] = args;

@@ -1,6 +1,5 @@
-// Room: daemon. The steps of a tick, for as long as the process lives: woken by node-cron each minute, by
-// LISTEN when something is enqueued, and by a timer when something is due.
-// In: an engine. Out: a running daemon that can be stopped.
+// The steps of a tick, for as long as the process lives: woken by node-cron each minute, by LISTEN when
+// something is enqueued, and by a timer when something is due.
 import { performance } from 'node:perf_hooks';
 import { createEnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { startListener } from '../engine/claim/listen.js';
@@ -23,14 +22,13 @@ import {
   afterMinute,
   afterReap,
   afterWake,
-  asksForRemains,
+  checksReaping,
   dueSteps,
   FIRST_PLAN,
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
 
-/** Options of `start`. */
 export interface StartOptions {
   /** Most runs at once. Default 10. */
   readonly concurrency?: number | undefined;
@@ -40,11 +38,10 @@ export interface StartOptions {
   readonly listen?: boolean;
 }
 
-/** A daemon that was started in this process. */
 export interface Daemon {
   readonly id: string;
   readonly outcomeCounts: Readonly<OutcomeCounts>;
-  /** Drains and stops; see `Worker.stop`. */
+  /** See `Worker.stop`. */
   stop(): Promise<void>;
 }
 
@@ -54,7 +51,9 @@ const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
 
-/** Starts the daemon. It survives a lost database: it says so once, and again when the database is back. */
+/**
+ * Starts the daemon. If the database is lost, it logs that once, goes on trying, and logs when it is back.
+ */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
@@ -83,7 +82,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   const upkeep = hourlyUpkeep(engine, stopping.signal);
 
   /**
-   * Does what is due, then looks at what will be: if nothing is due, the look is all. Returns how long to
+   * Does what is due, then asks what is due next; often nothing is due, and it only asks. Returns the ms to
    * sleep.
    */
   const pass = async (): Promise<number> => {
@@ -107,7 +106,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     if (isClaiming) plan = whileClaiming(plan, done, pollMs);
     else {
       const askedAt = performance.now();
-      const due = await readNextDue(engine.database, queues, asksForRemains(plan, askedAt));
+      const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt));
       const look = { askedAt, answeredAt: performance.now(), due };
       plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
     }
@@ -167,8 +166,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
 }
 
 /**
- * Reaps, and returns whether that succeeded. A server that refuses only this, as for a locked table, stops no
- * claims.
+ * Returns whether reaping succeeded. If the server refuses only that, as for a locked table, claims go on.
  */
 function reaper(engine: Engine): () => Promise<boolean> {
   let isFailing = false;
@@ -177,8 +175,7 @@ function reaper(engine: Engine): () => Promise<boolean> {
       await reap(engine);
       isFailing = false;
     } catch (error) {
-      // A server that did not answer in time may wait for a lock; one that cannot be reached is away for all
-      // steps.
+      // A server that timed out may wait for a lock; one that cannot be reached affects all steps.
       if (isConnectionFailure(error) && !(error instanceof TockError)) throw error;
       if (!isFailing)
         engine.logger.error(

@@ -1,6 +1,4 @@
-// Room: cli. `tock start`: runs the scheduler until a signal.
-// In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a
-// drain.
+// `tock start`: runs the scheduler until a signal. Exit code 0 after a drain.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
 import { underCrashGuard } from '../../runtime/crash-guard.js';

@@ -1,5 +1,5 @@
 // Chains: definitions that run after others.
-import { TockError } from '../errors.js';
+import type { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
 import { checkOptions } from '../options.js';
 import type { RunStatus } from '../run/states.js';

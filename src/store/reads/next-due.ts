@@ -15,7 +15,7 @@ const msFromNow = (instant: string) => msBetween('tock.now()', instant);
 
 interface Looked {
   readonly queues: readonly string[] | null;
-  readonly asksForRemains: boolean;
+  readonly checksReaping: boolean;
 }
 
 const NEXT_DUE = statement<Looked, NextDue>(
@@ -29,7 +29,7 @@ select
       and r.run_at > tock.now() and r.status in (${statuses('claim')})
     order by r.run_at, r.id limit 1) f where :queues::text[] is null or p.queue = any(:queues)),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", case when :asksForRemains::boolean then ${NEEDS_REAPING} else false end as "hasRemains"`,
+  exists (select from open) as "isOverdue", case when :checksReaping::boolean then ${NEEDS_REAPING} else false end as "needsReaping"`,
   { prepared: true },
 );
 
@@ -45,22 +45,22 @@ export interface NextDue {
    * A reaping would find something to do: an expired lease, or what a process that died left undone. False if
    * not asked.
    */
-  readonly hasRemains: boolean;
+  readonly needsReaping: boolean;
 }
 
 /**
  * Reads what is due next: one index look-up for the occurrences, and a few for each queue and priority. Locks
  * nothing.
  *
- * @param asksForRemains whether to look for something to reap too: a few look-ups more, over all that is due
+ * @param checksReaping whether to look for something to reap too: a few look-ups more, over all that is due
  */
 export async function readNextDue(
   session: Session,
   queues: readonly string[] | null,
-  asksForRemains: boolean,
+  checksReaping: boolean,
 ): Promise<NextDue> {
-  const due = await NEXT_DUE.first(session, { queues, asksForRemains });
-  return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, hasRemains: false };
+  const due = await NEXT_DUE.first(session, { queues, checksReaping });
+  return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
 }
 
 // Something to do: also definitions of another version, a missing migration, a clock that was set back. The
