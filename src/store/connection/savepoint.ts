@@ -1,6 +1,4 @@
-// Room: store/connection. A part of a transaction that may fail without the rest.
-// In: an open transaction, and the part. Out: what the part gave; or its error, with the transaction as it
-// was before.
+// A part of a transaction that may fail without the rest.
 import type { Session } from './database.js';
 import { isConnectionFailure } from './errors.js';
 import { statement } from './statement.js';
@@ -11,7 +9,7 @@ const ROLL_BACK = statement<object, unknown>('rollback-to-savepoint', 'rollback 
 
 export interface SavepointOptions {
   /**
-   * Release the savepoint after the part: for many parts in one transaction. A round trip more. Default
+   * Releases the savepoint after the part, for many parts in one transaction. One round trip more. Default
    * false.
    */
   readonly isReleased?: boolean;
@@ -26,7 +24,7 @@ export async function inSavepoint<T>(
   part: () => Promise<T>,
   { isReleased = false }: SavepointOptions = {},
 ): Promise<T> {
-  // In a transaction that an error has aborted already, this is refused.
+  // Refused in a transaction that an error has already aborted.
   await SAVE.run(session, {});
   try {
     const value = await part();
