@@ -1,6 +1,5 @@
-// Room: engine. Keeps one bad row from failing a statement over many runs: each run is tried alone, and the
-// bad one ends dead.
-// In: the work, and the runs. Out: the results for the others.
+// Keeps one bad row from failing a statement over many runs: each run is tried alone, and the bad one ends
+// dead.
 //
 // An app's own constraint or trigger may reject every row. That is no reason to end them all: unless the
 // statement succeeds for some run, only those are set aside whose rows hold values out of bounds.
@@ -17,10 +16,7 @@ import { reasonOf } from './materialize/broken-definition.js';
 /** Few, because the leases of the first run while the others are claimed; the next claim is for all again. */
 const MAX_CLAIMED_SINGLY = 100;
 
-/**
- * Ends a run dead whose row makes statements fail. Returns false where the run is gone, or its row is not to
- * blame.
- */
+/** Ends a run dead whose row makes statements fail. False if the run is gone, or its row is not to blame. */
 export async function setAside(engine: Engine, id: string, blame: Blame): Promise<boolean> {
   const { reason, freed, outboxWritten } = await setRunAside(engine.database, id, blame);
   if (reason === null) return false;

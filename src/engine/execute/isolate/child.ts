@@ -1,5 +1,4 @@
-// Room: engine/execute/isolate. Executes one attempt in a child process: the child's side.
-// In: the worker's order, and a way to send it messages. Out: one answer, when the handler has ended.
+// Executes one attempt in a child process: the child's side.
 import type { AnyJob } from '../../../model/job/job.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
 import type { Logger } from '../../../model/logger.js';
@@ -16,7 +15,6 @@ import type { Answer, FromChild, LogLevel, Order } from './protocol.js';
 type Send = (message: FromChild) => void;
 
 export interface IsolatedAttempt {
-  /** Aborts the handler's signal. */
   readonly abort: (reason: ErrorData) => void;
   /** Loads the jobs and executes the handler. Never rejects. */
   readonly execute: (loadJobs: () => Promise<readonly AnyJob[]>) => Promise<Answer>;
@@ -67,7 +65,7 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
 
 const PROGRESS_EVERY_MS = 250;
 
-/** The run as createContext and createEffects know it. What they write in it is sent to the worker. */
+/** The run for createContext and createEffects. Whatever they write to it is sent to the worker. */
 function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: () => void } {
   let progress: ActiveRun['progress'] = null;
   let timer: NodeJS.Timeout | undefined;
@@ -106,10 +104,10 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   ) as ActiveRun & typeof accessors;
 }
 
-/** Sends its lines to the worker, whose logger decides about level and format. */
+/** Sends log lines to the worker, whose logger decides about level and format. */
 function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>>): Logger {
   const at = (level: LogLevel) => (fields: Readonly<Record<string, unknown>>, message?: string) => {
-    // pino also accepts a text alone.
+    // pino also accepts only a text.
     const text = typeof fields === 'string' ? fields : message;
     const all = typeof fields === 'string' ? bindings : { ...bindings, ...fields };
     send({ kind: 'log', level, fields: plainFields(all), message: text });
@@ -123,7 +121,7 @@ function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>
   };
 }
 
-/** Fields as a line of JSON holds them; an error with its name, code, message, stack and causes. */
+/** Fields as JSON holds them; an error with its name, code, message, stack and causes. */
 function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const plain = Object.entries(fields).map(([key, value]) => {
     if (!(value instanceof Error)) return [key, describeOutput(value)];

@@ -1,6 +1,4 @@
-// Room: engine/execute/isolate. Whether and how this process can execute a handler in a child process.
-// In: the jobs, and the options of createTock. Out: an Isolation; null if it is impossible and no job asks
-// for it.
+// Whether and how this process can execute a handler in a child process.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,11 +24,11 @@ export interface IsolationOptions {
 }
 
 /**
- * Checks that isolated jobs can be executed. A child process has none of its parent's closures: it must load
- * the handlers from a module and open its own connection. Runs of other jobs are isolated too, if possible,
- * once they are suspected of having ended a process.
+ * Null if isolation is impossible and no job asks for it. A child process has none of its parent's closures:
+ * it must load the handlers from a module and open its own connection. Runs of other jobs are isolated too,
+ * if possible, once they are suspected of having ended a process.
  *
- * @throws TockError TOCK_BAD_OPTION that names the job and the fix, where a job asks for isolation
+ * @throws TockError TOCK_BAD_OPTION that names the job and the fix, if a job asks for isolation
  */
 export function readIsolation(
   registry: Registry,
