@@ -31,10 +31,7 @@ export interface RunAction {
 const BATCH_SIZE = 8;
 const PAGE_SIZE = 1000;
 
-/**
- * Whether the flags choose runs by a filter. @throws TockError TOCK_BAD_OPTION for ids and a filter, or
- * neither
- */
+/** Whether flags choose the runs. @throws TockError TOCK_BAD_OPTION for ids and flags, or neither */
 export function isByFilter(command: string, flags: ManyFlags, ids: readonly string[]): boolean {
   const isFiltered = [flags.status, flags.job, flags.definition].some(value => value !== undefined);
   if (isFiltered && ids.length > 0)

@@ -111,7 +111,6 @@ Examples:
                                                 when a schedule fires, daylight saving time included`;
 }
 
-/** Prints one line: what is wrong with the arguments, and where help is. */
 function reportUsage(program: Command, args: readonly string[], error: CommanderError): void {
   const name = program.commands.find(command => command.name() === args[0])?.name() ?? '';
   const problem = error.message

@@ -115,7 +115,6 @@ export async function withTock<T>(
   }
 }
 
-/** Reports a step that takes longer than SLOW_MS. */
 function reportSlowSteps(shell: Shell): {
   readonly begin: (step: string) => void;
   readonly end: () => void;

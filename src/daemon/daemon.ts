@@ -51,9 +51,7 @@ const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
 
-/**
- * Starts the daemon. If the database is lost, it logs that once, goes on trying, and logs when it is back.
- */
+/** Starts the daemon. A lost database is logged once, waited for, and logged when it is back. */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
@@ -81,10 +79,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   const reapOrGoOn = reaper(engine);
   const upkeep = hourlyUpkeep(engine, stopping.signal);
 
-  /**
-   * Does what is due, then asks what is due next; often nothing is due, and it only asks. Returns the ms to
-   * sleep.
-   */
+  /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
     const startedAt = performance.now();
     if (mustRegister) await registerJobs();
@@ -165,9 +160,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   };
 }
 
-/**
- * Returns whether reaping succeeded. If the server refuses only that, as for a locked table, claims go on.
- */
+/** Returns whether it succeeded. If the server refuses only that, as for a locked table, claims go on. */
 function reaper(engine: Engine): () => Promise<boolean> {
   let isFailing = false;
   return async () => {
@@ -188,7 +181,6 @@ function reaper(engine: Engine): () => Promise<boolean> {
   };
 }
 
-/** Makes the coming partitions once an hour, beside the passes. */
 function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
   let dueAt = 0;
   let upkeep: Upkeep | null = null;

@@ -116,9 +116,7 @@ export function afterLook(
 
 export const checksReaping = (plan: Plan, now: number): boolean => now >= plan.checkReapAt;
 
-/**
- * Until something is due: at least 1 ms, at most a poll. A worker that is claiming needs no wake-up for it.
- */
+/** Until something is due: 1 ms to one poll. A worker that goes on claiming needs no claim. */
 export function sleepMs(plan: Plan, now: number, pollMs: number, isClaiming: boolean): number {
   const claimAt = isClaiming ? Number.POSITIVE_INFINITY : plan.claimAt;
   const inMs = Math.ceil(Math.min(plan.reapAt, plan.materializeAt, claimAt) - now);

@@ -29,7 +29,6 @@ export function program(native: string, name: 'postgres' | 'initdb'): string {
 /**
  * The `native` folder of the platform package, looked for next to this module, then in `projectFolder`, then
  * in the current directory.
- *
  * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed, or not for this platform.
  */
 export async function findBinaries(projectFolder: string): Promise<string> {

@@ -24,9 +24,7 @@ export const superuser = 'tock';
 const passwordFile = 'tock.password';
 const shownLogLines = 12;
 
-/**
- * The folders and the user of one embedded server. `folder` is `.tock`; `home` is the same, or in /var/tmp.
- */
+/** The folders and user of one embedded server. `folder` is `.tock`; `home` is it, or in /var/tmp. */
 export interface Cluster {
   readonly folder: string;
   readonly home: string;
@@ -38,7 +36,6 @@ export interface Cluster {
 /**
  * Creates the data directory if there is none, otherwise checks its version before anything else. It is
  * created under another name and renamed when complete, so a killed initdb leaves no partial directory.
- *
  * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
  */
 export async function prepareCluster(cluster: Cluster, native: string): Promise<void> {

@@ -39,9 +39,7 @@ export async function readOwned(file: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Replaces the first line of a file in place, under the conditions of {@link readOwned}; else returns false.
- */
+/** Replaces a file's first line in place, if {@link readOwned} would read it; else returns false. */
 export async function replaceFirstLine(file: string, line: string): Promise<boolean> {
   const handle = await openOwned(file, constants.O_RDWR);
   if (handle === undefined) return false;

@@ -43,10 +43,7 @@ export async function settleProgramsCopy(folder: string): Promise<string> {
   return elsewhere;
 }
 
-/**
- * Where {@link chooseSocketFolder} may have put the socket: the name depends on the user who started the
- * server.
- */
+/** Where {@link chooseSocketFolder} may have put the socket: that depends on who started the server. */
 export function socketFoldersElsewhere(folder: string, account: Account | undefined): string[] {
   const starters = new Set([process.getuid?.(), 0, account?.uid]);
   return [...starters]

@@ -18,7 +18,6 @@ const lockTimeoutMs = 180_000;
  * The lock is the directory `lock`, which holds one file named after its holder's token. It is created under
  * another name and renamed into place, which fails while a non-empty `lock` exists. A dead holder's token is
  * removed by its full name, so a newer holder's token is safe.
- *
  * @throws if the lock is not free within 3 minutes
  */
 export async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {

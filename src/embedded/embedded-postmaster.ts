@@ -93,7 +93,6 @@ async function readPostmasterFile(cluster: Cluster): Promise<PostmasterFile | un
  * Its socket is in the data directory, or, if that is impossible, in a folder elsewhere. With `listens` it
  * also has a port of 127.0.0.1: the previous one, which other processes remember, or a free one; if another
  * program takes it meanwhile, another free one.
- *
  * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
  */
 export async function launch(

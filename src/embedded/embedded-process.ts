@@ -89,10 +89,7 @@ export async function ownerAccount(dataDirectory: string, account: Account): Pro
   return uid === 0 || uid === account.uid ? account : { name: `uid ${uid}`, uid, gid };
 }
 
-/**
- * Identifies a living process as `<pid>.<start>`, because the system reuses pids; undefined for dead ones and
- * zombies.
- */
+/** `<pid>.<start>` of a living process, since pids are reused; undefined for dead ones and zombies. */
 export async function processLife(pid: number): Promise<string | undefined> {
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   if (process.platform === 'linux') return linuxProcessLife(pid);

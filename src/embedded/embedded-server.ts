@@ -42,10 +42,7 @@ export interface EmbeddedServer {
 export interface EmbeddedServerOptions {
   /** The folder for data, log and bookkeeping: a project's `.tock`. Created when missing. */
   readonly folder: string;
-  /**
-   * PostgreSQL settings, such as `fsync: 'off'`, for a server that this call starts, not for one that it
-   * joins.
-   */
+  /** PostgreSQL settings, such as `fsync: 'off'`; ignored if this call joins a running server. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The database to connect to, created when missing. Default `tock`. */
   readonly database?: string;
@@ -71,7 +68,6 @@ export interface EmbeddedServerOptions {
  * As root it runs as the data's owner: for new data the user `postgres`, otherwise `nobody`. If that user
  * cannot reach the folder or the programs, the data or a copy of the programs are in /var/tmp, and a note in
  * the folder says where. (If the folder is deleted, the next start renames that data once to `data.old`.)
- *
  * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed, TOCK_FOLDER_NOT_WRITABLE,
  * TOCK_EMBEDDED_SERVER_FAILED when the server cannot be started.
  */

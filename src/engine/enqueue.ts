@@ -39,7 +39,6 @@ const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true }
  *
  * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key,
  * the times. With `client`, the run commits or rolls back with the caller's transaction.
- *
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION
  */
 export async function enqueue(
@@ -172,7 +171,6 @@ function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null):
   };
 }
 
-/** A run that `debounce` postpones again and again starts after this many delays at the latest. */
 const MAX_DEBOUNCES = 10;
 
 function checkUniqueness({ key, unique, replace, debounce }: NewRun) {

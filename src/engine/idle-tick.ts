@@ -28,7 +28,6 @@ const NOTHING = {
 
 /**
  * Null if a full tick is due, or if the server refuses the question: then the full tick finds out why.
- *
  * @throws when the database cannot be reached, because a full tick would only wait for it again
  */
 export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary | null> {

@@ -31,7 +31,6 @@ export interface TickSummary {
   readonly stoppedEarly: boolean;
 }
 
-/** How often a tick with free capacity claims runs that came due while others are running. */
 const CLAIM_AGAIN_MS = 1000;
 
 /**
@@ -88,7 +87,6 @@ async function executeDue(
   }
 }
 
-/** Claims until nothing is due and nothing runs, or the budget is over, or the signal aborts. */
 async function claimUntilIdle(
   worker: Worker,
   until: number,

@@ -35,7 +35,6 @@ export interface OneByOne<T> {
 /**
  * Does `work` for one run at a time, and sets aside those whose data make it fail. A run that cannot even be
  * set aside stays as it is.
- *
  * @param hasMoved whether the work changed the run
  */
 export async function oneByOne<T>(
@@ -132,9 +131,7 @@ export async function admitDespiteBadRows(
   };
 }
 
-/**
- * Pauses queues whose limits cannot be evaluated, because each claim would fail on them. Returns how many.
- */
+/** Pauses queues whose limits cannot be evaluated, as each claim would fail on them. Returns how many. */
 async function pauseBadQueues(engine: Engine): Promise<number> {
   const { database, logger } = engine;
   let count = 0;

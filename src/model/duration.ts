@@ -23,7 +23,6 @@ const ISO = /^P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d
 /**
  * Reads a duration into whole milliseconds. A day is 24 hours and a week seven days; months and years are
  * refused, because they have no fixed length.
- *
  * @param what names the option in the error message
  * @throws TockError TOCK_BAD_DURATION when it is not a duration, negative, or over thirty years
  */

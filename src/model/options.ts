@@ -13,7 +13,6 @@ export function optionNames<Options>(
 
 /**
  * Refuses unknown options. Those that are undefined count as absent.
- *
  * @param what the subject of the message: `retry`, or `enqueue of job "mail"`
  * @param code of the error. Default TOCK_BAD_OPTION
  * @throws TockError with that code, also for a value that is not an object

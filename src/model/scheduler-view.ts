@@ -11,16 +11,11 @@ export interface SchedulerStatus {
     readonly due: number;
     readonly paused: number;
     readonly broken: number;
-    /**
-     * Definitions whose cursor is over a minute ahead of the database's clock, which was set back: no runs
-     * until the clock has caught up.
-     */
+    /** Definitions over a minute ahead of the database's clock, which was set back: no runs until then. */
     readonly ahead: number;
     /** How far the cursor that is furthest ahead is; 0 if none is. */
     readonly aheadMs: number;
-    /**
-     * How long the longest-due occurrence has waited to be materialized. A tick a minute keeps it below two.
-     */
+    /** Wait of the longest-due occurrence to be materialized: under two minutes with a tick a minute. */
     readonly overdueMs: number;
   };
   /** `waiting` are due and not yet claimed. */
@@ -47,9 +42,7 @@ export interface SchedulerStatus {
     readonly host: string;
     readonly pid: number;
     readonly seenAt: Date;
-    /**
-     * It has missed two heartbeats or more: killed, cut off, or too busy. Its leases have not expired yet.
-     */
+    /** It has missed two heartbeats: killed, cut off, or too busy. Its leases have not expired yet. */
     readonly silent: boolean;
     readonly running: number;
   }[];
@@ -169,10 +162,7 @@ export interface PruneResult {
   readonly madePartitions: number;
   /** The unit of coming partitions. */
   readonly partition: 'month' | 'day';
-  /**
-   * What could not get its locks and is left to the next prune: partitions past their time, or `coming
-   * partitions`.
-   */
+  /** Left to the next prune for lack of locks: partitions past their time, or `coming partitions`. */
   readonly left: readonly string[];
   /** Another prune is running, so nothing was done. */
   readonly isBusy: boolean;
@@ -185,7 +175,6 @@ export interface SchedulerView {
   /**
    * Removes finished runs that ended before `keep` ago, by detaching and dropping their partitions, and keys
    * after `keepKeys`. Makes the coming partitions. Needs the owner's rights, and two connections.
-   *
    * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */
   prune(options?: PruneOptions): Promise<PruneResult>;

@@ -6,10 +6,7 @@ import type { Tock } from '../tock/types.js';
 import type { LogLine } from './captured-logs.js';
 
 export interface DrainOptions {
-  /**
-   * The most attempts; beyond them, TOCK_BAD_STATE, since jobs seem to enqueue each other for ever. Default
-   * 1000.
-   */
+  /** The most attempts before TOCK_BAD_STATE: jobs seem to enqueue each other for ever. Default 1000. */
   readonly limit?: number;
   /** Most runs at once. Default 10. */
   readonly concurrency?: number;

@@ -8,14 +8,9 @@ import type { Database } from '../store/connection/database.js';
 /** `tock.now()` of the test's database. It runs until it is set. */
 export interface TestClock {
   readonly now: () => Promise<Date>;
-  /**
-   * Stops the clock at a Date, or ISO text with an offset. @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE
-   */
+  /** Stops the clock at a Date or ISO text. @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE */
   readonly set: (instant: Date | string) => Promise<void>;
-  /**
-   * Moves the clock forward and stops it there. Executes nothing: `drain` does.
-   * @throws TockError TOCK_BAD_DURATION
-   */
+  /** Moves the clock forward and stops it. Executes nothing. @throws TockError TOCK_BAD_DURATION */
   readonly advance: (duration: Duration) => Promise<void>;
   /** Lets the clock run again, at the server's real time. */
   readonly run: () => Promise<void>;

@@ -73,7 +73,6 @@ async function start(): Promise<string> {
   }
 }
 
-/** The folders of all servers of this user's tests begin with this. */
 function folderPrefix(): string {
   return path.join(tmpdir(), `tock-testing-${process.getuid?.() ?? 'user'}-`);
 }

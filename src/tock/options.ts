@@ -18,10 +18,7 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
   readonly schema?: string;
   /** The most connections of Tock's own pool. Default 10. */
   readonly connections?: number;
-  /**
-   * Longest time for one of Tock's own statements; then its connection is closed. Handlers' statements have
-   * no limit. Default `60s`.
-   */
+  /** Longest time for Tock's own statements, not handlers'; then the connection is closed. Default `60s`. */
   readonly statementTimeout?: Duration;
   /**
    * The jobs of this process. With a literal array, the compiler checks names and payloads in every call of

@@ -65,19 +65,14 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
    * TOCK_BAD_DURATION
    */
   tick(options?: TickCallOptions): Promise<TickSummary>;
-  /**
-   * Starts a daemon in this process: it does what ticks do, until its `stop`. @throws TockError as `tick`
-   * does
-   */
+  /** Starts a daemon: it does what ticks do, until its `stop`. @throws TockError as `tick` does */
   start(options?: StartOptions): Promise<Daemon>;
   /**
    * Brings the schema to this version. Safe to repeat, and from several hosts at once.
    * @throws TockError TOCK_MIGRATION_CHANGED, TOCK_DATABASE_TOO_OLD
    */
   migrate(): Promise<MigrateResult>;
-  /**
-   * Does nothing if the schema is up to date. @throws TockError TOCK_NOT_MIGRATED if a migration is missing
-   */
+  /** Does nothing if the schema is up to date. @throws TockError TOCK_NOT_MIGRATED */
   requireMigrated(): Promise<void>;
   /** Registers the definitions of `jobs` now; `tick` and `start` do so too. */
   register(): Promise<RegisterResult>;
@@ -87,8 +82,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     /** Runs, newest first; 50 unless the filter has a limit. */
     list(filter?: RunFilter): Promise<RunRecord[]>;
     /**
-     * Puts a dead or cancelled run back into the queue, due now. @throws TockError TOCK_NOT_FOUND,
-     * TOCK_BAD_STATE
+     * Puts a dead or cancelled run into the queue, due now. @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
      */
     retry(id: string, options?: RetryOptions): Promise<RunRecord>;
     /**

@@ -136,7 +136,6 @@ async function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Lets running jobs finish, and says which they are. */
 async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {
   const stopping = daemon.stop();
   const running = runningOf(daemon);

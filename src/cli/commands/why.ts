@@ -66,7 +66,6 @@ function sayAnswer(shell: Shell, { local, verdict, sentences, occurrences }: Why
   for (const each of occurrences) sayAnswer(shell, each);
 }
 
-/** Verdicts that need more than their own name. */
 const VERDICT_TEXTS: Partial<Record<WhyVerdict, string>> = {
   'no-occurrence': 'not an occurrence',
   nonexistent: 'does not exist on that day',

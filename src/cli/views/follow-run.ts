@@ -41,7 +41,6 @@ export async function followRun(
   }
 }
 
-/** The errors and attempts since the run was last read. */
 function stepsSince(before: RunRecord | null, run: RunRecord): string[] {
   if (before === null) return [];
   const known = before.errors.at(-1);

@@ -65,7 +65,6 @@ export function zoneAbbreviation(date: Date, timezone = hostZone()): string {
   return offsetText(date, timezone);
 }
 
-/** `+05:45`. */
 function offsetText(date: Date, timezone: string): string {
   const text = zonePart(date, timezone, 'longOffset', 'en-US').replace(/^(GMT|UTC)/, '');
   return text === '' ? '+00:00' : text;

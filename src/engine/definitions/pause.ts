@@ -18,7 +18,6 @@ import {
 /**
  * Pauses a definition: it gets no new runs until it is resumed, and what is queued is executed. Safe to
  * repeat; a new note replaces the old one.
- *
  * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one that has no schedule
  */
 export async function pauseDefinition(
@@ -53,7 +52,6 @@ export interface ResumedDefinition extends DefinitionRecord {
  * Resumes a paused definition from the database's now. The occurrences in the pause are not caught up: they
  * become one skipped row (`paused`) with their count, the first and the last. A definition that is not paused
  * is left as it is.
- *
  * @throws TockError TOCK_NOT_FOUND
  */
 export async function resumeDefinition(engine: Engine, name: string): Promise<ResumedDefinition> {

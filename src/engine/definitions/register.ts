@@ -49,7 +49,6 @@ export interface RegisterResult {
  * their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and
  * their queued runs that are not yet due are withdrawn. Vanished ones are marked, their queued runs kept. A
  * process without jobs registers nothing, so that a wrong path cannot mark everything as vanished.
- *
  * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that nobody has adopted
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
@@ -154,10 +153,7 @@ async function sync(
 
 const nameOf = ({ columns }: DescribedDefinition) => columns.name;
 
-/**
- * Code and schedules made at run time may make a circle together. Its definitions are marked broken; the rest
- * goes on.
- */
+/** Marks circles that code and schedules made at run time form together as broken; the rest goes on. */
 async function markCircles(
   session: Session,
   engine: Engine,
@@ -173,10 +169,7 @@ async function markCircles(
 
 const isPaused = (row: StoredDefinition) => row.is_paused && !row.is_vanished;
 
-/**
- * Records what came due in a pause under the schedule that is about to be edited; the rest follows at its
- * end.
- */
+/** Records what came due in a pause under the schedule to be edited; the rest follows at its end. */
 async function recordPause(session: Session, name: string, now: number): Promise<void> {
   // As materializing has left it.
   const row = await lockDefinition(session, name);

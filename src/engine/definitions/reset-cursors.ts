@@ -35,7 +35,6 @@ const BATCH = 500;
  * Sets cursors that are ahead of the database's clock back to the last occurrence that was considered while
  * it was right. What came due since is caught up as the policies say; an occurrence that has had a run has
  * its key, and does not come again. Other cursors stay. Safe to repeat.
- *
  * @throws TockError TOCK_NOT_FOUND for a name that no definition has
  */
 export async function resetCursors(

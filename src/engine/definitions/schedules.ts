@@ -70,7 +70,6 @@ export interface VersionGuard {
  * touches a running one. Due occurrences without a run are first materialized by the old schedule. A pause is
  * kept. If nothing changed, nothing is written, including the version. A name that was removed comes back
  * with its old id, so that no occurrence can come twice.
- *
  * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code has; TOCK_UNKNOWN_JOB,
  * TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION, TOCK_BAD_OPTION
  */
@@ -181,7 +180,6 @@ async function editSchedule(
 /**
  * Removes a schedule that was made at run time. Its queued runs that are not yet due are withdrawn (skipped,
  * `edited`), others are executed. The row is kept, hidden: a new schedule of that name gets the same id.
- *
  * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
  */
 export async function removeSchedule(

@@ -58,7 +58,6 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     );
   };
 
-  /** Writes the success in the handler's transaction. */
   const succeed = async (session: Session, outcome: Outcome) => {
     const finalized = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
     const [failed] = finalized.failed;
@@ -175,7 +174,6 @@ function checkEffectKey(key: string): string {
   );
 }
 
-/** Undefined if there is no row. */
 function valueOf(kept: StoredEffect | undefined): unknown {
   return typeof kept?.result === 'string' ? JSON.parse(kept.result) : undefined;
 }

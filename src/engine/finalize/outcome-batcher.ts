@@ -134,7 +134,6 @@ export class OutcomeBatcher<Entry extends Finalization> {
     return isAccepted;
   }
 
-  /** Writes a rejected batch at once in halves, or without what PostgreSQL refuses; or keeps it for later. */
   private async writeOtherwise(batch: Batch<Entry>, error: unknown): Promise<boolean> {
     const [first] = batch.entries;
     if (!isUnstorable(error) || first === undefined) {
@@ -158,7 +157,6 @@ export class OutcomeBatcher<Entry extends Finalization> {
     return true;
   }
 
-  /** Of the runs that seem lost, those that an earlier attempt did not write. */
   private async withoutWritten(
     entries: readonly Entry[],
     lost: ReadonlySet<string>,
@@ -197,10 +195,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     this.flush();
   }
 
-  /**
-   * Sends each batch once, new outcomes first, until several in a row are rejected. Returns whether any was
-   * accepted.
-   */
+  /** Sends each batch once, until several in a row are rejected. Returns whether any was accepted. */
   private async resendOnce(): Promise<boolean> {
     const batches = this.rejected;
     this.rejected = [];

@@ -38,7 +38,6 @@ export async function queues(engine: Engine): Promise<QueueRecord[]> {
 
 /**
  * Sets limits of a queue, from the next claim on. Running runs are not touched.
- *
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE for a window or zone
  */
 export async function limitQueue(engine: Engine, name: string, limits: QueueLimits): Promise<QueueRecord> {

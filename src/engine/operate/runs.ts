@@ -27,7 +27,6 @@ async function findRun(engine: Engine, id: string): Promise<RunRecord> {
 /**
  * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many
  * as its job has). Its earlier errors stay on record.
- *
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
  */
 export async function retry(
@@ -62,7 +61,6 @@ export async function retry(
 
 /**
  * Cancels a run: at once if it is not running, otherwise its holder is asked to stop and its signal aborts.
- *
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
  */
 export async function cancel(
@@ -87,9 +85,7 @@ export interface WaitOptions {
 
 const LOOK_EVERY_MS = 250;
 
-/**
- * Waits until a run has ended, including its retries; executes it here if no other process claims it first.
- */
+/** Waits until a run has ended, with its retries; executes it here if no other process claims it. */
 export async function executeOrWait(
   engine: Engine,
   id: string,

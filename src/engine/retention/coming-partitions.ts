@@ -12,7 +12,6 @@ export interface Upkeep {
 /**
  * Asks, at almost no cost, whether partitions are to be made, and begins. Called by daemons, and by ticks
  * with something to do; of all of them one checks, once an hour.
- *
  * @throws if the database cannot be reached
  */
 export async function beginUpkeep(engine: Engine, signal?: AbortSignal): Promise<Upkeep | null> {

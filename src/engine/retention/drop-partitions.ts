@@ -46,10 +46,7 @@ export async function dropPartition(
   return true;
 }
 
-/**
- * Replaces a partition by a small one of its span, with the runs that stay. Returns whether it could be
- * locked.
- */
+/** Replaces a partition by a small one with the runs that stay. Returns whether it could be locked. */
 export async function compactPartition(
   engine: Engine,
   partition: Partition,

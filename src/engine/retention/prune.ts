@@ -38,7 +38,6 @@ const BATCH = 5000;
  * The exclusive lock on `job_runs_finished` is requested with a short lock_timeout, several times; without it
  * the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an advisory lock
  * of a transaction that stays open meanwhile, on a connection of its own.
- *
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
 export async function prune(engine: Engine, options: PruneOptions = {}): Promise<PruneResult> {
@@ -108,10 +107,7 @@ interface Pruning {
   readonly stop: Stop;
 }
 
-/**
- * Oldest first. If one cannot be locked, the rest waits too: each further try would hold up live traffic
- * again.
- */
+/** Oldest first. If one cannot be locked, the rest waits: each further try would hold up traffic again. */
 async function prunePartitions(
   engine: Engine,
   retention: Retention,

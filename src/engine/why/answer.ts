@@ -49,7 +49,6 @@ export function answerDay(
   return answer(definition, { local, verdict: 'several', sentences, occurrences });
 }
 
-/** `3 succeeded, 1 skipped`. */
 function countVerdicts(answers: readonly Why[]): string {
   const counts = new Map<string, number>();
   for (const { verdict } of answers) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);

@@ -61,7 +61,6 @@ function earlier({ id, skip_reason: reason }: WhyRow): string {
   return `it was first left out (run ${id}: ${skipWords(reason)})`;
 }
 
-/** Why it was skipped or cancelled: which run stands for it, was in the way, or took its place. */
 async function causeOf(asked: Asked, row: WhyRow, run: RunRecord): Promise<string[]> {
   const { definition } = asked;
   if (run.skipReason === DISPLACED) return heirOf(asked, row);

@@ -29,7 +29,6 @@ const NO_SCHEDULE: ScheduleSpec = { at: new Date(0) };
 
 /**
  * Explains why a definition ran, or did not, at a time.
- *
  * @param time a Date; an ISO instant; or local time in the definition's zone: `2026-03-08T02:30`,
  * `2026-03-08` (the whole day, up to 100 occurrences) or `02:30` (today by the database's clock)
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_TIME
@@ -86,7 +85,6 @@ function unknown(engine: Engine, name: string): TockError {
   );
 }
 
-/** If the stored schedule cannot be read, the message that says why. */
 function timetableOf(definition: WhyDefinition, spec: ScheduleSpec): Timetable | string {
   try {
     return openTimetable(spec, definition.name);

@@ -117,7 +117,6 @@ export function describeSpan(run: RunRecord, zone: Zone): string[] {
 
 /**
  * An occurrence without a row.
- *
  * @param at epoch milliseconds
  * @param key the run that once had the occurrence's key
  */

@@ -13,7 +13,6 @@ export interface HeldRow {
 
 /**
  * Aborts the handlers of lost and cancelled runs. Returns the runs that are still held.
- *
  * @param activeRuns the runs that the worker holds now: others may have ended since the question was sent
  */
 export function applyLeaseAnswer(

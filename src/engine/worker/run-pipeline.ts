@@ -138,7 +138,6 @@ export class RunPipeline implements WorkerLoad {
     return claimed !== undefined && (await this.accept(claimed, claimedAt)) > 0;
   }
 
-  /** Starts or prefetches what was claimed, then what is admitted under limits. Returns how many runs. */
   private async accept({ runs, limited }: Claim, claimedAt: number): Promise<number> {
     const { row } = this.options;
     // Before the first handler starts: should it kill the process, the reaper can name the host.
@@ -201,7 +200,6 @@ export class RunPipeline implements WorkerLoad {
     if (this.executing === 0) this.outcomes.flushSoon();
   }
 
-  /** Passes the attempt's outcome on to be written. Null: nothing may be written. */
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
     const outcome = ending && this.outcomeOf(active, ending);
@@ -222,7 +220,6 @@ export class RunPipeline implements WorkerLoad {
     if (this.activeRuns.size === 0 || mayBeDue) this.options.onChange();
   }
 
-  /** Claims more while runs are executed, as long as there are more. */
   private refill(): void {
     if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming) return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
@@ -232,7 +229,6 @@ export class RunPipeline implements WorkerLoad {
     });
   }
 
-  /** Gives runs that have not started back to the queue, without counting the attempt. */
   private release(): void {
     for (const active of this.prefetchBuffer.drain()) this.finish(active, { kind: 'noSlot', limits: [] });
   }

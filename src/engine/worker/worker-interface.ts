@@ -26,7 +26,6 @@ export interface Worker {
   /**
    * Claims due runs as long as there is room and starts them. While there are more, it then goes on claiming.
    * Returns how many runs this call accepted.
-   *
    * @param hint a queue and priority in which somebody has just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
@@ -36,10 +35,7 @@ export interface Worker {
   close(): void;
   /** Claims one run by its id, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;
-  /**
-   * Resolves when a run has ended or `wake` is called, at once if that was since the last call; or after
-   * `ms`.
-   */
+  /** Resolves after `ms`, or when a run ends or `wake` is called, even if that was since the last call. */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
   /** Soon checks whether an operator asked to cancel a run, if this worker holds it. */

@@ -26,7 +26,6 @@ const WITH_OFFSET = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i;
 /**
  * Reads a time: an ISO instant with Z or an offset; `2026-03-08T02:30` or `2026-03-08 02:30` in the zone;
  * `2026-03-08` for that whole day; `02:30` for today. Fractions of a second are dropped.
- *
  * @param now epoch milliseconds; decides what today is
  * @throws TockError TOCK_BAD_TIME
  */

@@ -33,7 +33,6 @@ const OPTIONS = optionNames<AnyJob>({
 /**
  * Defines a job. Checks the name, the schedule, the retry policy and the limits when the module is loaded, so
  * that no mistake waits for the first run.
- *
  * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with the file
  */
 export function defineJob<

@@ -3,9 +3,7 @@ import type { Duration } from '../duration.js';
 import type { Trigger } from '../run/states.js';
 
 export interface EnqueueOptions {
-  /**
-   * Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes.
-   */
+  /** Identity of the run's purpose, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
   readonly key?: string;
   /** `ever` (default): the key is used up for good. `live`: it is free again once its run has ended. */
   readonly unique?: 'ever' | 'live';

@@ -29,9 +29,6 @@ export interface Hooks {
   onSuccess?(run: HookRun, result: { readonly output: Json | null; readonly durationMs: number }): unknown;
   /** An attempt failed, and another follows after `retryInMs`. */
   onFailure?(run: HookRun, failure: { readonly error: ErrorEntry; readonly retryInMs: number }): unknown;
-  /**
-   * The run is dead: by its handler, or because its lease expired on the last attempt and this process reaped
-   * it.
-   */
+  /** Dead: by its handler, or because its lease expired on the last attempt and this process reaped it. */
   onDead?(run: HookRun, failure: { readonly error: ErrorEntry }): unknown;
 }

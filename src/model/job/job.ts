@@ -62,14 +62,11 @@ export interface JobContext {
   /** Tock's own pool, for the job's own tables; no transaction is open. */
   readonly db: Kysely<AnyDatabase>;
   readonly scheduler: SchedulerView;
-  /**
-   * Records the progress: a fraction of 0 to 1, and a word for the stage. The number of calls is kept too.
-   */
+  /** Records the progress: a fraction of 0 to 1, and a word for the stage. Counts the calls too. */
   readonly progress: (fraction: number, stage?: string) => void;
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
    * outside any transaction, so it may be repeated if the process dies before the result is kept.
-   *
    * @throws TockError TOCK_BAD_RESULT for a result that JSON would change, or that is over 1 MiB
    */
   readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
@@ -77,7 +74,6 @@ export interface JobContext {
    * Does the work exactly once, ever, under `key`: the ledger row and what `work` writes through `trx` are
    * committed together, and later calls with the key get the kept result. An effect outside the database (a
    * mail) is repeated only if the process dies between the effect and the commit.
-   *
    * @throws TockError TOCK_BAD_RESULT, as for `step`; then all is rolled back
    */
   readonly once: <T extends Json | void>(
@@ -110,9 +106,7 @@ export interface RetryPolicy {
   readonly base?: Duration;
   /** Longest wait. Default `1h`. */
   readonly max?: Duration;
-  /**
-   * Random share of the wait, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)]. Default 0.2.
-   */
+  /** Random share, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)]. Default 0.2. */
   readonly jitter?: number;
 }
 
@@ -136,9 +130,7 @@ export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
   readonly outsideWindow?: OutsideWindow;
   /** Pauses the definition after this many dead runs in a row. Default: never. */
   readonly pauseOnFailure?: number;
-  /**
-   * Missed occurrences: `latest` (default) gives one run that knows how many it stands for; `all`; `none`.
-   */
+  /** Missed occurrences: `latest` (default) gives one run that knows how many it replaces; `all`; `none`. */
   readonly catchup?: CatchupPolicy;
   /** Missed occurrences older than this are left out. Default: no limit for `latest`, `1d` for `all`. */
   readonly catchupWindow?: Duration;

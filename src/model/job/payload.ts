@@ -30,7 +30,6 @@ const PAYLOAD: Kind = {
  * A Date becomes its ISO text and an undefined property is left out, as JSON.stringify does. Refused: NUL and
  * lone surrogates, BigInt, symbols, functions, NaN and infinities, whole numbers over 2^53, Map, Set and
  * other objects that would turn into `{}`, cycles, depth over 200, and more than `maxBytes` (default 1 MiB).
- *
  * @throws TockError TOCK_BAD_PAYLOAD
  */
 export function checkPayload(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES): Json {
@@ -47,7 +46,6 @@ export function payloadText(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES
 /**
  * The result of an effect as JSON text; null for undefined. Refuses whatever would come back changed,
  * including a Date; an undefined property is left out.
- *
  * @param effect names it in the message, such as `step "fetch"`
  * @throws TockError TOCK_BAD_RESULT
  */

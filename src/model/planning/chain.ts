@@ -58,7 +58,6 @@ export function chainWords({ definitions, require, on }: Chain): string {
 /**
  * Decides what becomes of a chained definition's occurrence: `run`, `wait`, or `skip` once it can no longer
  * be satisfied.
- *
  * @param outcomes the state of each parent's run of this occurrence; null where it has none yet
  */
 export function decideChain(
@@ -90,7 +89,6 @@ function verdictOf(status: RunStatus | null, on: ChainOn): 'yes' | 'no' | 'open'
 
 /**
  * Finds a circle among definitions, as the names along it; null if there is none.
- *
  * @param parents for each definition, those that it runs after
  * @param from where to begin; default: everywhere
  */

@@ -89,7 +89,6 @@ export const SCHEDULE_OPTIONS = optionNames<JobSchedule>({
 /**
  * Turns a job into its definition's columns. A job without a schedule gets a row too, which holds the
  * defaults of its one-off runs.
- *
  * @throws TockError when the schedule or a policy is invalid
  */
 export function describeDefinition(job: AnyJob): DescribedDefinition {

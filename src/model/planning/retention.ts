@@ -23,7 +23,6 @@ export interface Retention {
 
 /**
  * Reads the options of prune. Keys outlive all runs, so that no occurrence can come again.
- *
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
 export function readRetention({ keep, keepKeys, partition = 'auto' }: PruneOptions): Retention {

@@ -70,7 +70,6 @@ const MAX_WAIT_MS = 27 * 3_600_000;
  * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up,
  * overlap, pauses and chains are ignored. An occurrence just before the window counts if its jitter or its
  * definition's window moves its start into it.
- *
  * @throws TockError TOCK_BAD_TIME for a window that is empty or longer than 366 days, and for over 5 million
  * occurrences; TOCK_BAD_SCHEDULE
  */

@@ -5,9 +5,7 @@ import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { findZone } from '../schedule/zone.js';
 
 export const OUTSIDE_WINDOW = ['defer', 'skip'] as const;
-/**
- * What happens to a run that would start outside its window: it waits for the next opening, or is skipped.
- */
+/** A run that would start outside its window waits for the next opening, or is skipped. */
 export type OutsideWindow = (typeof OUTSIDE_WINDOW)[number];
 
 /** A window in a zone. Instants in epoch milliseconds. */
@@ -23,7 +21,6 @@ const DAY = 86_400;
 /**
  * Checks a window `HH:MM-HH:MM` and returns it without spaces. The first time is inclusive, the last
  * exclusive; it may wrap midnight. `00:00-24:00` and empty windows are refused.
- *
  * @throws TockError TOCK_BAD_SCHEDULE
  */
 export function checkWindow(text: unknown): string {

@@ -12,7 +12,6 @@ export interface CrashedRun {
  * How its attempt ends. Which run threw cannot be known: what one handler left behind may throw while others
  * execute. A run that was alone is taken to be the cause, and its attempt counts. Several runs are released
  * uncounted, once; from then on they are suspects, whose attempts get their own processes.
- *
  * @param count how many handlers were executing in the process itself
  * @param thrown null if no run is to blame
  */

@@ -45,10 +45,7 @@ export interface Outcome {
   readonly isSuspect?: boolean;
 }
 
-/**
- * @param attempt its number: 1, 2, …
- * @param random a number in [0, 1) for the jitter of the backoff
- */
+/** @param attempt its number: 1, 2, … @param random a number in [0, 1) for the jitter of the backoff */
 export function decideOutcome(
   ending: Ending,
   run: { readonly attempt: number; readonly maxAttempts: number },

@@ -113,7 +113,6 @@ export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): 
 
 /**
  * The limit for a run with this payload; null if the job has none. Jobs do not share keys.
- *
  * @throws TockError TOCK_BAD_KEY if the job's function returns an invalid key
  */
 export function jobLimit(

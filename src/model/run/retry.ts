@@ -40,7 +40,6 @@ export function checkMaxAttempts(count: number): number {
 /**
  * The wait before the next attempt, in milliseconds: the base times the backoff, at most max, spread in both
  * directions by the jitter, so that runs that failed together are not retried together.
- *
  * @param attempt the attempt that failed: 1, 2, …
  * @param random a number in [0, 1)
  */

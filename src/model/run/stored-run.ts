@@ -13,7 +13,6 @@ export interface StoredProgress {
 
 /**
  * The entries of `errors`. An invalid one becomes an entry whose message is its JSON.
- *
  * @param at the time of such an entry
  */
 export function readErrors(value: unknown, at: Date): readonly DatedError[] {

@@ -10,9 +10,7 @@ import { type ReadSpec, readSpec, type ScheduleSpec } from './spec.js';
 export interface CompiledSchedule {
   /** The least occurrence > `after`, or null. Epoch milliseconds. @throws TockError TOCK_BAD_TIME on NaN */
   readonly next: (after: number) => number | null;
-  /**
-   * The greatest occurrence < `before`, or null. Epoch milliseconds. @throws TockError TOCK_BAD_TIME on NaN
-   */
+  /** The greatest occurrence < `before`, or null. Epoch ms. @throws TockError TOCK_BAD_TIME on NaN */
   readonly previous: (before: number) => number | null;
 }
 
@@ -29,7 +27,6 @@ const MAX_EXCLUDED = 200_000;
 
 /**
  * Compiles a schedule. Cheap to repeat: expressions and zones are cached, within bounds.
- *
  * @param seed the definition's name, which decides what `H` stands for. Without it H is the same for all.
  * @throws TockError TOCK_BAD_SCHEDULE; the message names the option, what is wrong and how to fix it
  */

@@ -10,7 +10,6 @@ const HASH = /^H(?:\((\d+)-(\d+)\))?$/;
 
 /**
  * Checks one entry of a field's list. Returns it with the bounds of a bare `H` written out.
- *
  * @param listed whether the field has other entries: `#` must stand alone
  */
 export function checkEntry(rule: CronFieldRule, entry: string, listed: boolean, refuse: Refuse): string {

@@ -38,7 +38,6 @@ export function dayMask(fields: CronFields, length: number, firstWeekday: number
 /**
  * Reads a cron expression. Cached: the same expression and seed give the same object. Day of month and
  * weekday are OR only if neither begins with `*`, else AND, as in Vixie cron.
- *
  * @param seed decides what `H` stands for: the definition's name. Without it, H is the same for all.
  * @throws TockError TOCK_BAD_SCHEDULE for invalid cron, and for a date that never comes
  */
@@ -56,7 +55,6 @@ export function readCron(expression: string, seed?: string): CronFields {
 /**
  * Like {@link readCron}, but expands a plain expression only on first use: most processes that define a
  * schedule, such as each tick, never use it.
- *
  * @throws TockError TOCK_BAD_SCHEDULE
  */
 export function checkCron(expression: string, seed?: string): void {

@@ -36,7 +36,6 @@ const SHAPE = 'minute hour day-of-month month weekday, as in "30 2 * * 1-5"';
 /**
  * Splits an expression into fields and checks every entry: five fields, six with seconds first, or one of
  * `@yearly @annually @monthly @weekly @daily @midnight @hourly`.
- *
  * @throws TockError TOCK_BAD_SCHEDULE, which names the field, the entry, and what would be right
  */
 export function readCronText(expression: string): CronText {

@@ -12,9 +12,7 @@ export interface Exclusions {
   readonly sets: readonly CronFields[];
 }
 
-/**
- * `open`: nothing of the day is excluded; `closed`: all of it; otherwise the sets that exclude some minutes.
- */
+/** `open`: nothing of the day is excluded; `closed`: all; otherwise the sets that exclude some minutes. */
 export type DayGate = 'open' | 'closed' | readonly CronFields[];
 
 const MAX_ENTRIES = 10_000;
@@ -25,7 +23,6 @@ const SET_OPTIONS: ReadonlySet<string> = new Set(['cron']);
  * Reads the option `exclude`: dates `'YYYY-MM-DD'` in the schedule's zone, and sets `{ cron }` of five
  * fields. A set excludes whole minutes: `'* * 25 12 *'` is all of Christmas Day, `'0 9 25 12 *'` only 09:00.
  * Null if nothing is excluded.
- *
  * @throws TockError TOCK_BAD_SCHEDULE
  */
 export function readExclusions(exclude: unknown, seed: string | undefined): Exclusions | null {

@@ -10,7 +10,6 @@ export const LATEST_MS: number = Date.UTC(LAST_YEAR + 1, 0, 1) - 1000;
 
 /**
  * Reads a Date or ISO 8601 text into epoch milliseconds.
- *
  * @param what names the option in the error message
  * @throws TockError TOCK_BAD_SCHEDULE when it is not an instant, has no offset, or is not between 1900 and
  * 2200

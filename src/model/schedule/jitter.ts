@@ -3,7 +3,6 @@
 /**
  * How long after its nominal time an occurrence runs, in whole seconds, in milliseconds: hash(name) mod
  * jitter, so the same on every host, and less than the gap, so that two occurrences never swap.
- *
  * @param maxJitterMs the delay is less than this; 0 means none
  * @param gapMs from this occurrence to the next; Infinity if there is none
  */

@@ -17,7 +17,6 @@ export function isPastMonthEnd({ dayOfMonth, month, weekday }: CronText): boolea
   return firstDay > 29 && firstDay > maxMonthLength(month);
 }
 
-/** The smallest day that an entry can name is the number it begins with. */
 function minDay(entry: string): number {
   const day = Number.parseInt(entry, 10);
   return Number.isNaN(day) ? 1 : day;

@@ -8,7 +8,6 @@ export const MAX_OCCURRENCES = 1_000_000;
 
 /**
  * Lists the occurrences in [from, to). Nominal times: jitter is not added.
- *
  * @param name the definition's name, for a schedule that uses `H`
  * @returns Dates in ascending order, each a whole second; empty when `to` is not after `from`
  * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date or over a million occurrences
@@ -37,7 +36,6 @@ export function occurrencesBetween(
 /**
  * The first occurrence after an instant, exclusive; null if there is none up to the year 2200. Nominal time:
  * jitter is not added.
- *
  * @param name the definition's name, for a schedule that uses `H`
  * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date
  */
@@ -52,7 +50,6 @@ export function nextOccurrence(
 /**
  * The last occurrence before an instant, exclusive; null if there is none back to the year 1900. Nominal
  * time: jitter is not added.
- *
  * @param name the definition's name, for a schedule that uses `H`
  * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date
  */

@@ -64,7 +64,6 @@ const MODES: readonly unknown[] = ['once', 'skip', 'literal'];
 
 /**
  * Reads a spec. Ignores keys that are not schedule options; `undefined` counts as absent, `null` does not.
- *
  * @param seed decides what `H` stands for: the definition's name
  * @throws TockError TOCK_BAD_SCHEDULE
  */

@@ -18,7 +18,6 @@ let listed: ReadonlySet<string> | undefined;
 
 /**
  * Checks that a name is an IANA time zone, in any case of letters.
- *
  * @throws TockError TOCK_BAD_SCHEDULE with a hint: the nearest name, or why offsets and `local` are refused
  */
 export function checkZoneName(name: unknown): asserts name is string {

@@ -36,7 +36,6 @@ const formats = createLru<Intl.DateTimeFormat>(CACHED_FORMATS);
 
 /**
  * Cached by name; memory is bounded: 600 zones of 64 years, and 32 formatters.
- *
  * @throws TockError TOCK_BAD_SCHEDULE if there is no such zone
  */
 export function findZone(name: unknown): Zone {

@@ -26,7 +26,6 @@ const KEPT_OPTIONS = [
 /**
  * Describes the connection. Options that a pool leaves out come from the environment (PGHOST and the like),
  * which a child process inherits.
- *
  * @throws TockError TOCK_BAD_OPTION for a pool whose options hold a function
  */
 export function connectionOf(options: {

@@ -43,7 +43,6 @@ export async function queryWithin(
 /**
  * The pool as Kysely takes it, with a deadline for each statement. A client whose connection failed is
  * destroyed at its release, and a rollback on it counts as done, because the server does it.
- *
  * @param edgeMs the deadline of statements that begin and end a transaction
  * @param deadlineMs the deadline of all others; null: none
  */

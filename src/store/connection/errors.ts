@@ -20,9 +20,7 @@ export function isUnknownStatement(error: unknown): boolean {
   return state === '26000' || state === '42P05';
 }
 
-/**
- * Among others: after a table was altered, a prepared statement's column types differ. Nothing was executed.
- */
+/** Among others: column types of a prepared statement, after its table was altered. Nothing happened. */
 export function isUnsupported(error: unknown): boolean {
   return sqlState(error) === '0A000';
 }

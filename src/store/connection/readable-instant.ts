@@ -1,8 +1,6 @@
 // Instants that every reader can hold: a row written by hand must not break a list.
 
-/**
- * The years 0001 to 9999: the bounds of instants in runs and definitions, which a Date and ISO text share.
- */
+/** The years 0001 to 9999: the bounds of runs' and definitions' instants, which a Date and ISO text share. */
 export const EARLIEST = `'0001-01-01Z'::timestamptz`;
 export const AFTER_LATEST = `'10000-01-01Z'::timestamptz`;
 

@@ -8,17 +8,11 @@ const RELEASE = statement<object, unknown>('release-savepoint', 'release savepoi
 const ROLL_BACK = statement<object, unknown>('rollback-to-savepoint', 'rollback to savepoint tock_part');
 
 export interface SavepointOptions {
-  /**
-   * Releases the savepoint after the part, for many parts in one transaction. One round trip more. Default
-   * false.
-   */
+  /** Releases the savepoint after the part, one more round trip, if there are many. Default false. */
   readonly isReleased?: boolean;
 }
 
-/**
- * Runs a part of a transaction. When it throws, what it wrote and locked is undone, and the transaction may
- * go on.
- */
+/** Runs a part of a transaction. If it throws, it is undone, and the transaction may go on. */
 export async function inSavepoint<T>(
   session: Session,
   part: () => Promise<T>,

@@ -24,7 +24,6 @@ export const definedStatements = (): ReadonlyMap<string, Statement<never, unknow
 
 /**
  * Defines a statement. Throws on a duplicate name, and on a `$1` among the named parameters.
- *
  * @param sql written for the schema `tock`. `:name` is a parameter, except within quotes and comments, and
  * after another colon (`::text`)
  */

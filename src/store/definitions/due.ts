@@ -28,7 +28,6 @@ for update skip locked`,
 
 /**
  * Locks due definitions until the transaction ends, longest due first. Skips locked ones.
- *
  * @param ids only these; null: all
  */
 export async function lockDueDefinitions(

@@ -67,10 +67,7 @@ export async function readRegistrations(session: Session, fingerprint: string): 
   return await runQuery(session, query);
 }
 
-/**
- * Corrects times in the future. A live version writes a new time within a minute; a dead one must not look
- * alive.
- */
+/** Corrects times in the future: a dead version must not look alive. Live ones write a new time soon. */
 export async function setSeenBack(session: Session): Promise<void> {
   const query = db
     .updateTable('tock.registrations')

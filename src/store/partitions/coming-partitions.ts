@@ -21,7 +21,6 @@ const VALIDATE = statement<object, object>('validate-bounds', `select tock.valid
 /**
  * Makes the coming partitions with `tock.create_partitions`, in short transactions; each tries several times
  * for its locks. Safe to repeat, to race, and after a crash at any point.
- *
  * @param unit null: as the latest partition
  */
 export async function makeComingPartitions(

@@ -202,10 +202,7 @@ export interface Leftover {
   readonly was: string | null;
 }
 
-/**
- * Detached partitions, and copies that were never attached: by name, by our comment, and by being no
- * partition.
- */
+/** Detached partitions and unattached copies: known by name, by our comment, and as no partition. */
 export async function readLeftovers(session: Session): Promise<Leftover[]> {
   const rows = await READ_LEFTOVERS.run(session, {});
   return rows.map(({ name, comment }) => ({

@@ -45,7 +45,6 @@ export interface NextDue {
 
 /**
  * One index look-up for the occurrences, and a few for each queue and priority. Locks nothing.
- *
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
  */
 export async function readNextDue(

@@ -32,9 +32,7 @@ export const readEffectIfHeld = statement<LeaseHolder & { key: string }, StoredE
   `select ${RESULT} from tock.job_effects where key = :key and exists (${HELD_ROW})`,
 );
 
-/**
- * Keeps the result of a step if the lease is held. No row: the lease is lost, or the step is kept already.
- */
+/** Keeps the result of a step if the lease is held. No row: the lease is lost, or it is kept already. */
 export const keepStep = statement<LeaseHolder & { key: string; result: string | null }, StoredEffect>(
   'keep step',
   `insert into tock.job_effects (key, run_id, result) select :key, :id, :result where exists (${HELD_ROW})

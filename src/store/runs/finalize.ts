@@ -68,7 +68,6 @@ export async function finalizeRuns<Run extends Finalization>(
   return { lost, failed, freed: [...freed].sort(), outboxWritten };
 }
 
-/** Splits a batch by the statements that write it. */
 function partsOf<Run extends Finalization>(batch: readonly Run[]): [CarryOut, readonly Run[]][] {
   const of = (transition: Outcome['transition']) =>
     batch.filter(run => run.outcome.transition === transition);

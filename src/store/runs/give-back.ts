@@ -24,7 +24,6 @@ import {
 
 /**
  * Moves held runs to a status in which they wait.
- *
  * @param outcome arrays, the ids first, and the names of their columns
  * @param assignments to the run `r`, from its outcome `o`
  */

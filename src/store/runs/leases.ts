@@ -39,10 +39,7 @@ export interface Renewal {
   readonly cancel_requested: boolean;
 }
 
-/**
- * Renews the leases of a worker's runs in one statement. A run that the answer lacks is lost. Waits for no
- * lock.
- */
+/** Renews a worker's leases in one statement. A run that the answer lacks is lost. Waits for no lock. */
 export async function renewLeases(
   session: Session,
   held: readonly Held[],

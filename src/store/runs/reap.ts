@@ -163,7 +163,6 @@ export interface ReapOptions {
 /**
  * Takes back at most `limit` runs whose lease has expired. Skips locked rows. Also removes workers that have
  * been silent for ten minutes and hold nothing.
- *
  * @param session of a transaction: JIT is turned off until it ends
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {

@@ -108,7 +108,6 @@ export const freeSlots = (moved: string, isEnded: string) => `freed as (
 
 /**
  * CTE `noted`: writes to the outbox what follows from runs that end, in the statement that ends them.
- *
  * @param ended a set with id, generation, definition_id, scheduled_for and job
  * @param status SQL over that set as `e`
  */

@@ -91,7 +91,7 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
 );
 
 /**
- * Makes a copy a database of its own, in one transaction; returns what it holds. Needs the owner's rights.
+ * Makes a copy a database of its own, in one transaction. Returns what it holds. Needs the owner's rights.
  */
 export async function adoptDatabase(database: Database, { dryRun = false } = {}): Promise<Adoption> {
   return await database.transaction(async session => {

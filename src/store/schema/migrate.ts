@@ -24,10 +24,7 @@ export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
   readonly madePartitions: number;
-  /**
-   * Why not all coming partitions could be made; null: they exist. The next tick, daemon or prune tries
-   * again.
-   */
+  /** Why some coming partitions could not be made; null: they exist. Retried by ticks, daemons and prune. */
   readonly partitionsLeft: string | null;
 }
 
@@ -66,7 +63,6 @@ const READ_SERVER = statement<object, { version: number; name: string }>(
  *
  * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each
  * statement waits at most 10 s for a lock, so that it fails rather than hold up live traffic.
- *
  * @throws TockError TOCK_MIGRATION_CHANGED when an applied file has changed, TOCK_DATABASE_TOO_OLD
  */
 export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
@@ -110,7 +106,6 @@ async function applyMissing(
 
 /**
  * One cheap statement. A schema that is ahead is fine, since a rolling deploy migrates first.
- *
  * @throws TockError TOCK_NOT_MIGRATED if the schema lacks a migration of this code
  */
 export async function requireMigrated(database: Database, folder: string): Promise<void> {

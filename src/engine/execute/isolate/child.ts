@@ -22,13 +22,9 @@ export interface IsolatedAttempt {
 
 /** A handler may use one connection in a transaction and others beside it; a child does not need ten. */
 const MAX_CONNECTIONS = 4;
-/** How long connections may take to close. */
 const CLOSE_MS = 500;
 
-/**
- * Opens the attempt. Its effects are fenced like the worker's: same run, fence and worker id. The first use
- * of the database connects to it.
- */
+/** Its effects have the worker's fence and id. The first use of the database connects to it. */
 export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
   const active = reportedRun(order, send);
   return {
@@ -78,10 +74,7 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
     get progress() {
       return progress;
     },
-    /**
-     * The first is sent at once, because a handler that only computes lets no timer fire; later ones 4 a
-     * second.
-     */
+    /** The first is sent at once, since a handler that only computes lets no timer fire; later 4 a second. */
     set progress(reported) {
       progress = reported;
       if (timer !== undefined) return;

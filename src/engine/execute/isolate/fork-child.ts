@@ -13,16 +13,13 @@ export interface ChildEnd {
 
 export interface Child {
   readonly send: (message: ToChild) => void;
-  /**
-   * Lets the child continue for that many milliseconds from now; then it kills itself unless allowed more.
-   */
+  /** Lets the child continue for that long from now; then it kills itself unless allowed more. */
   readonly allow: (ms: number) => void;
   readonly kill: (signal: NodeJS.Signals) => void;
   /** Resolves when the child is gone and its last message has arrived. Never rejects. */
   readonly ended: Promise<ChildEnd>;
 }
 
-/** What V8 prints before it ends a process because its heap is full. */
 const HEAP_IS_FULL = /heap out of memory|Reached heap limit/;
 const MAX_TAIL = 8192;
 /** How long processes that the child started may hold its standard error open. */

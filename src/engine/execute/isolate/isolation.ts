@@ -27,7 +27,6 @@ export interface IsolationOptions {
  * Null if isolation is impossible and no job asks for it. A child process has none of its parent's closures:
  * it must load the handlers from a module and open its own connection. Runs of other jobs are isolated too,
  * if possible, once they are suspected of having ended a process.
- *
  * @throws TockError TOCK_BAD_OPTION that names the job and the fix, if a job asks for isolation
  */
 export function readIsolation(

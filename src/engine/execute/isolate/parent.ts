@@ -18,7 +18,6 @@ import type { Answer, FromChild, Order } from './protocol.js';
  * Executes the handler in a new process and resolves to its result. An aborted signal ends it by
  * KillEscalation. Every half heartbeat the child is told how long the lease still lasts: if this process is
  * killed or frozen, the child ends itself.
- *
  * @throws what the handler threw; TockError TOCK_CHILD_EXITED if its process ended without an answer
  */
 export async function executeIsolated(
