@@ -192,7 +192,7 @@ function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   return {
     is_live: isLive,
     replaces: replace === true || debounce !== undefined,
-    most_ms: debounce === undefined ? null : MAX_DEBOUNCES * parseDuration(debounce, 'debounce'),
+    max_ms: debounce === undefined ? null : MAX_DEBOUNCES * parseDuration(debounce, 'debounce'),
   };
 }
 

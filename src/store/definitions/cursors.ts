@@ -45,8 +45,8 @@ const READ_PLACES = statement<{ ids: readonly string[] }, { id: string; place_ms
   'read-cursor-places',
   `
 -- The last occurrence that was considered while the clock was right, and no earlier than the last edit and
--- the end of the last pause. What was written by the wrong clock is dated later than now. When an edit by it
--- really happened nobody knows: then from now on.
+-- the end of the last pause. Whatever the wrong clock wrote has a time after now. The real time of such an edit
+-- is unknown, so the cursor goes to now.
 select d.id::text, floor(extract(epoch from case
     when greatest(d.updated_at, d.resumed_at) > tock.now() then tock.now()
     else greatest(d.updated_at, d.resumed_at, (
@@ -75,7 +75,7 @@ const SET_BACK = statement<{ places: string }, never>(
 with u as materialized (
   select * from jsonb_to_recordset(:places::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz)
 ), freed as (
-  -- An occurrence that the wrong clock made a run of stays taken. One that it skipped may come again.
+  -- An occurrence that got a run under the wrong clock stays taken. A skipped one may come again.
   delete from tock.job_occurrences o using u, tock.job_runs_finished r
   where o.definition_id = u.id and o.scheduled_for > u.cursor and r.id = o.run_id and r.definition_id = u.id
     and r.scheduled_for > u.cursor and r.status = 'skipped' and r.created_at > tock.now()

@@ -45,8 +45,8 @@ export async function makeComingPartitions(
 const ARE_DUE = statement<object, { areDue: boolean }>(
   'claim-upkeep',
   `
--- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must
--- not make them wait for it. What a crash left behind is due as well.
+-- One process an hour writes this row; the others do nothing more. A row from the future counts as old, because
+-- the clock may have been set back. What a crash left behind is due too.
 with mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())

@@ -25,7 +25,7 @@ export async function readPartitions(session: Session): Promise<Partition[]> {
 const READ_VOLUME = statement<object, { perDay: number; hasDays: boolean }>(
   'read-volume',
   `
--- By what the planner and the statistics know: to count a million rows each night would be work of its own.
+-- From the planner's figures and the statistics: counting a million rows each night would cost too much.
 select coalesce(sum(v.rows * v.shared / greatest(v.lasted, 1)) / greatest(sum(v.shared) / 86400, 1), 0)::float8 as "perDay",
   exists (select from tock.finished_partitions() p
     where not p.is_kept and p.high > tock.now() and p.high - p.low <= interval '1 day') as "hasDays"

@@ -25,7 +25,7 @@ with target as materialized (
   ${insertFinished('gone', { status: `'${TRANSITIONS.cancel.to}'`, skip_reason: ':reason' })} returning id
 ), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
 select ${AFTER_MOVE}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
-  -- A daemon that listens hears it at once; all others at their next heartbeat.
+  -- A listening daemon is notified at once; other workers ask with their next heartbeat.
   (select tock.notify('cancel:' || id)::text from asked) as notified`,
 );
 

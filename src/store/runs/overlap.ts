@@ -10,9 +10,8 @@ export const DISPLACED = 'a later occurrence took its place';
 const DISPLACE = statement<{ definitionIds: readonly string[]; isTerminated: boolean }, { id: string }>(
   'displace-runs',
   `
--- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next
--- write, or its next heartbeat, finds that it is lost. cancel asks the holder to stop; the new run waits for
--- its place.
+-- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
+-- heartbeat, finds it lost. cancel asks the holder to stop; the new run waits for its slot.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
   where r.definition_id = any(:definitionIds::bigint[]) and r.trigger in ('cron', 'chain')

@@ -85,13 +85,13 @@ with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
   select a.*, '${TRANSITIONS.reapToCancelled.to}' as ended_as from asked a
   union all select g.*, '${TRANSITIONS.reapToDead.to}' from gone g
 ), ${freeSlots('expired', 'm.is_last or m.id in (select id from asked)')}, ${writeOutbox('ended', 'e.ended_as')}, removed as (
-  -- A process that is gone has no other way to leave. One that was only cut off announces itself again.
+  -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(${GONE_WORKERS}))
 )
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
   (select count(*) from withdrawn)::int as cancelled, ${AFTER_MOVE},
   array(select id::text from dead) as dead_ids,
-  -- As of the beginning of the statement: what was left undone before.
+  -- As of the start of the statement, so without what this reaping adds.
   ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox`;
 
 interface ReapParams {

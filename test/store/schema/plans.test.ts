@@ -129,7 +129,7 @@ const shape: RunShape = {
   job: 'noop',
   is_live: false,
   replaces: false,
-  most_ms: null,
+  max_ms: null,
   at: null,
   delay_ms: null,
   queue: 'default',
