@@ -1,6 +1,7 @@
-// Room: engine/claim. Where the next claim continues: after the last claimed run, so that it skips ended runs.
-// In: each claim's answer, looks at other queues and priorities. Out: a position per queue and priority; now and
-// then, the beginning.
+// Room: engine/claim. Where the next claim continues: after the last claimed run, so that it skips ended
+// runs.
+// In: each claim's answer, looks at other places. Out: a position per queue and priority; now and then, the
+// beginning.
 import type { Claim, ClaimPosition } from '../../store/runs/claim/claim.js';
 import type { OtherPlaces } from '../../store/runs/claim/other-places.js';
 

@@ -1,10 +1,10 @@
-// Room: engine/claim. How many runs to prefetch: as many as the worker starts until the claim after the next arrives.
-// In: the ends of runs, how long claims take. Out: a number; large with quick handlers, 0 with slow ones, whose runs others may
-// take.
+// Room: engine/claim. How many runs to prefetch: as many as the worker starts while two claims are answered.
+// In: the ends of runs, how long claims take. Out: a number; large with quick handlers, 0 with slow ones,
+// whose runs others may take.
 
 /**
- * Prefetched runs start within about this time: within two claims, as long as those take now, since the next one
- * is sent when half of the runs have started. No more, because a run that is urgent starts after them.
+ * Prefetched runs start within about this time: that of two claims, since the next one is sent when half of
+ * the runs have started. No more, because an urgent run starts after them.
  */
 const MIN_PREFETCH_MS = 50;
 const MAX_PREFETCH_MS = 150;

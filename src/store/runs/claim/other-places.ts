@@ -1,5 +1,5 @@
-// Room: store/runs/claim. What a worker that claims from its positions does not see: runs elsewhere, queues that
-// have closed.
+// Room: store/runs/claim. What a worker that claims from its positions does not see: runs elsewhere, queues
+// that have closed.
 // In: positions. Out: other queues and priorities with due runs; whether to claim from the beginning instead.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
@@ -8,8 +8,8 @@ import { isQueueLimited, isQueueOpen, openQueuePriorities } from './queue-priori
 
 export interface OtherPlaces {
   /**
-   * Open queues and priorities that have no position, no limit, and due runs; none that come after the priorities
-   * with a position.
+   * Open queues and priorities that have no position, no limit, and due runs; none that come after the
+   * priorities with a position.
    */
   readonly places: readonly QueuePriority[];
   /** A queue with a position has closed or has a limit now, or one with a limit has due runs. */
@@ -56,8 +56,8 @@ select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority
 );
 
 /**
- * Reads what claims from these positions do not see, by a few index look-ups for each queue and priority. Locks
- * nothing.
+ * Reads what claims from these positions do not see, by a few index look-ups for each queue and priority.
+ * Locks nothing.
  *
  * @param queues only these; null: all
  */
