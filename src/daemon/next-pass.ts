@@ -87,15 +87,19 @@ export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number):
 
 /**
  * While the worker goes on claiming by itself, no look is made: reaping and materializing come by the clock.
+ * The first reaping too: several workers that start with a backlog would all read over it at once.
  */
 export function whileClaiming(
   plan: Plan,
   pass: Pick<PassResult, 'startedAt' | 'materialized'>,
   pollMs: number,
 ): Plan {
+  const isFirst = plan.checkReapAt === FIRST_PLAN.checkReapAt;
+  const checkReapAt = isFirst ? pass.startedAt + REAP_EVERY_MS : plan.checkReapAt;
   return {
     ...plan,
-    reapAt: Math.min(plan.reapAt, plan.checkReapAt),
+    reapAt: Math.min(plan.reapAt, checkReapAt),
+    checkReapAt,
     materializeAt: pass.materialized ? pass.startedAt + pollMs : plan.materializeAt,
   };
 }

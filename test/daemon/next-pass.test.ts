@@ -171,6 +171,12 @@ describe('while a worker goes on claiming', () => {
     expect(whileClaiming(RESTING, pass, POLL_MS)).toEqual({ ...RESTING, ...claiming });
   });
 
+  it('the first reaping waits for as long as any other', () => {
+    const pass = { startedAt: NOW, materialized: true };
+    expect(whileClaiming(FIRST_PLAN, pass, POLL_MS).reapAt).toBe(NOW + 5000);
+    expect(whileClaiming({ ...FIRST_PLAN, reapAt: NOW }, pass, POLL_MS).reapAt).toBe(NOW);
+  });
+
   it('a beat of the minute during a pass is kept', () => {
     const pass = { startedAt: NOW, materialized: false };
     expect(whileClaiming(afterMinute(RESTING), pass, POLL_MS).materializeAt).toBe(0);
