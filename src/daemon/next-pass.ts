@@ -47,6 +47,8 @@ export function dueSteps(plan: Plan, now: number): DueSteps {
 export interface PassResult {
   readonly startedAt: number;
   readonly materialized: boolean;
+  /** The server refused to materialize. */
+  readonly isRefused: boolean;
   /** It claimed, not only where a notice hinted. */
   readonly claimedEverywhere: boolean;
   /** How many runs it claimed. */
@@ -122,9 +124,10 @@ export function afterLook(
   const claimInMs = Math.min(due.runMs ?? pollMs, due.isOverdue ? overdueInMs : pollMs);
   const hasRuns = due.runMs !== null || due.isOverdue;
   // An occurrence that is overdue right after materializing may be locked by another host.
+  const afterPassMs = pass.materialized ? FIRST_RETRY_MS : 0;
   const materializeInMs = Math.max(
     due.occurrenceMs ?? Number.POSITIVE_INFINITY,
-    pass.materialized ? FIRST_RETRY_MS : 0,
+    pass.isRefused ? pollMs : afterPassMs,
   );
   return {
     reapAt: due.hasRemains ? askedAt : plan.reapAt,

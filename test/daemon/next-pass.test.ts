@@ -56,6 +56,7 @@ describe('after a look', () => {
   const LOOKED_ONLY: PassResult = {
     startedAt: NOW - 30,
     materialized: false,
+    isRefused: false,
     claimedEverywhere: false,
     claimed: 0,
     hasRoom: true,
@@ -129,6 +130,13 @@ describe('after a look', () => {
       { ...CLAIMED, materialized: true },
       {},
       { materializeAt: NOW + 5 },
+    ],
+    [
+      'nor before the next poll where the server refused',
+      { occurrenceMs: -20 },
+      { ...CLAIMED, materialized: true, isRefused: true },
+      {},
+      { materializeAt: NOW + POLL_MS },
     ],
     ['remains are reaped at once', { hasRemains: true }, LOOKED_ONLY, {}, { reapAt: NOW - 10 }],
     ['a reaping that is due stays due', {}, LOOKED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
