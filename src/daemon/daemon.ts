@@ -1,6 +1,5 @@
-// Room: daemon. The steps of a tick, for as long as the process lives: woken by node-cron each minute, by
-// LISTEN when something is enqueued, and by a timer when something is due.
-// In: an engine. Out: a running daemon that can be stopped.
+// The steps of a tick, for as long as the process lives: woken by node-cron each minute, by LISTEN when
+// something is enqueued, and by a timer when something is due.
 import { performance } from 'node:perf_hooks';
 import { createEnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { startListener } from '../engine/claim/listen.js';
@@ -22,7 +21,7 @@ import {
   afterMinute,
   afterReap,
   afterWake,
-  asksForRemains,
+  checksReaping,
   dueSteps,
   FIRST_PLAN,
   sleepMs,
@@ -30,7 +29,6 @@ import {
 } from './next-pass.js';
 import { refusableStep } from './refusable-step.js';
 
-/** Options of `start`. */
 export interface StartOptions {
   /** Most runs at once. Default 10. */
   readonly concurrency?: number | undefined;
@@ -40,11 +38,10 @@ export interface StartOptions {
   readonly listen?: boolean;
 }
 
-/** A daemon that was started in this process. */
 export interface Daemon {
   readonly id: string;
   readonly outcomeCounts: Readonly<OutcomeCounts>;
-  /** Drains and stops; see `Worker.stop`. */
+  /** See `Worker.stop`. */
   stop(): Promise<void>;
 }
 
@@ -54,7 +51,7 @@ const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
 
-/** Starts the daemon. It survives a lost database: it says so once, and again when the database is back. */
+/** Starts the daemon. A lost database is logged once, waited for, and logged when it is back. */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
@@ -96,10 +93,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   );
   const upkeep = hourlyUpkeep(engine, stopping.signal);
 
-  /**
-   * Does what is due, then looks at what will be: if nothing is due, the look is all. Returns how long to
-   * sleep.
-   */
+  /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
     const startedAt = performance.now();
     if (mustRegister) await registerOrGoOn();
@@ -127,7 +121,7 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     if (isClaiming) plan = whileClaiming(plan, done, pollMs);
     else {
       const askedAt = performance.now();
-      const due = await readNextDue(engine.database, queues, asksForRemains(plan, askedAt));
+      const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt));
       const look = { askedAt, answeredAt: performance.now(), due };
       plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
     }
@@ -186,7 +180,6 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   };
 }
 
-/** Makes the coming partitions once an hour, beside the passes. */
 function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
   let dueAt = 0;
   let upkeep: Upkeep | null = null;

@@ -844,7 +844,7 @@ select
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) else false end as "hasRemains";
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) else false end as "needsReaping";
 
 -- note-definitions-seen
 with before as (

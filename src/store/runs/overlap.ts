@@ -1,12 +1,10 @@
-// Room: store/runs. Makes way for a later occurrence, by the overlap policies cancel_other and
-// terminate_other.
-// In: definitions, and which of the two. Out: the runs that were displaced.
+// Makes way for a later occurrence, for the overlap policies cancel_other and terminate_other.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { freeSlots, insertFinished, statuses, writeOutbox } from './transition.js';
 
-/** On record with a run that made way. */
+/** The reason that is kept with a displaced run. */
 export const DISPLACED = 'a later occurrence took its place';
 
 const DISPLACE = statement<{ definitionIds: readonly string[]; isTerminated: boolean }, { id: string }>(
@@ -40,7 +38,7 @@ with target as materialized (
 select id::text, (select count(*) from notified) as notified from (select id from asked union all select id from ended) r`,
 );
 
-/** Displaces the live runs of definitions; `isTerminated`: also those that are running. Returns their ids. */
+/** Displaces the live runs of definitions; with `isTerminated` also running ones. Returns their ids. */
 export async function displaceRuns(
   session: Session,
   definitionIds: readonly string[],

@@ -1,6 +1,4 @@
-// Room: store/runs. Takes back runs whose lease has expired: to be tried again while attempts are left, else
-// dead.
-// In: how many at most, and the backoff. Out: how many became what, and what is left to do.
+// Takes back runs whose lease has expired: to be tried again while attempts are left, otherwise dead.
 //
 //   reaper A                                 reaper B                        worker W, frozen, holds runs 1
 //   and 2
@@ -56,11 +54,11 @@ const LEASE_ERROR = `jsonb_build_object(
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')`;
 
-// As the job's own wait grows, without its jitter; the default for a job that is not known here.
+// Grows like the job's own wait, without jitter; the default for a job that is not known here.
 const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, :maxBackoffMs::float8))`;
 
-// The second time in a row: the first time, it may have been among thousands that were only claimed.
+// Only the second time in a row: the first time, it may have been among thousands that were only claimed.
 const IS_SUSPECT = `:canIsolate::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`;
 
 const reap = (expired: string) => `
@@ -123,12 +121,12 @@ select e.id::text as id from queue_priorities p cross join lateral (
 limit :limit`,
 );
 
-/** Ids of runs whose lease has expired. Locks nothing. */
+/** Locks nothing. */
 export async function readExpired(session: Session, limit: number): Promise<string[]> {
   return (await EXPIRED_IDS.run(session, { limit })).map(row => row.id);
 }
 
-/** How many are to be tried again, are dead, or ended as an operator had asked. */
+/** How many are to be tried again, are dead, or were cancelled as an operator had asked. */
 export interface ReapedRuns {
   readonly failed: number;
   readonly dead: number;
@@ -137,13 +135,13 @@ export interface ReapedRuns {
 
 export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly dead_ids: readonly string[];
-  /** Some run held a slot under a limit, or waited for one, before. */
+  /** Before reaping, some run held a slot under a limit, or waited for one. */
   readonly has_limits: boolean;
-  /** The outbox had rows before. */
+  /** The outbox already had rows. */
   readonly has_outbox: boolean;
 }
 
-/** How a job's runs wait after a failure; durations in milliseconds. */
+/** A job's backoff; durations in milliseconds. */
 export interface StoredBackoff {
   readonly job: string;
   readonly backoff: 'fixed' | 'linear' | 'exponential';
@@ -156,16 +154,15 @@ export interface ReapOptions {
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
   readonly policies: readonly StoredBackoff[];
-  /** Whether handlers can get processes of their own here. Default false. */
+  /** Whether handlers can get their own processes here. Default false. */
   readonly canIsolate?: boolean;
-  /** Only these; left out: all. */
+  /** Only these; undefined: all. */
   readonly ids?: readonly string[];
 }
 
 /**
- * Takes back runs whose lease has expired, at most `limit`. Rows that are locked are skipped. Also removes
- * workers that have been silent for ten minutes and hold nothing.
- *
+ * Takes back at most `limit` runs whose lease has expired. Skips locked rows. Also removes workers that have
+ * been silent for ten minutes and hold nothing.
  * @param session of a transaction: JIT is turned off until it ends
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
