@@ -1,5 +1,4 @@
-// Room: daemon. A step that the server may refuse by itself, as for a locked table, without stopping the others.
-// In: the step. Out: whether it succeeded; its first refusal, and its first success after that, are logged.
+// A step that the server may refuse, as for a locked table, without stopping the others.
 import type { Engine } from '../engine/engine.js';
 import { TockError } from '../model/errors.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
