@@ -10,7 +10,6 @@ import { materialize } from '../engine/materialize/materialize.js';
 import { reap } from '../engine/reap.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
 import { openWorker } from '../engine/worker/worker.js';
-import { TockError } from '../model/errors.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
@@ -28,6 +27,7 @@ import {
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
+import { refusableStep } from './refusable-step.js';
 
 export interface StartOptions {
   /** Most runs at once. Default 10. */
@@ -76,13 +76,27 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
           if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
           else if (hint.record(notice.queuePriority)) limiter.notice();
         });
-  const reapOrGoOn = reaper(engine);
+  const registerOrGoOn = refusableStep(
+    engine,
+    { name: 'register', consequence: 'the jobs cannot be registered now' },
+    registerJobs,
+  );
+  const reapOrGoOn = refusableStep(
+    engine,
+    { name: 'reap', consequence: 'runs whose lease has expired cannot be taken back now' },
+    () => reap(engine),
+  );
+  const materializeOrGoOn = refusableStep(
+    engine,
+    { name: 'materialize', consequence: 'no occurrence of a schedule can become a run now' },
+    () => materialize(engine),
+  );
   const upkeep = hourlyUpkeep(engine, stopping.signal);
 
   /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
     const startedAt = performance.now();
-    if (mustRegister) await registerJobs();
+    if (mustRegister) await registerOrGoOn();
     mustRegister = false;
     if (dueSteps(plan, startedAt).reaps) {
       const reapedAt = performance.now();
@@ -90,13 +104,19 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       plan = after(plan, reapedAt, performance.now());
     }
     const { materializes, claims } = dueSteps(plan, startedAt);
-    if (materializes) await materialize(engine);
+    const isRefused = materializes && !(await materializeOrGoOn());
     const hinted = claims ? hint.take() : null;
     // An idle worker claims a hinted run first and looks for others once that has started.
     const claimHint = materializes || worker.running > 0 ? null : hinted;
     const claimed = claims ? await worker.claim(claimHint ?? undefined) : 0;
     if (claimed > 0 || worker.hasMore) limiter.found();
-    const done = { startedAt, materialized: materializes, claimed, claimedEverywhere: claims && !claimHint };
+    const done = {
+      startedAt,
+      materialized: materializes,
+      isRefused,
+      claimed,
+      claimedEverywhere: claims && !claimHint,
+    };
     const isClaiming = worker.hasMore;
     if (isClaiming) plan = whileClaiming(plan, done, pollMs);
     else {
@@ -157,27 +177,6 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       await worker.stop(engine.settings.drainMs);
       await upkeep.done();
     },
-  };
-}
-
-/** Returns whether it succeeded. If the server refuses only that, as for a locked table, claims go on. */
-function reaper(engine: Engine): () => Promise<boolean> {
-  let isFailing = false;
-  return async () => {
-    try {
-      await reap(engine);
-      isFailing = false;
-    } catch (error) {
-      // A server that timed out may wait for a lock; one that cannot be reached affects all steps.
-      if (isConnectionFailure(error) && !(error instanceof TockError)) throw error;
-      if (!isFailing)
-        engine.logger.error(
-          { event: 'reap.failed', error: String(error) },
-          `runs whose lease has expired cannot be taken back now: ${String(error)}; it is tried again, and claiming goes on`,
-        );
-      isFailing = true;
-    }
-    return !isFailing;
   };
 }
 

@@ -40,6 +40,8 @@ export function dueSteps(plan: Plan, now: number): DueSteps {
 export interface PassResult {
   readonly startedAt: number;
   readonly materialized: boolean;
+  /** The server refused to materialize. */
+  readonly isRefused: boolean;
   /** It claimed without restriction, not only where a notice hinted. */
   readonly claimedEverywhere: boolean;
   readonly claimed: number;
@@ -73,15 +75,21 @@ export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number):
   };
 }
 
-/** While the worker goes on claiming, there is no look: reaping and materializing go by the clock. */
+/**
+ * While the worker goes on claiming, there is no look: reaping and materializing go by the clock. The first
+ * reaping too: several workers that start with a backlog would all read over it at once.
+ */
 export function whileClaiming(
   plan: Plan,
   pass: Pick<PassResult, 'startedAt' | 'materialized'>,
   pollMs: number,
 ): Plan {
+  const isFirst = plan.checkReapAt === FIRST_PLAN.checkReapAt;
+  const checkReapAt = isFirst ? pass.startedAt + REAP_EVERY_MS : plan.checkReapAt;
   return {
     ...plan,
-    reapAt: Math.min(plan.reapAt, plan.checkReapAt),
+    reapAt: Math.min(plan.reapAt, checkReapAt),
+    checkReapAt,
     materializeAt: pass.materialized ? pass.startedAt + pollMs : plan.materializeAt,
   };
 }
@@ -101,9 +109,10 @@ export function afterLook(
   const claimInMs = Math.min(due.runMs ?? pollMs, due.isOverdue ? overdueInMs : pollMs);
   const hasRuns = due.runMs !== null || due.isOverdue;
   // An occurrence that is overdue right after materializing may be locked by another host.
+  const afterPassMs = pass.materialized ? FIRST_RETRY_MS : 0;
   const materializeInMs = Math.max(
     due.occurrenceMs ?? Number.POSITIVE_INFINITY,
-    pass.materialized ? FIRST_RETRY_MS : 0,
+    pass.isRefused ? pollMs : afterPassMs,
   );
   return {
     reapAt: due.needsReaping ? askedAt : plan.reapAt,

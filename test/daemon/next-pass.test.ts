@@ -56,6 +56,7 @@ describe('after a look', () => {
   const LOOKED_ONLY: PassResult = {
     startedAt: NOW - 30,
     materialized: false,
+    isRefused: false,
     claimedEverywhere: false,
     claimed: 0,
     hasRoom: true,
@@ -130,6 +131,13 @@ describe('after a look', () => {
       {},
       { materializeAt: NOW + 5 },
     ],
+    [
+      'nor before the next poll where the server refused',
+      { occurrenceMs: -20 },
+      { ...CLAIMED, materialized: true, isRefused: true },
+      {},
+      { materializeAt: NOW + POLL_MS },
+    ],
     ['reaps at once if needed', { needsReaping: true }, LOOKED_ONLY, {}, { reapAt: NOW - 10 }],
     ['a reaping that is due stays due', {}, LOOKED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
   ])('%s', (_what, due, pass, plan, expected) => {
@@ -169,6 +177,12 @@ describe('while a worker goes on claiming', () => {
     const pass = { startedAt: NOW, materialized: true };
     const claiming = { reapAt: RESTING.checkReapAt, materializeAt: NOW + POLL_MS };
     expect(whileClaiming(RESTING, pass, POLL_MS)).toEqual({ ...RESTING, ...claiming });
+  });
+
+  it('the first reaping waits for as long as any other', () => {
+    const pass = { startedAt: NOW, materialized: true };
+    expect(whileClaiming(FIRST_PLAN, pass, POLL_MS).reapAt).toBe(NOW + 5000);
+    expect(whileClaiming({ ...FIRST_PLAN, reapAt: NOW }, pass, POLL_MS).reapAt).toBe(NOW);
   });
 
   it('a beat of the minute during a pass is kept', () => {

@@ -867,6 +867,45 @@ insert into tock.migrations (name, checksum) values ($1, $2);
 -- notify-queued
 select tock.notify('queued');
 
+-- other-places
+with recursive known as materialized (
+  select k.queue collate "C" as queue, k.priority from unnest($1::text[], $2::integer[]) as k(queue, priority)
+), gaps as materialized (
+  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
+  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from known k) b
+  window borders as (order by b.queue, b.priority)
+), others as (
+  select n.queue, n.priority, g.before_queue, g.before_priority
+  from gaps g cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, g.priority) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
+    order by r.queue, r.priority limit 1) n
+  union all
+  select n.queue, n.priority, p.before_queue, p.before_priority
+  from others p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
+    order by r.queue, r.priority limit 1) n
+), queue_priorities as (
+  select o.queue, o.priority from others o where o.priority <= (select max(k.priority) from known k)
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($3::text[] is null or p.queue = any($3)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+)
+select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority)) from open o where not o.is_limited), '[]') as places,
+  exists (select from open o where o.is_limited) or exists (select from known k join tock.job_queues q on q.name = k.queue
+    where not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
+
 -- parent-runs
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
   (extract(epoch from r.scheduled_for) * 1000)::float8 as scheduled_for,
