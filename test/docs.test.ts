@@ -55,9 +55,14 @@ describe('docs/operations.md', () => {
     const find = (pattern: RegExp) =>
       sources.flatMap(source => [...source.matchAll(pattern)].map(([, event = '']) => event));
     const prefixes = find(/\bevent: `(\w+\.)\$/g).filter(prefix => prefix !== 'reminder.');
-    const events = new Set(find(/\bevent: (?:'\w+\.\w+' \| )*'(\w+\.\w+)'/g));
+    const steps = find(/\brefusableStep\(\s*\w+,\s*\{\s*name: '(\w+)'/g);
+    const events = new Set([
+      ...find(/\bevent: (?:'\w+\.\w+' \| )*'(\w+\.\w+)'/g),
+      ...steps.flatMap(step => [`${step}.failed`, `${step}.resumed`]),
+    ]);
+    expect(steps.length).toBeGreaterThan(0);
     const [, section = ''] = read('docs/operations.md').split('### Log events');
-    const listed = [...(section.split('\n## ')[0] ?? '').matchAll(/^\|.*?\|/gm)]
+    const listed = [...(section.split('\n## ')[0] ?? '').matchAll(/^\|[^|]*\|/gm)]
       .flatMap(([cell]) => [...cell.matchAll(/`(\w+\.\w+)`/g)])
       .map(([, event = '']) => event);
     expect(events.size).toBeGreaterThan(30);
