@@ -124,8 +124,8 @@ interface OverlapPlan<T> {
 /**
  * Decides which occurrences become runs while `liveRuns` earlier ones are live.
  *
- * `skip`: none. `buffer_one`: one may wait for the live one. `buffer_all`: all wait, up to {@link
- * MAX_BUFFERED}. `cancel_other`, `terminate_other`: only the last, which replaces the live ones. `allow_all`:
+ * `skip`: none. `buffer_one`: one may wait for the live one. `buffer_all`: all wait, up to
+ * {@link MAX_BUFFERED}. `cancel_other`, `terminate_other`: only the last, replacing live ones. `allow_all`:
  * all, side by side. Otherwise a definition's runs are serial: each waits for its turn.
  *
  * Source: the six overlap policies of Temporal's schedules.

@@ -20,8 +20,8 @@ function daysFromDate(year: number, month: number, day: number): number {
 }
 
 /**
- * The date of a day number, packed into one integer, so that a walk allocates nothing; read it with {@link
- * yearOf}, {@link monthOf} and {@link dayOf}. Source: as above, civil_from_days.
+ * The date of a day number, packed into one integer, so that a walk allocates nothing; read it with
+ * {@link yearOf}, {@link monthOf} and {@link dayOf}. Source: as above, civil_from_days.
  */
 export function packedDate(days: number): number {
   const z = days + 719_468;

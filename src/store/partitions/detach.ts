@@ -60,8 +60,8 @@ export async function beginCopy(
 }
 
 /**
- * Makes autovacuum end its work on these tables. It yields to anyone who waits longer than deadlock_timeout
- * (1 s), too long to hold up everybody; while this lock waits, nothing else does.
+ * Makes autovacuum end its work on these tables. It yields to a lock that waits longer than deadlock_timeout
+ * (1 s): too long for a lock that blocks everybody, so this one, which blocks nobody, waits first.
  */
 async function endVacuum(session: Session, tables: readonly string[]): Promise<void> {
   await setLockTimeout(session, '2s');

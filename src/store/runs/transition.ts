@@ -49,8 +49,8 @@ export interface FencedBatch {
 }
 
 /**
- * A batch as parameters, in the order of the ids; values beside it need that order too, see {@link
- * sortedById}. Arrays are written in PostgreSQL's own form: the driver would look for quotes in each number.
+ * A batch as parameters, in the order of the ids; values beside it need that order too, see
+ * {@link sortedById}. Arrays are in PostgreSQL's own form: the driver would look for quotes in each number.
  */
 export function fencedBatch(held: readonly Held[], workerId: string): FencedBatch {
   const sorted = sortedById(held);
@@ -147,8 +147,8 @@ export const appendOutcomeError = (errors: string, error: string) =>
     else ${appendError(errors, `(jsonb_build_object('at', ${ERROR_TIME}) || ${error})`)} end`;
 
 /**
- * Marks a run `r` as a suspect under a condition: it may have ended a process, and needs a slot under {@link
- * SUSPECTS} from now on.
+ * Marks a run `r` as a suspect under a condition: it may have ended a process, and needs a slot under
+ * {@link SUSPECTS} from now on.
  */
 export const setSuspect = (when: string) => {
   const isNew = `${when} and '${SUSPECTS.key}' <> all(coalesce(r.slot_keys, '{}'))`;
