@@ -31,6 +31,7 @@ export interface TickSummary {
   readonly stoppedEarly: boolean;
 }
 
+/** How often a tick with free capacity claims runs that came due while others are running. */
 const CLAIM_AGAIN_MS = 1000;
 
 /**

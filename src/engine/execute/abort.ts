@@ -29,6 +29,7 @@ export function signalOf(interrupt: Interrupt): AbortSignal {
   return state.controller.signal;
 }
 
+/** A second abort changes nothing. */
 export function abort(interrupt: Interrupt, reason: unknown): void {
   const state = interrupt as State;
   if (state.isAborted) return;

@@ -27,6 +27,7 @@ export interface ActiveRun {
   isFinalizing: boolean;
   /** The handler's own transaction has committed the success. */
   isCommitted: boolean;
+  /** Progress that is not written yet. */
   progress: Progress | null;
   progressEvents: number;
 }

@@ -134,6 +134,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     return isAccepted;
   }
 
+  /** Writes a rejected batch at once in halves, or without what PostgreSQL refuses; or keeps it for later. */
   private async writeOtherwise(batch: Batch<Entry>, error: unknown): Promise<boolean> {
     const [first] = batch.entries;
     if (!isUnstorable(error) || first === undefined) {
@@ -157,6 +158,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     return true;
   }
 
+  /** Of the runs that seem lost, those that an earlier attempt did not write. */
   private async withoutWritten(
     entries: readonly Entry[],
     lost: ReadonlySet<string>,

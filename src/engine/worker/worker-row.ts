@@ -9,6 +9,7 @@ export interface WorkerRow {
   /** Inserts the row, once. */
   readonly announce: () => Promise<void>;
   readonly refresh: () => Promise<void>;
+  /** Shows that the worker claims no more. */
   drain(): Promise<void>;
   remove(): Promise<void>;
 }

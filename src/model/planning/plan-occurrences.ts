@@ -109,6 +109,7 @@ export function planOccurrences(schedule: CompiledSchedule, definition: Planned,
   return { runs, skips, displaces, cursor: due.cursor, nextAt, remaining };
 }
 
+/** An occurrence that gets a run, and how many it stands for. */
 interface Chosen {
   readonly at: number;
   readonly count: number;

@@ -3,6 +3,7 @@ import type { Ending } from './decide.js';
 import { describeError } from './sanitize.js';
 
 export interface CrashedRun {
+  /** In a child process, so the error is not its own. */
   readonly isIsolated: boolean;
   /** It was executing in an earlier crash too. Not isolated only where child processes are impossible. */
   readonly isSuspect: boolean;

@@ -40,6 +40,7 @@ const isKey = (column: string) => `octet_length(${column}) between 1 and 512`;
 const ARE_SLOTS = `(cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits))`;
 
+/** The least that each count may be. */
 const COUNTS = { attempts: 0, max_attempts: 1, fence: 0, releases: 0, generation: 1, occurrence_count: 1 };
 const TIMES = ['run_at', 'scheduled_for', 'interval_start', 'start_by', 'created_at', 'started_at'] as const;
 

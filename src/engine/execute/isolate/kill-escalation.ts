@@ -34,6 +34,7 @@ export class KillEscalation {
     signal.addEventListener('abort', this.onAbort, { once: true });
   }
 
+  /** The child has answered and should end now. */
   expectEnd(): void {
     this.killAfter(TERM_MS);
   }
