@@ -203,6 +203,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
+/** Null for a function: code computes such a payload for each occurrence. */
 function staticPayload(payload: unknown): Json | null {
   return payload === undefined || typeof payload === 'function' ? null : checkPayload(payload);
 }
