@@ -29,6 +29,7 @@ import {
 } from './next-pass.js';
 import { refusableStep } from './refusable-step.js';
 
+/** Options of `start`. */
 export interface StartOptions {
   /** Most runs at once. Default 10. */
   readonly concurrency?: number | undefined;
@@ -38,6 +39,7 @@ export interface StartOptions {
   readonly listen?: boolean;
 }
 
+/** A daemon that was started in this process. */
 export interface Daemon {
   readonly id: string;
   readonly outcomeCounts: Readonly<OutcomeCounts>;

@@ -19,6 +19,7 @@ export type ProblemCode =
   | 'partitions-end'
   | 'zone-data';
 
+/** Something that is wrong with the scheduler, in words. */
 export interface Problem {
   readonly code: ProblemCode;
   /** What is wrong and what to do, in plain sentences. */

@@ -149,6 +149,7 @@ export interface PruneProgress {
   readonly total: number;
 }
 
+/** What a prune has removed and made. */
 export interface PruneResult {
   /** Including those that an earlier prune had detached and could not drop. */
   readonly droppedPartitions: readonly string[];

@@ -1,6 +1,7 @@
 // Keeps what is logged, by Tock and by the handlers.
 import type { Logger } from '../model/logger.js';
 
+/** One line of the log, of any level. */
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   /** Such as `run.succeeded`; null if the line has none. */

@@ -5,6 +5,7 @@ import type { RunRecord } from '../store/reads/runs.js';
 import type { Tock } from '../tock/types.js';
 import type { LogLine } from './captured-logs.js';
 
+/** Options of `drain`. */
 export interface DrainOptions {
   /** The most attempts before TOCK_BAD_STATE: jobs seem to enqueue each other for ever. Default 1000. */
   readonly limit?: number;

@@ -34,6 +34,7 @@ export interface TestTockOptions<Jobs extends readonly AnyJob[] = readonly AnyJo
   readonly now?: Date | string;
 }
 
+/** Options of {@link TestTock.runOnce}: those of `enqueue`, and a changed context. */
 export interface RunOnceOptions extends EnqueueOptions {
   /** Changes the handler's context, in all attempts of this run. */
   readonly context?: ChangeContext;

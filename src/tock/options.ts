@@ -35,6 +35,7 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
   readonly logger?: Logger | false;
 }
 
+/** Options of one tick. */
 export interface TickCallOptions {
   /** For how long new runs are claimed. Default `50s`. */
   readonly budget?: Duration;
@@ -63,6 +64,7 @@ export type EnqueuedRuns<
     : RunId<OutputFor<References[Index], Jobs>>;
 };
 
+/** Options of `enqueueMany`, for all its runs. */
 export interface EnqueueManyOptions<Details extends boolean = boolean> {
   /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
   readonly client?: QueryClient;
@@ -70,21 +72,25 @@ export interface EnqueueManyOptions<Details extends boolean = boolean> {
   readonly details?: Details;
 }
 
+/** Options of `runs.retry`. */
 export interface RetryOptions {
   /** How many more attempts it gets. Default: as many as its job has. */
   readonly attempts?: number;
 }
 
+/** Options of `runs.cancel`. */
 export interface CancelOptions {
   /** Kept with the run; at most 500 characters. */
   readonly reason?: string;
 }
 
+/** Options of `schedules.pause` and `queues.pause`. */
 export interface PauseOptions {
   /** Shown with the pause; at most 500 characters. */
   readonly note?: string;
 }
 
+/** Options of `adopt`. */
 export interface AdoptOptions {
   /** Only report what the database holds. Default false. */
   readonly dryRun?: boolean;

@@ -33,6 +33,7 @@ import { recordSpan } from '../materialize/locked-definition.js';
 import { materializeBeforeEdit } from '../materialize/materialize.js';
 import { linkChains, readCircle } from './chain-links.js';
 
+/** What registering the definitions in code has changed. */
 export interface RegisterResult {
   /** `unchanged`: nothing to do. `superseded`: another version of the code is in force and alive. */
   readonly status: 'registered' | 'unchanged' | 'superseded' | 'empty';

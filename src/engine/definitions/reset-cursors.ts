@@ -13,6 +13,7 @@ import { readUnknownNames } from '../../store/definitions/stored-definition.js';
 import type { Engine } from '../engine.js';
 import { workingSchedule } from '../materialize/locked-definition.js';
 
+/** Options of `schedules.resetCursors`. */
 export interface ResetCursorsOptions {
   /** Only these definitions; default: all. */
   readonly names?: readonly string[];

@@ -77,6 +77,7 @@ export async function cancel(
   throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);
 }
 
+/** Options of `runs.wait`. */
 export interface WaitOptions {
   /** Called with the run each time it is read. */
   readonly onChange?: (run: RunRecord) => void;

@@ -7,6 +7,7 @@ import type { Fate } from './words.js';
 /** What became of an occurrence, what the schedule says if there is none, or `several`: see `occurrences`. */
 export type WhyVerdict = Fate | Exclude<ScheduleVerdict, 'occurrence'> | 'no-schedule' | 'several';
 
+/** The answer of `why`: what became of an occurrence, or why there was none. */
 export interface Why {
   readonly definition: string;
   readonly timezone: string;

@@ -2,6 +2,7 @@
 import type { Duration } from '../duration.js';
 import type { Trigger } from '../run/states.js';
 
+/** Options of one enqueued run. */
 export interface EnqueueOptions {
   /** Identity of the run's purpose, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
   readonly key?: string;

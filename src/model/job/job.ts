@@ -94,6 +94,7 @@ export interface JobContext {
   ) => Promise<RunId<OutputFor<J>>>;
 }
 
+/** How a failed attempt is followed by the next. */
 export interface RetryPolicy {
   /** Attempts in all, including the first. Default 10. */
   readonly maxAttempts?: number;
@@ -206,10 +207,12 @@ export interface Job<
   readonly file: string | null;
 }
 
+/** Any job, whatever its payload. */
 // biome-ignore lint/suspicious/noExplicitAny: a handler's parameter is contravariant
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyJob = Job<any, any>;
 
+/** The payload that enqueueing a job takes. */
 export type PayloadOf<J extends AnyJob> =
   J extends Job<infer Schema> ? StandardSchemaV1.InferInput<Schema> : never;
 

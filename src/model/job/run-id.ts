@@ -13,6 +13,7 @@ export type OutputOfId<Id extends string> = Id extends { readonly [output]?: inf
   ? Output
   : unknown;
 
+/** What became of one enqueued run. */
 export interface Enqueued<Output = unknown> {
   readonly id: RunId<Output>;
   /** False if its key was used before; then the id is that run's. */

@@ -7,6 +7,7 @@ export const LIVE_STATUSES = ['queued', 'running', 'failed'] as const;
 export const FINISHED_STATUSES = ['succeeded', 'dead', 'cancelled', 'skipped'] as const;
 export const RUN_STATUSES = [...LIVE_STATUSES, ...FINISHED_STATUSES] as const;
 
+/** A state that a run leaves without an operator. */
 export type LiveStatus = (typeof LIVE_STATUSES)[number];
 /** A state that only an operator's retry ends. */
 export type FinishedStatus = (typeof FINISHED_STATUSES)[number];

@@ -16,6 +16,7 @@ import type { Session } from '../connection/database.js';
 import { db, firstRow, readableInstant, runQuery } from '../connection/query.js';
 import type { Schema } from '../schema/tables.js';
 
+/** A run as the API and `--json` show it. */
 export interface RunRecord<Output = unknown> {
   readonly id: string;
   readonly job: string;
@@ -56,6 +57,7 @@ export interface RunRecord<Output = unknown> {
   readonly blockedOn: string | null;
 }
 
+/** Which runs `runs.list` gives. */
 export interface RunFilter {
   readonly status?: RunStatus | readonly RunStatus[];
   readonly job?: string;
@@ -142,6 +144,7 @@ export async function getRun(session: Session, id: string): Promise<RunRecord | 
   return row === undefined ? null : recordOf(row);
 }
 
+/** A definition as `tock jobs` shows it. */
 export interface DefinitionRecord {
   readonly id: string;
   readonly name: string;
@@ -254,6 +257,7 @@ function lastRun(eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definition
     );
 }
 
+/** Which definitions `schedules.list` gives. */
 export interface DefinitionFilter {
   readonly name?: string;
   /** Default 1000. */

@@ -20,6 +20,7 @@ interface Migration {
   readonly checksum: string;
 }
 
+/** What a migration did. */
 export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
