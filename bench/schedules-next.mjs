@@ -28,7 +28,7 @@ const ZONES = [
   'America/Sao_Paulo',
 ];
 const START = Date.UTC(2026, 0, 1);
-/** A walk ends after so many steps, or with the occurrence after three years. */
+/** A walk ends after this many steps, or with the occurrence after three years. */
 const MOST_STEPS = 100;
 const THREE_YEARS_MS = 3 * 365 * 86_400_000;
 const SINGLES = 20;

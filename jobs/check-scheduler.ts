@@ -1,6 +1,5 @@
-// Room: jobs. Checks the scheduler every minute.
-// In: limits. Out: the figures, and the problems found. Each problem is logged as a warning with the event
-// `scheduler.problem`: set an alert on it.
+// Checks the scheduler every minute. Logs each problem as a warning with the event `scheduler.problem`, for
+// alerts.
 import { z } from 'zod';
 import { defineJob, findProblems, parseDuration } from '../src/index.js';
 

@@ -1,6 +1,5 @@
-// Room: jobs. Delivers one event to a URL, signed as the Standard Webhooks specification says.
-// In: a URL and an event; WEBHOOK_SECRET. Out: the status, or the reason why it was given up. Anyone who may
-// enqueue it can reach what this host can reach: check URLs that customers give before enqueueing.
+// Delivers one event to a URL, signed (WEBHOOK_SECRET) as the Standard Webhooks specification says. Anyone
+// who may enqueue it can reach what this host can reach: check URLs that customers give before enqueueing.
 import { createHmac } from 'node:crypto';
 import { sql } from 'kysely';
 import { z } from 'zod';

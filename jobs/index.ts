@@ -1,5 +1,4 @@
-// Room: jobs. The jobs of this project: what a tick, a worker and the command line know.
-// In: one module per job. Out: `jobs`, the array that TOCK_JOBS points to by default.
+// The jobs of this project. TOCK_JOBS points to this module's `jobs` by default.
 import checkScheduler from './check-scheduler.js';
 import deliverWebhook from './deliver-webhook.js';
 import pruneHistory from './prune-history.js';

@@ -1,5 +1,4 @@
-// Room: jobs. Retention: removes old finished runs every night.
-// In: how long to keep runs and keys. Out: what was dropped and deleted.
+// Retention: removes old finished runs every night.
 import { z } from 'zod';
 import { defineJob } from '../src/index.js';
 

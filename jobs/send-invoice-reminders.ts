@@ -1,7 +1,6 @@
-// Room: jobs. Reminds customers of unpaid invoices: 1, 8 and 15 days after they were due, once each.
-// In: the table `invoices` beside Tock's own; SMTP_URL, MAIL_FROM, OUTBOX_DIR. Out: sent, skipped, refused.
-// Each mail and its ledger row are one transaction: a crash after the commit mails no one twice, and one
-// between the mail and the commit repeats it under the same Message-ID.
+// Reminds customers of unpaid invoices (table `invoices`): 1, 8 and 15 days after they were due, once each.
+// Each mail (SMTP_URL, MAIL_FROM, OUTBOX_DIR) and its ledger row are one transaction: a crash after the
+// commit sends no second mail, and one between mail and commit repeats it under the same Message-ID.
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
 import { Dead, defineJob, type JobContext } from '../src/index.js';

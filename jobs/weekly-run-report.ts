@@ -1,6 +1,5 @@
-// Room: jobs. What the scheduler did last week, on one page with a chart.
-// In: the run's data interval; REPORT_TIMEZONE, REPORT_DIR (default ./reports), REPORT_MAIL_TO, SMTP_URL.
-// Out: run-report-<last day>.md and .svg in the folder, or a mail with both.
+// What the scheduler did last week, on one page with a chart: run-report-<last day>.md and .svg in REPORT_DIR
+// (default ./reports), or a mail with both (REPORT_MAIL_TO, SMTP_URL). Dates are in REPORT_TIMEZONE.
 import path from 'node:path';
 import { defineJob, type JobContext } from '../src/index.js';
 import { civilDate } from './lib/civil-date.js';

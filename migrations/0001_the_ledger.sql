@@ -104,7 +104,7 @@ comment on column tock.job_definitions.catchup_window_ms is 'Missed occurrences 
 comment on column tock.job_definitions.start_deadline_ms is 'A run that would start later than this after its occurrence is skipped.';
 comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed delay that spreads definitions with equal schedules.';
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
-comment on column tock.job_definitions.pause_on_failure_count is 'After so many dead runs in a row the definition is paused; null: never.';
+comment on column tock.job_definitions.pause_on_failure_count is 'After this many dead runs in a row the definition is paused; null: never.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
 comment on column tock.job_definitions.cursor is 'The last occurrence considered. Occurrences are computed from here, never from now. Only `tock reset-cursor` moves it back.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick computes it.';
@@ -552,7 +552,7 @@ with input as materialized (
     case when i.slot_limit is not null then array['job:' || i.job || coalesce(':' || i.slot, '')] end as slot_keys,
     case when i.slot_limit is not null then array[i.slot_limit] end as slot_limits
   from jsonb_to_recordset(run_list::jsonb) as i(
-    place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, most_ms float8, at timestamptz,
+    place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, max_ms float8, at timestamptz,
     delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer)
   where tock.require_name(i.job, 'job') and tock.require_name(i.queue, 'queue')
   order by i.place
@@ -571,7 +571,7 @@ with input as materialized (
   select distinct on (key) * from input where is_live order by key, case when replaces then -place else place end
 ), replacing as materialized (
   -- One object by key, so that each row finds its bound without a search.
-  select jsonb_object_agg(key, most_ms) as bounds from chosen where replaces
+  select jsonb_object_agg(key, max_ms) as bounds from chosen where replaces
 ), live as (
   insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
   select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, 'queued'

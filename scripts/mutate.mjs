@@ -25,7 +25,7 @@ Builds small faults into the sources, one at a time, and runs the tests of their
   --seed S            for --sample (default 1)
   --no-coverage       run all tests of an area, without a look at which of them get to a mutant: quicker for a few
   --threshold P       exit 1 where an area's score is below P percent (default 90)
-  --workers N         so many at once (default 2)
+  --workers N         how many at once (default 2)
   --timeout MS        of one test (default 15000)
   --json FILE         writes all verdicts there
   --list              names the mutants, and runs nothing
@@ -52,7 +52,7 @@ const FLAGS = {
   help: { type: 'boolean', default: false },
 };
 
-/** A mistake of whoever calls. */
+/** A mistake in the arguments. */
 class UsageError extends Error {}
 
 function readFlags() {

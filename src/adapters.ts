@@ -1,16 +1,12 @@
-// The second front door, `pg-tock/adapters`: other libraries' transactions as the client that `enqueue`
-// takes. In: a transaction of Kysely, Drizzle, Prisma or Knex. Out: a QueryClient over the same connection.
-// None of the libraries is imported: each is known by the few members that are called here.
+// `pg-tock/adapters`: transactions of Kysely, Drizzle, Prisma and Knex as the client that `enqueue` takes.
+// None of these libraries is imported: each is described by the few members that are called here.
 import { questionMarks } from './adapters/question-marks.js';
 import { TockError } from './model/errors.js';
 import type { QueryClient } from './model/job/enqueue-options.js';
 
 type Rows = Record<string, unknown>[];
 
-/**
- * What {@link fromKysely} needs of a Kysely transaction. A Kysely instance has it too; then the run is
- * committed at once.
- */
+/** The part of a Kysely transaction that {@link fromKysely} uses. */
 export interface KyselyLike {
   withoutPlugins(): KyselyLike;
   // biome-ignore lint/suspicious/noExplicitAny: a compiled query; its type differs between Kysely's versions
@@ -18,10 +14,7 @@ export interface KyselyLike {
   executeQuery(query: any): Promise<{ readonly rows: unknown[] }>;
 }
 
-/**
- * What {@link fromDrizzle} needs of a Drizzle transaction, over any driver for PostgreSQL. A Drizzle database
- * has it too.
- */
+/** The part of a Drizzle transaction, over any driver for PostgreSQL, that {@link fromDrizzle} uses. */
 export interface DrizzleLike {
   // biome-ignore lint/suspicious/noExplicitAny: an SQLWrapper, which is a class of Drizzle's own
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -30,12 +23,12 @@ export interface DrizzleLike {
   transaction: unknown;
 }
 
-/** What {@link fromPrisma} needs of Prisma's interactive transaction. A PrismaClient has it too. */
+/** The part of Prisma's interactive transaction that {@link fromPrisma} uses. */
 export interface PrismaLike {
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
 }
 
-/** What {@link fromKnex} needs of a Knex transaction. A Knex instance has it too. */
+/** The part of a Knex transaction that {@link fromKnex} uses. */
 export interface KnexLike {
   raw(sql: string, bindings: readonly string[]): PromiseLike<unknown>;
   transaction: unknown;
@@ -43,17 +36,15 @@ export interface KnexLike {
 
 /**
  * Makes a client of a Kysely transaction, for `tock.enqueue(job, payload, { client: fromKysely(trx) })`.
- *
- * Plugins such as CamelCasePlugin do not see Tock's statements. Given a Kysely instance in place of a
- * transaction, the run is enqueued on its own and committed at once.
- *
+ * Plugins such as CamelCasePlugin do not see Tock's statements. With a Kysely instance instead of a
+ * transaction, the run is committed at once.
  * @throws TockError TOCK_BAD_OPTION if it is no Kysely transaction
  */
 export function fromKysely(trx: KyselyLike): QueryClient {
   requireMembers(trx, ['executeQuery', 'withoutPlugins'], KYSELY);
   return {
     query: async (text, values) => {
-      // What CompiledQuery.raw of Kysely makes.
+      // What Kysely's CompiledQuery.raw makes.
       const { rows } = await trx.withoutPlugins().executeQuery({
         sql: text,
         parameters: values,
@@ -67,18 +58,14 @@ export function fromKysely(trx: KyselyLike): QueryClient {
 
 /**
  * Makes a client of a Drizzle transaction over node-postgres, for `tock.enqueue(job, payload, { client:
- * fromDrizzle(tx) })`.
- *
- * Given a database in place of a transaction, the run is enqueued on its own and committed at once.
- *
+ * fromDrizzle(tx) })`. With a database instead of a transaction, the run is committed at once.
  * @throws TockError TOCK_BAD_OPTION if it is no Drizzle transaction
  */
 export function fromDrizzle(tx: DrizzleLike): QueryClient {
   requireMembers(tx, ['execute', 'transaction'], DRIZZLE);
   return {
     query: async (text, values) => {
-      // Drizzle's own `sql` would have to be imported to pass values. It asks any statement these two
-      // questions.
+      // Drizzle calls these two methods of any statement. Its own `sql` would have to be imported.
       const statement = { getSQL: () => statement, toQuery: () => ({ sql: text, params: values }) };
       return { rows: rowsOf(await tx.execute(statement), DRIZZLE) };
     },
@@ -86,11 +73,8 @@ export function fromDrizzle(tx: DrizzleLike): QueryClient {
 }
 
 /**
- * Makes a client of the `tx` of Prisma's interactive transaction, for
- * `tock.enqueue(job, payload, { client: fromPrisma(tx) })`.
- *
- * Given a PrismaClient in place of a transaction, the run is enqueued on its own and committed at once.
- *
+ * Makes a client of the `tx` of Prisma's interactive transaction, for `tock.enqueue(job, payload, { client:
+ * fromPrisma(tx) })`. With a PrismaClient instead, the run is committed at once.
  * @throws TockError TOCK_BAD_OPTION if it is no Prisma transaction
  */
 export function fromPrisma(tx: PrismaLike): QueryClient {
@@ -101,10 +85,8 @@ export function fromPrisma(tx: PrismaLike): QueryClient {
 }
 
 /**
- * Makes a client of a Knex transaction, for `tock.enqueue(job, payload, { client: fromKnex(trx) })`.
- *
- * Given a Knex instance in place of a transaction, the run is enqueued on its own and committed at once.
- *
+ * Makes a client of a Knex transaction, for `tock.enqueue(job, payload, { client: fromKnex(trx) })`. With a
+ * Knex instance instead of a transaction, the run is committed at once.
  * @throws TockError TOCK_BAD_OPTION if it is no Knex transaction
  */
 export function fromKnex(trx: KnexLike): QueryClient {
@@ -117,7 +99,7 @@ export function fromKnex(trx: KnexLike): QueryClient {
   };
 }
 
-/** An adapter's name, and where the transaction that it takes comes from. */
+/** An adapter's name, and where its transaction comes from. */
 interface Adapter {
   readonly name: string;
   readonly source: string;
@@ -138,7 +120,7 @@ function requireMembers(given: unknown, members: readonly string[], { name, sour
   throw new TockError('TOCK_BAD_OPTION', `${name} was given something without ${missing}(): pass ${source}`);
 }
 
-/** The rows of an answer: an array of them, or an object that has one. */
+/** The rows of an answer: an array, or an object that has one. */
 function rowsOf(answer: unknown, { name, source }: Adapter): Rows {
   const rows: unknown = Array.isArray(answer) ? answer : (answer as { rows?: unknown } | null)?.rows;
   if (Array.isArray(rows)) return rows as Rows;

@@ -1,4 +1,4 @@
-// The front door: everything a project that uses Tock may import.
+// Everything that a project that uses Tock may import.
 
 export type { Daemon, StartOptions } from './daemon/daemon.js';
 export type { ResumedDefinition } from './engine/definitions/pause.js';

@@ -1,5 +1,4 @@
-// The front door of the testing kit, `pg-tock/testing`: a Tock on a database of its own, with a clock that
-// the test sets. For any test runner. In: jobs. Out: a TestTock; docs/testing.md shows it at work.
+// `pg-tock/testing`: a Tock with a database and a settable clock, for any test runner. See docs/testing.md.
 export type { LogLine } from './testing/captured-logs.js';
 export type { DrainOptions } from './testing/drain.js';
 export type { ChangeContext } from './testing/instrumented-jobs.js';

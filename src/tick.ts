@@ -1,8 +1,7 @@
-// Shell: one tick, as the system crontab calls it: `node dist/tick.js`. See runtime/tick-command.ts.
-// In: the environment and a few flags. Out: an exit code.
+// One tick, as the system crontab calls it: `node dist/tick.js`. See runtime/tick-command.ts.
 import { keepCompiled } from './runtime/compile-cache.js';
 
 keepCompiled();
-// Loaded after that, so that it comes from what was kept.
+// Loaded after that, so that it comes from the cache.
 const { tickMain } = await import('./runtime/tick-command.js');
 process.exitCode = await tickMain(process.argv.slice(2));

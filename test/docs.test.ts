@@ -45,6 +45,35 @@ describe('docs/guarantees.md', () => {
   });
 });
 
+describe('docs/operations.md', () => {
+  it('has every event that is logged, and no other', () => {
+    const sources = ['src', 'jobs'].flatMap(folder =>
+      readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter(name => name.endsWith('.ts'))
+        .map(name => read(path.join(folder, name))),
+    );
+    const find = (pattern: RegExp) =>
+      sources.flatMap(source => [...source.matchAll(pattern)].map(([, event = '']) => event));
+    const prefixes = find(/\bevent: `(\w+\.)\$/g).filter(prefix => prefix !== 'reminder.');
+    const steps = find(/\brefusableStep\(\s*\w+,\s*\{\s*name: '(\w+)'/g);
+    const events = new Set([
+      ...find(/\bevent: (?:'\w+\.\w+' \| )*'(\w+\.\w+)'/g),
+      ...steps.flatMap(step => [`${step}.failed`, `${step}.resumed`]),
+    ]);
+    expect(steps.length).toBeGreaterThan(0);
+    const [, section = ''] = read('docs/operations.md').split('### Log events');
+    const listed = [...(section.split('\n## ')[0] ?? '').matchAll(/^\|[^|]*\|/gm)]
+      .flatMap(([cell]) => [...cell.matchAll(/`(\w+\.\w+)`/g)])
+      .map(([, event = '']) => event);
+    expect(events.size).toBeGreaterThan(30);
+    expect([...events].filter(event => !listed.includes(event))).toEqual([]);
+    expect(prefixes.filter(prefix => !listed.some(event => event.startsWith(prefix)))).toEqual([]);
+    const isLogged = (event: string) =>
+      events.has(event) || prefixes.some(prefix => event.startsWith(prefix));
+    expect(listed.filter(event => !isLogged(event))).toEqual([]);
+  });
+});
+
 describe('README.md', () => {
   const text = read('README.md');
 

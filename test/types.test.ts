@@ -1,4 +1,4 @@
-// Room: test. The types of the public face, held by the compiler: `tsc -p tsconfig.json` checks what is written here.
+// The types of the public face, held by the compiler: `tsc -p tsconfig.json` checks what is written here.
 // In: jobs with and without a schema. Out: nothing at run time; a type that has changed fails the compilation.
 
 /* oxlint-disable vitest/expect-expect -- the compiler asserts, by `@ts-expect-error` too */

@@ -1,6 +1,5 @@
-// Room: jobs. A chart that needs no library: stacked bars as SVG.
-// In: categories, and for each series a colour and a value per category. Out: an SVG document as text.
-// Every text is escaped; a title, a description and a tooltip per bar serve people who cannot see it.
+// Stacked bars as SVG, without a library. Every text is escaped; a title, a description and a tooltip per bar
+// serve people who cannot see the chart.
 
 export interface BarChart {
   readonly title: string;

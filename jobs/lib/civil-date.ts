@@ -1,5 +1,4 @@
-// Room: jobs. Dates as a calendar on the wall shows them.
-// In: an instant and an IANA time zone. Out: the date there, as YYYY-MM-DD.
+// The local date of an instant in an IANA time zone, as YYYY-MM-DD.
 
 /** The calendar date of an instant in a time zone, as `2026-03-08`. */
 export function civilDate(at: Date, timeZone: string): string {

@@ -1,6 +1,5 @@
-// Room: jobs. One mail, over SMTP or into a folder.
-// In: a mail and the key of what it stands for; SMTP_URL, MAIL_FROM, OUTBOX_DIR. Out: where it went.
-// The Message-ID comes from the key: should a mail ever go out twice, the receiver can recognize it.
+// Sends one mail over SMTP (SMTP_URL, MAIL_FROM), or writes it to a folder (OUTBOX_DIR). The Message-ID comes
+// from the mail's key: should a mail ever go out twice, the receiver can recognize it.
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { createTransport, type NodemailerError, type SendMailOptions } from 'nodemailer';

@@ -1,5 +1,4 @@
-// Room: jobs. A report on runs, for people.
-// In: the scheduler's figures of a span of time. Out: a page of Markdown, and the chart that goes with it.
+// A report on runs for people: a page of Markdown, and its chart.
 import { formatDuration, type RunReport } from '../../src/index.js';
 import { drawStackedBars } from './bar-chart.js';
 

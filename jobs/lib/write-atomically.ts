@@ -1,5 +1,4 @@
-// Room: jobs. Files that are whole or not there.
-// In: a path and its content. Out: the file, under its name only once it is complete and on disk.
+// Writes a file that gets its name only once it is complete and on disk.
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -6,7 +6,7 @@ import { createVitest } from 'vitest/node';
 import { ROOT } from './mutants.mjs';
 
 export const CACHE = path.join(ROOT, 'node_modules', '.cache', 'tock-mutate');
-/** A vitest that has run so many files is replaced: it keeps all that it has seen. */
+/** A vitest that has run this many files is replaced, because it keeps everything in memory. */
 const MOST_RUNS = 400;
 
 /** What the suite does before its first test: starts a server, or takes the one that TOCK_TEST_DATABASE_URL names. */

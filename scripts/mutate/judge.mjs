@@ -3,7 +3,7 @@
 
 /** Which tests found out the last mutants of a place: asked first of the next one there. */
 const FIRST_SHOTS = 3;
-/** A run of a file may take so many times as long as without the mutant, and a minute. */
+/** A run of a file may take this many times as long as without the mutant, and a minute. */
 const PATIENCE = 6;
 
 /**

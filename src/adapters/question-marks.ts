@@ -1,10 +1,9 @@
-// Room: adapters. A statement with `$1` as Knex wants it, with `?` in the order of appearance.
-// In: text and values as PostgreSQL takes them. Out: text and bindings for `knex.raw`.
+// Rewrites a statement with `$1` for Knex, which wants `?` in the order of appearance.
 import { TockError } from '../model/errors.js';
 
 /**
- * What may be at one place of a statement: text, names and comments, in which `$1` is no parameter; and
- * parameters. A name comes before a parameter, since `a$1` is one. A comment in a comment is counted by hand.
+ * The tokens of a statement: text, names and comments, in which `$1` is no parameter; and parameters. Names
+ * come before parameters, since `a$1` is one. Nested comments are counted by hand.
  */
 const TOKEN = new RegExp(
   [
@@ -22,10 +21,9 @@ const TOKEN = new RegExp(
 );
 
 /**
- * Rewrites `$1, $2, …` to `?`, one binding for each. A `?` of the statement itself, in an operator or in
- * text, is escaped, and Knex gives it back.
- *
- * @throws TockError TOCK_BAD_OPTION for a parameter without a value, and for `\?`, which Knex cannot say
+ * Rewrites `$1, $2, …` to `?`, one binding for each. Escapes a `?` of the statement itself, in an operator or
+ * in text; Knex undoes that.
+ * @throws TockError TOCK_BAD_OPTION for a parameter without a value, and for `\?`, which Knex cannot express
  */
 export function questionMarks(
   text: string,

@@ -1,5 +1,4 @@
-// Room: cli. Retries or cancels all runs that match a filter.
-// In: a filter, and what to do with one run. Out: how many match, a question, and the results.
+// Retries or cancels all runs that match a filter.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import type { RunStatus } from '../model/run/states.js';
@@ -20,7 +19,6 @@ export interface ManyFlags extends CommonOptions {
 }
 
 export interface RunAction {
-  /** `retry`, `cancel`. */
   readonly verb: string;
   /** The states in which it is possible. */
   readonly from: readonly RunStatus[];
@@ -33,10 +31,7 @@ export interface RunAction {
 const BATCH_SIZE = 8;
 const PAGE_SIZE = 1000;
 
-/**
- * Whether the flags choose runs by a filter. @throws TockError TOCK_BAD_OPTION for ids beside it, or for
- * neither
- */
+/** Whether flags choose the runs. @throws TockError TOCK_BAD_OPTION for ids and flags, or neither */
 export function isByFilter(command: string, flags: ManyFlags, ids: readonly string[]): boolean {
   const isFiltered = [flags.status, flags.job, flags.definition].some(value => value !== undefined);
   if (isFiltered && ids.length > 0)
@@ -48,7 +43,7 @@ export function isByFilter(command: string, flags: ManyFlags, ids: readonly stri
   return isFiltered;
 }
 
-/** Says how many runs match, asks, and acts in batches. Exit code 1 if it failed for any run. */
+/** Says how many runs match, asks, and acts in batches. Exit code 1 if any run failed. */
 export async function actOnMany(shell: Shell, flags: ManyFlags, runAction: RunAction): Promise<number> {
   const statuses = flags.status ?? runAction.defaultFrom;
   const wrong = statuses.find(status => !runAction.from.includes(status));
@@ -77,7 +72,6 @@ function usage(message: string): TockError {
   return new TockError('TOCK_BAD_OPTION', message);
 }
 
-/** `queued, failed or running` */
 function listText(statuses: readonly RunStatus[]): string {
   return statuses.length < 2
     ? statuses.join()
@@ -114,7 +108,7 @@ async function findIds(tock: Tock, status: readonly RunStatus[], flags: ManyFlag
 interface Results {
   /** By the state they are in now. */
   readonly done: Readonly<Record<string, number>>;
-  /** Skipped: they had changed state meanwhile. JSON output names the field. */
+  /** Skipped: they had changed state meanwhile. JSON output has this name. */
   readonly passed: number;
   readonly failed: readonly { readonly id: string; readonly code: string; readonly message: string }[];
 }

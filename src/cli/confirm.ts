@@ -1,12 +1,9 @@
-// Room: cli. Asks before an action that cannot be undone.
+// Asks before an action that cannot be undone.
 import { createInterface } from 'node:readline/promises';
 import { TockError } from '../model/errors.js';
 import type { Shell } from './shell.js';
 
-/**
- * Asks in a terminal; elsewhere --yes is required. @throws TockError TOCK_BAD_OPTION without a terminal and
- * --yes
- */
+/** In a terminal it asks; elsewhere --yes is required. @throws TockError TOCK_BAD_OPTION without both */
 export async function isConfirmed(shell: Shell, yes: true | undefined, action: string): Promise<boolean> {
   if (yes) return true;
   if (shell.json || !process.stdin.isTTY || !process.stderr.isTTY)

@@ -1,5 +1,4 @@
-// Room: cli. Finds a job in code, or a definition in the database, by name.
-// In: a name. Out: its schedule, and remarks about it.
+// Finds a job in code, or a definition in the database, by name.
 
 import { formatDuration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
@@ -17,7 +16,6 @@ import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 export interface Found {
   /** Null: it has no schedule of its own. */
   readonly spec: ScheduleSpec | null;
-  /** The definitions it runs after, if any. */
   readonly after: Chain | null;
   readonly remarks: readonly string[];
 }

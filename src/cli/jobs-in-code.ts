@@ -1,9 +1,9 @@
-// Room: cli. The jobs of the job module, for commands that also work without one.
+// The jobs of the job module, for commands that also work without one.
 import { existsSync } from 'node:fs';
 import type { AnyJob } from '../model/job/job.js';
 import type { Shell } from './shell.js';
 
-/** No jobs if there is no job module: the database may still know the definitions. */
+/** Empty without a job module: the database may still know the definitions. */
 export async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
   if (!existsSync(config.jobsModule)) return [];
   const { loadJobs } = await import('../runtime/job-module.js');

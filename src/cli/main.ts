@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// Room: cli. The command `tock`.
-// In: the arguments and the environment. Out: text or JSON on standard output, logs and errors on standard
-// error, an exit code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
+// The command `tock`. Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable. Text or JSON goes to
+// standard output, logs and errors to standard error.
 import { runProgram } from './program.js';
 import { endOutput, surviveClosedPipes } from './terminal.js';
 

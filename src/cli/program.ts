@@ -1,5 +1,4 @@
-// Room: cli. All commands, the general help, and usage errors.
-// In: arguments. Out: an exit code.
+// All commands, the general help, and usage errors.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
@@ -34,7 +33,6 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];
 
-/** Runs the command line and resolves to its exit code. */
 export async function runProgram(args: readonly string[]): Promise<number> {
   const program = createProgram();
   const [first, second] = args;
@@ -113,7 +111,6 @@ Examples:
                                                 when a schedule fires, daylight saving time included`;
 }
 
-/** Prints one line: what is wrong with the arguments, and where help is. */
 function reportUsage(program: Command, args: readonly string[], error: CommanderError): void {
   const name = program.commands.find(command => command.name() === args[0])?.name() ?? '';
   const problem = error.message

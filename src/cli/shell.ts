@@ -1,5 +1,4 @@
-// Room: cli. The frame of every command: configuration, output, errors, exit code.
-// In: a command's function. Out: an action for commander.
+// The frame of every command: configuration, output, errors, exit code.
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../runtime/configuration.js';
 import { judgeError, type Verdict } from '../runtime/exit-codes.js';
@@ -116,7 +115,6 @@ export async function withTock<T>(
   }
 }
 
-/** Reports a step that takes longer than SLOW_MS. */
 function reportSlowSteps(shell: Shell): {
   readonly begin: (step: string) => void;
   readonly end: () => void;

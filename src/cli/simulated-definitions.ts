@@ -1,5 +1,4 @@
-// Room: cli. The definitions that `tock simulate` uses, from code and from the database.
-// In: names, or none for all. Out: schedules with jitter; and definitions without runs, with the reason.
+// The definitions that `tock simulate` uses, from code and from the database.
 import { existsSync } from 'node:fs';
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
@@ -58,7 +57,7 @@ export async function findSimulated(shell: Shell, names: readonly string[]): Pro
   return { definitions, leftOut };
 }
 
-/** None without a database; does not create an embedded server. */
+/** Without a database: none, and no embedded server is created. */
 async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
   const { databaseUrl, dataFolder } = shell.config;
   if (databaseUrl === null && !existsSync(dataFolder)) return [];
@@ -73,7 +72,7 @@ async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
   }
 }
 
-/** Why a definition makes no runs; null if it makes some. */
+/** Null if it makes some. */
 function reasonForNoRuns(
   { pausedAt, brokenReason, vanishedAt, remaining }: DefinitionRecord,
   inCode: boolean,

@@ -1,5 +1,4 @@
-// Room: cli. Terminal output: colours, text without control sequences, pipes that may close.
-// In: text from anywhere. Out: text that is safe to print, cut to a width.
+// Terminal output: colours, text without control sequences, pipes that may close.
 import { stripVTControlCharacters } from 'node:util';
 import type { RunStatus } from '../model/run/states.js';
 
@@ -43,13 +42,13 @@ export function paintStatus(status: RunStatus): string {
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
-/** A text of several lines without anything that could control a terminal. */
+/** Keeps line ends; removes anything else that could control a terminal. */
 export function cleanBlock(text: string): string {
   const lines = stripVTControlCharacters(text).replace(/\r\n?/g, '\n').replaceAll('\t', '  ');
   return lines.replace(CONTROLS, '').toWellFormed();
 }
 
-/** The same on one line. */
+/** {@link cleanBlock} on one line. */
 export function cleanLine(text: string): string {
   return cleanBlock(text)
     .replace(/\s*\n\s*/g, ' ')

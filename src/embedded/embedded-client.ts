@@ -1,11 +1,8 @@
-// Room: embedded. SQL to a running embedded server.
-// In: the cluster and its server's address. Out: proof that it is this cluster's server, its URL, and the
-// database.
+// SQL to a running embedded server.
 import path from 'node:path';
 import { Client } from 'pg';
 import { type Cluster, passwordFileOf, readPassword, superuser } from './embedded-cluster.js';
 
-/** A server's address: its socket, or a port of 127.0.0.1. */
 interface Place {
   readonly port: number;
   readonly socketFolder: string | undefined;
@@ -14,7 +11,7 @@ interface Place {
 const connectTimeoutMs = 5_000;
 const queryTimeoutMs = 60_000;
 
-/** The URL of a database on the running server. A socket's folder takes the place of the host. */
+/** A socket's folder takes the place of the host. */
 export async function connectionString(
   cluster: Cluster,
   { port, socketFolder }: Place,
@@ -36,7 +33,7 @@ function quoteForShell(word: string): string {
   return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Resolves if the server at this address answers and uses this data directory; otherwise throws. */
+/** Throws unless the server at this address answers and uses this data directory. */
 export async function checkIdentity(cluster: Cluster, place: Place): Promise<void> {
   await withClient(cluster, place, async client => {
     const { rows } = await client.query<{ data_directory: string }>('show data_directory');
@@ -49,7 +46,6 @@ export async function checkIdentity(cluster: Cluster, place: Place): Promise<voi
   });
 }
 
-/** Creates the database if the server has none of that name. */
 export async function ensureDatabase(cluster: Cluster, place: Place, database: string): Promise<void> {
   await withClient(cluster, place, async client => {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [database]);
@@ -67,7 +63,7 @@ async function withClient(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
   });
-  // A connection that breaks between queries must not end this process; the next query reports it.
+  // A broken idle connection must not end this process; the next query reports it.
   client.on('error', () => {});
   await client.connect();
   try {

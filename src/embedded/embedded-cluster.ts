@@ -1,6 +1,5 @@
-// Room: embedded. One PostgreSQL cluster on disk, while no server runs on it.
-// In: the programs and the home folder. Out: an initialized data directory with its password, checked to be
-// of the programs' major version; and what the server's log says when it could not start.
+// One PostgreSQL cluster on disk, while no server runs on it: initialized, and of the programs' major
+// version. Also says from the server's log why it could not start.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename } from 'node:fs/promises';
 import path from 'node:path';
@@ -19,15 +18,13 @@ import { newToken } from './embedded-lock.js';
 import { type Account, run } from './embedded-process.js';
 import { hasSockets } from './embedded-socket.js';
 
-/** The superuser of the embedded server; the only role it has. */
+/** The only role of the embedded server. */
 export const superuser = 'tock';
 
 const passwordFile = 'tock.password';
 const shownLogLines = 12;
 
-/**
- * The folders and the user of one embedded server. `folder` is `.tock`; `home` is the same, or in /var/tmp.
- */
+/** The folders and user of one embedded server. `folder` is `.tock`; `home` is it, or in /var/tmp. */
 export interface Cluster {
   readonly folder: string;
   readonly home: string;
@@ -37,10 +34,8 @@ export interface Cluster {
 }
 
 /**
- * Creates the data directory if there is none, otherwise checks its version before anything in it is touched.
- *
- * It is created under another name and renamed when it is complete, so a killed initdb leaves no partial
- * directory.
+ * Creates the data directory if there is none, otherwise checks its version before anything else. It is
+ * created under another name and renamed when complete, so a killed initdb leaves no partial directory.
  * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
  */
 export async function prepareCluster(cluster: Cluster, native: string): Promise<void> {
@@ -116,12 +111,10 @@ function initdbArguments(data: string, password: string): string[] {
   return ['-D', data, ...access, ...locale, ...set, '--no-sync', '--no-instructions'];
 }
 
-/** The file that holds the superuser's password. */
 export function passwordFileOf(cluster: Cluster): string {
   return path.join(cluster.dataDirectory, passwordFile);
 }
 
-/** The superuser's password. */
 export async function readPassword(cluster: Cluster): Promise<string> {
   const file = passwordFileOf(cluster);
   const password = (await readOwned(file))?.trim();
@@ -129,7 +122,7 @@ export async function readPassword(cluster: Cluster): Promise<string> {
   throw new Error(`${file} is missing, or does not belong to the owner of its folder`);
 }
 
-/** The server's log, open for appending. */
+/** Open for appending. */
 export interface Log {
   readonly fd: number;
   /** Text appended since it was opened. */
@@ -137,7 +130,7 @@ export interface Log {
   close(): Promise<void>;
 }
 
-/** Opens the log; begins a new one when it is larger than `limit` bytes (default 10 MB). */
+/** Begins a new log if the old one is larger than `limit` bytes (default 10 MB). */
 export async function openLog(cluster: Cluster, limit = 10 * 1024 * 1024): Promise<Log> {
   const log = await openForAppending(cluster.logFile);
   let { size } = await log.stat();

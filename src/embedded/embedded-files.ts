@@ -1,6 +1,6 @@
-// Room: embedded. Files in folders that another account may change: the server's account in its data, as
-// root. As root nothing here follows a link, so no other file is affected. Operations that need paths run as
-// the account itself, in a child process.
+// Files in folders that another account may change: as root, the server's account in its data. As root
+// nothing here follows a link, so no other file is affected. Operations that need paths run as the account
+// itself, in a child process.
 import { constants } from 'node:fs';
 import {
   type FileHandle,
@@ -25,8 +25,8 @@ const maxTextBytes = 64 * 1024;
 const isRoot = (): boolean => process.getuid?.() === 0;
 
 /**
- * The text of a small file that belongs to the owner of its folder; undefined if there is none. A link to
- * another user's file counts as none, because this text is shown in errors and sent as a password.
+ * A small file's text, if it belongs to its folder's owner; otherwise undefined. A link to another user's
+ * file counts as missing, because this text is shown in errors and sent as a password.
  */
 export async function readOwned(file: string): Promise<string | undefined> {
   const handle = await openOwned(file, constants.O_RDONLY);
@@ -39,10 +39,7 @@ export async function readOwned(file: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Replaces the first line of a file that {@link readOwned} would read, in place. Returns false if there is
- * none.
- */
+/** Replaces a file's first line in place, if {@link readOwned} would read it; else returns false. */
 export async function replaceFirstLine(file: string, line: string): Promise<boolean> {
   const handle = await openOwned(file, constants.O_RDWR);
   if (handle === undefined) return false;
@@ -66,7 +63,7 @@ async function openOwned(file: string, flags: number): Promise<FileHandle | unde
   return undefined;
 }
 
-/** Opens a private file for appending and reading. @throws if something else has its name */
+/** Opens a private file. @throws if something else has its name */
 export async function openForAppending(file: string): Promise<FileHandle> {
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | unfollowed;
   const handle = await open(file, flags, 0o600).catch((cause: unknown) => {
@@ -83,13 +80,12 @@ export async function openForAppending(file: string): Promise<FileHandle> {
   throw new Error(`${file} is a link, or belongs to another user: remove it`);
 }
 
-/** Writes a file and replaces anything with the same name. */
+/** Replaces anything with the same name. */
 export async function writeAnew(file: string, text: string): Promise<void> {
   await rm(file, { force: true });
   await writeFile(file, text, { flag: 'wx' });
 }
 
-/** Sets the mode, and optionally the owner, of a new directory. */
 export async function setModeAndOwner(directory: string, mode: number, account?: Account): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | unfollowed);
   try {
@@ -109,13 +105,11 @@ export async function writeAs(account: Account | undefined, file: string, text: 
   await shellAs(account, 'umask 077 && set -C && cat >"$1"', [file], text);
 }
 
-/** Renames within a folder of `account`. */
 export async function renameAs(account: Account | undefined, from: string, to: string): Promise<void> {
   if (account === undefined) return rename(from, to);
   await shellAs(account, 'mv -f -- "$1" "$2"', [from, to]);
 }
 
-/** Removes a file from a folder of `account`. */
 export async function removeAs(account: Account | undefined, file: string): Promise<void> {
   if ((await lstat(file).catch(() => undefined)) === undefined) return;
   if (account === undefined) return rm(file, { force: true });
@@ -128,8 +122,8 @@ async function shellAs(account: Account, script: string, args: string[], input =
 }
 
 /**
- * Removes a file, or a folder with its contents. As root, another user's files are removed as that user, who
- * could otherwise replace a folder with a link while root walks through it.
+ * Removes a file or folder. As root, another user's files are removed as that user, who could otherwise
+ * replace a folder with a link while root walks through it.
  */
 export async function removeTree(tree: string): Promise<void> {
   const found = await lstat(tree).catch(() => undefined);

@@ -1,6 +1,5 @@
-// Room: embedded. Where the embedded server's files live.
-// In: the `.tock` folder and the user that the server runs as. Out: the folder for the data, and for a copy
-// of the programs: `.tock` itself, or a private folder in /var/tmp if that user cannot reach it.
+// Where the embedded server's files live: in `.tock`, or, if the server's user cannot reach it, in a private
+// folder in /var/tmp.
 import { createHash } from 'node:crypto';
 import { lstat, mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,7 +10,7 @@ const dataNote = 'data-is-elsewhere.txt';
 const programsNote = 'programs-are-elsewhere.txt';
 const socketNote = 'socket-is-elsewhere.txt';
 
-/** The folder of the data. `abandoned`: it still has data of a `.tock` folder that was deleted. */
+/** `abandoned`: the folder still has data of a `.tock` folder that was deleted. */
 export interface Home {
   readonly home: string;
   readonly abandoned: boolean;
@@ -44,10 +43,7 @@ export async function settleProgramsCopy(folder: string): Promise<string> {
   return elsewhere;
 }
 
-/**
- * Where {@link chooseSocketFolder} may have put the socket of this `.tock` folder: its name depends on who
- * started the server, which may have been root.
- */
+/** Where {@link chooseSocketFolder} may have put the socket: that depends on who started the server. */
 export function socketFoldersElsewhere(folder: string, account: Account | undefined): string[] {
   const starters = new Set([process.getuid?.(), 0, account?.uid]);
   return [...starters]
@@ -55,7 +51,7 @@ export function socketFoldersElsewhere(folder: string, account: Account | undefi
     .map(uid => path.join(nameElsewhere(uid, folder), 'socket'));
 }
 
-/** Creates a private folder for the socket if `.tock` has a path too long for one, or cannot contain one. */
+/** A private folder for the socket if `.tock` has a path too long for one, or cannot contain one. */
 export async function chooseSocketFolder(folder: string, account: Account | undefined): Promise<string> {
   const socketFolder = path.join(await folderElsewhere(folder), 'socket');
   const owner = account?.uid ?? process.getuid?.();
@@ -88,8 +84,8 @@ async function canEnter(folder: string, account: Account): Promise<boolean> {
 }
 
 /**
- * A folder in /var/tmp for this project folder and this user only. Anybody may create names in /var/tmp, so
- * an existing one must be a real folder that no other user could have filled.
+ * A folder in /var/tmp for this project folder and this user only. Anybody may create names there, so an
+ * existing one must be a real folder that no other user could have filled.
  */
 async function folderElsewhere(folder: string): Promise<string> {
   const uid = process.getuid?.();
@@ -100,7 +96,6 @@ async function folderElsewhere(folder: string): Promise<string> {
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o022) !== 0) {
     throw new Error(`${elsewhere} already exists, and other users may change it: remove it`);
   }
-  // The server's user may enter, but not list, the folder.
   if (uid === 0) await setModeAndOwner(elsewhere, 0o711);
   return elsewhere;
 }
@@ -110,7 +105,7 @@ function nameElsewhere(uid: number, folder: string): string {
   return `/var/tmp/tock-${hash}`;
 }
 
-/** Removes the folders that the functions above have created elsewhere. Nothing may use them any more. */
+/** Removes the folders that the functions above created. Nothing may use them any more. */
 export async function removeElsewhere(folder: string): Promise<void> {
   const uid = process.getuid?.();
   const notes = [dataNote, programsNote, socketNote].map(note => isFile(path.join(folder, note)));

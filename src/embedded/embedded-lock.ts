@@ -1,6 +1,5 @@
-// Room: embedded. The lock of the embedded server, and the processes that use it.
-// In: the `.tock` folder, which all processes share. Out: a lock, and one file per process under `users/`.
-// Both name a process by pid and start time, so that they become void when it dies, even by kill -9.
+// The lock of the embedded server, and the list of processes that use it, in files under `.tock`. Both name a
+// process by pid and start time, so they become void when it dies, even by kill -9.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -19,7 +18,6 @@ const lockTimeoutMs = 180_000;
  * The lock is the directory `lock`, which holds one file named after its holder's token. It is created under
  * another name and renamed into place, which fails while a non-empty `lock` exists. A dead holder's token is
  * removed by its full name, so a newer holder's token is safe.
- *
  * @throws if the lock is not free within 3 minutes
  */
 export async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
@@ -71,7 +69,7 @@ async function removeIfEmpty(directory: string): Promise<void> {
   await ignoring(['ENOENT', 'ENOTEMPTY', 'EEXIST'], rmdir(directory));
 }
 
-/** Records that this process uses the server. Returns the file to delete when it no longer does. */
+/** Returns the file to delete when this process no longer uses the server. */
 export async function registerUser(folder: string): Promise<string> {
   const users = path.join(folder, 'users');
   await mkdir(users, { recursive: true });
@@ -87,12 +85,11 @@ export async function unregisterUser(file: string): Promise<number> {
   return (await livingTokens(path.dirname(file))).length;
 }
 
-/** How many living processes use the server. */
 export async function countUsers(folder: string): Promise<number> {
   return (await livingTokens(path.join(folder, 'users'))).length;
 }
 
-/** A name in the shared folder by which other processes can see whether this one is dead. */
+/** A name by which other processes can see whether this one is dead. */
 export async function newToken(): Promise<string> {
   const life = await processLife(process.pid);
   return `${life ?? `${process.pid}.0`}.${randomBytes(6).toString('hex')}`;
@@ -106,7 +103,6 @@ async function tokenLives(token: string): Promise<boolean> {
 async function livingTokens(directory: string): Promise<string[]> {
   const living: string[] = [];
   for (const token of await readdir(directory).catch(() => [])) {
-    // Files without such a name were not created here, so they are not removed.
     if (!tokenPattern.test(token)) continue;
     if (await tokenLives(token)) living.push(token);
     else await ignoring(['ENOENT'], unlink(path.join(directory, token)));
@@ -114,12 +110,12 @@ async function livingTokens(directory: string): Promise<string[]> {
   return living;
 }
 
-/** Removes unfinished files of killed processes: `<word>-<token>`. Requires the lock. */
+/** Removes unfinished files of killed processes, `<word>-<token>`. Requires the lock. */
 export async function removeLeftovers(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const token = /^(?:lock|initdb|binaries)-(\d+\..+)$/.exec(name)?.[1];
     if (token === undefined || !tokenPattern.test(token) || (await tokenLives(token))) continue;
-    // An orphaned initdb may still be writing there; the next holder of the lock removes the rest.
+    // An orphaned initdb may still write there; the next holder of the lock removes the rest.
     await removeTree(path.join(folder, name)).catch(() => {});
   }
 }

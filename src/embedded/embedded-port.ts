@@ -1,9 +1,7 @@
-// Room: embedded. Ports for the embedded server.
-// Out: a port of 127.0.0.1, which another program may take before PostgreSQL does.
+// Ports for the embedded server. Another program may take a free port before PostgreSQL does.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Whether this port of 127.0.0.1 is free now. */
 export async function isFree(port: number): Promise<boolean> {
   return listenOnce(port).then(
     () => true,
@@ -11,7 +9,6 @@ export async function isFree(port: number): Promise<boolean> {
   );
 }
 
-/** A port of 127.0.0.1 that was free a moment ago. */
 export async function freePort(): Promise<number> {
   return listenOnce(0);
 }

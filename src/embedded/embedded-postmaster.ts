@@ -1,6 +1,4 @@
-// Room: embedded. The server process of one cluster.
-// In: a prepared cluster. Out: its pid, and where it is reached, once it answers; or its end.
-// Everything here requires the folder's lock.
+// Finds, starts and stops the server process of one cluster. Everything here requires the folder's lock.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,7 +18,6 @@ import {
 } from './embedded-process.js';
 import { findSocketFolder, fitsSocket, hasSockets, namedPort, socketFile } from './embedded-socket.js';
 
-/** A server that answered. */
 export interface Running {
   readonly pid: number;
   /** The port of 127.0.0.1 if it listens there, and always the one in the socket's name. */
@@ -37,7 +34,7 @@ interface PostmasterFile extends Running {
 const pollMs = 10;
 // Recovery after a crash comes before the first connection.
 const startTimeoutMs = 120_000;
-// Its socket exists before it is ready.
+// The socket exists before the server is ready.
 const socketTimeoutMs = 5_000;
 const fastStopTimeoutMs = 60_000;
 const immediateStopTimeoutMs = 10_000;
@@ -63,8 +60,7 @@ export async function findRunning(cluster: Cluster): Promise<Running | undefined
         return found;
       } catch (error) {
         last = error;
-        // A wrong password stays wrong; starting up, shutting down or too many clients (57P03, 53300 …)
-        // passes.
+        // Wrong passwords stay wrong; starting up, shutting down or too many clients (57P03, 53300 …) pass.
         if (errorCode(error)?.startsWith('28') === true) throw error;
         if (errorCode(error) === 'ENOENT' && Date.now() > deadline - startTimeoutMs + socketTimeoutMs)
           throw new Error(`the socket of the server, process ${found.pid}, is gone: end that process`, {
@@ -94,8 +90,8 @@ async function readPostmasterFile(cluster: Cluster): Promise<PostmasterFile | un
 /**
  * Starts the server as the leader of its own session, so that Ctrl-C in our terminal does not reach it.
  *
- * Its socket is in the data directory, or, if none can be there, in a folder elsewhere. With `listens` it has
- * a port of 127.0.0.1 as well: its previous one, which other processes remember, or a free one; if another
+ * Its socket is in the data directory, or, if that is impossible, in a folder elsewhere. With `listens` it
+ * also has a port of 127.0.0.1: the previous one, which other processes remember, or a free one; if another
  * program takes it meanwhile, another free one.
  * @throws TockError TOCK_EMBEDDED_SERVER_FAILED
  */
@@ -106,7 +102,7 @@ export async function launch(
   listens: boolean,
 ): Promise<Running> {
   const { account } = cluster;
-  // Without it the server could not be queried.
+  // Fails early, because without the password the server could not be queried.
   await readPassword(cluster);
   await disownStaleFile(path.join(cluster.dataDirectory, 'postmaster.pid'), account);
   const log = await openLog(cluster);
@@ -169,7 +165,7 @@ async function launchAt(
     const ended = server.ended();
     if (ended !== undefined) return `${await printed()}${ended}`;
     const found = await readPostmasterFile(cluster);
-    // Only then do the socket and the port belong to it, so that the password goes to no other program.
+    // Only now do socket and port belong to this server, so no other program gets the password.
     if (found?.pid === server.pid && found?.status === 'ready') {
       const running = { pid: found.pid, ...place };
       if (await answers(cluster, running)) return running;
@@ -265,10 +261,10 @@ async function endedAfter(
 }
 
 /**
- * A killed server leaves its postmaster.pid behind, and the same for its socket. PostgreSQL removes them by
- * itself, unless the pid belongs to another living process of its user (or is a zombie's): then it refuses to
- * start. So an impossible pid is written there. The rest of the file stays: PostgreSQL uses it to find
- * orphaned children of the killed server. A file that PostgreSQL did not write is removed.
+ * A killed server leaves its postmaster.pid and its socket's lock file behind. PostgreSQL removes them,
+ * unless the pid now belongs to another living process of its user (or a zombie): then it refuses to start.
+ * So an impossible pid is written there. The rest stays, because PostgreSQL uses it to find orphaned
+ * children. A file that PostgreSQL did not write is removed.
  */
 async function disownStaleFile(file: string, account: Account | undefined): Promise<void> {
   if ((await readOwned(file))?.trim() && (await replaceFirstLine(file, '2147483647'))) return;

@@ -1,5 +1,4 @@
-// Room: embedded. Processes and users of the operating system.
-// In: a pid, a command, a user's name. Out: whether that process still lives, what it runs, what it printed.
+// Processes and users of the operating system.
 import { execFile, spawn } from 'node:child_process';
 import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,9 +10,7 @@ export interface Account {
   readonly gid: number;
 }
 
-/**
- * What a program printed (stdout and stderr together) and how it ended; `code` is null when it was killed.
- */
+/** A program's stdout and stderr together, and how it ended; `code` is null when it was killed. */
 export interface Ended {
   readonly code: number | null;
   readonly output: string;
@@ -29,10 +26,7 @@ export function bareEnvironment(): NodeJS.ProcessEnv {
   return kept;
 }
 
-/**
- * Options of `spawn` that run a program as `account` (by default this user), from a folder that everybody may
- * enter.
- */
+/** Runs a program as `account` (default: this user), from a folder that everybody may enter. */
 export function spawnOptions(account: Account | undefined): {
   cwd: string;
   env: NodeJS.ProcessEnv;
@@ -43,7 +37,7 @@ export function spawnOptions(account: Account | undefined): {
   return account === undefined ? base : { ...base, uid: account.uid, gid: account.gid };
 }
 
-/** Runs a program to its end. A program that cannot be started at all also counts as ended, with code -1. */
+/** Runs a program to its end. One that cannot be started also counts as ended, with code -1. */
 export async function run(
   command: string,
   args: readonly string[],
@@ -60,15 +54,15 @@ export async function run(
     child.stderr.setEncoding('utf8').on('data', collect);
     child.once('error', error => resolve({ code: -1, output: error.message }));
     child.once('close', code => resolve({ code, output }));
-    // A program that reads no input may end before the input is written.
+    // A program may end before it has read its input.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
   });
 }
 
 /**
- * The user that a new cluster belongs to and PostgreSQL runs as: undefined (this user), or, because it
- * refuses to run as root, `postgres` if there is one, otherwise `nobody`.
+ * The user that owns a new cluster and runs PostgreSQL: undefined (this user), or, because PostgreSQL refuses
+ * to run as root, `postgres` if there is one, otherwise `nobody`.
  */
 export async function serverAccount(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -82,9 +76,8 @@ export async function serverAccount(): Promise<Account | undefined> {
 }
 
 /**
- * The user that the server of an existing data directory runs as: as root the directory's owner, who may
- * differ from the user of a new cluster. A directory of root itself (a copy that root made) goes to
- * `account`.
+ * The user that runs the server of an existing data directory: as root the directory's owner, who may differ
+ * from the user of a new cluster. A directory of root itself (a copy that root made) goes to `account`.
  */
 export async function ownerAccount(dataDirectory: string, account: Account): Promise<Account> {
   const found = await lstat(dataDirectory).catch(() => undefined);
@@ -96,10 +89,7 @@ export async function ownerAccount(dataDirectory: string, account: Account): Pro
   return uid === 0 || uid === account.uid ? account : { name: `uid ${uid}`, uid, gid };
 }
 
-/**
- * One life of one process, as `<pid>.<start>`; undefined when no such process lives (a zombie does not).
- * A pid alone is not enough: the system gives it to others later.
- */
+/** `<pid>.<start>` of a living process, since pids are reused; undefined for dead ones and zombies. */
 export async function processLife(pid: number): Promise<string | undefined> {
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   if (process.platform === 'linux') return linuxProcessLife(pid);
@@ -109,7 +99,7 @@ export async function processLife(pid: number): Promise<string | undefined> {
   return start === '' ? undefined : `${pid}.${start}`;
 }
 
-/** Whether the process `pid` of this life still lives; cheap enough for every second. */
+/** Whether the process `pid` still lives; cheap enough for every second. */
 export async function isAlive(pid: number, life: string | undefined): Promise<boolean> {
   return process.platform === 'linux' ? (await linuxProcessLife(pid)) === life : answersSignalZero(pid);
 }
@@ -133,10 +123,7 @@ function answersSignalZero(pid: number): boolean {
   }
 }
 
-/**
- * Whether `pid` is a living postmaster of the cluster in `dataDirectory`, not another process with its old
- * pid.
- */
+/** Whether `pid` is a living postmaster of this cluster, not another process with its old pid. */
 export async function isPostmasterOf(pid: number, dataDirectory: string): Promise<boolean> {
   if ((await processLife(pid)) === undefined) return false;
   if (process.platform === 'win32') return true;
@@ -151,8 +138,8 @@ export async function isPostmasterOf(pid: number, dataDirectory: string): Promis
 }
 
 /**
- * Ends backends that a killed postmaster of `dataDirectory` left behind. A waiting backend notices its death,
- * a computing one does not. Linux only, and only if the folders of processes are visible.
+ * Ends backends that a killed postmaster of `dataDirectory` left behind: waiting ones notice its death,
+ * computing ones do not. Linux only, and only if the folders of processes are visible.
  */
 export async function endOrphans(dataDirectory: string): Promise<void> {
   for (const pid of await readdir('/proc').catch(() => [])) {
@@ -174,9 +161,7 @@ async function outputOf(command: string, args: string[]): Promise<string> {
   });
 }
 
-/**
- * The `code` of a system error (ENOENT …) or of a PostgreSQL error (57P03 …); undefined for anything else.
- */
+/** The `code` of a system error (ENOENT …) or a PostgreSQL error (57P03 …); otherwise undefined. */
 export function errorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;

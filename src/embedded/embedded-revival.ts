@@ -1,11 +1,9 @@
-// Room: embedded. Restarts the server when it has died, as long as a daemon needs it.
-// In: the server's process, and how to find or start another. Out: reports for the log.
+// Restarts the server when it has died, as long as a daemon needs it.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatDuration } from '../model/duration.js';
 import { isAlive, processLife } from './embedded-process.js';
 
-/** What happened to the server, for a log. */
 export interface ServerReport {
   readonly event: 'server.died' | 'server.back' | 'server.failed';
   readonly pid: number;

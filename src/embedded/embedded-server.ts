@@ -1,6 +1,5 @@
-// Room: embedded. The PostgreSQL server that Tock runs itself when DATABASE_URL is not set.
-// In: the project's `.tock` folder. Out: a connection string, and `stop`. One server per folder, shared by
-// all processes; embedded-lock.ts keeps them apart while they start and stop it.
+// The PostgreSQL server that Tock runs itself when DATABASE_URL is not set. One server per folder, shared by
+// all processes; embedded-lock.ts coordinates its start and stop.
 import { mkdir, realpath, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { TockError } from '../model/errors.js';
@@ -22,11 +21,10 @@ import { errorCode, ignoring, ownerAccount, serverAccount } from './embedded-pro
 import { keepRunning, type ReportServer } from './embedded-revival.js';
 import { hasSockets } from './embedded-socket.js';
 
-/** This process's use of an embedded server. */
 export interface EmbeddedServer {
   /** A superuser's URL with its password, of the server's socket, or of 127.0.0.1. */
   readonly connectionString: string;
-  /** The shell command that connects psql to the database, without the password. */
+  /** Connects psql to the database, without the password. */
   readonly psqlCommand: string;
   readonly dataDirectory: string;
   /** False if the server was already running. */
@@ -34,22 +32,17 @@ export interface EmbeddedServer {
   /** Restarts the server whenever it has died, until `stop()`. */
   keepRunning(report: ReportServer): void;
   /**
-   * Ends this process's use. The server itself is stopped (fast shutdown) by its last user: each use is a
-   * file under `.tock/users/` named by pid and start time of its process, and those of dead processes do not
-   * count. A process that dies without `stop()` leaves the server running; the next start joins it. Further
-   * calls do nothing.
+   * Ends this process's use. The last user stops the server (fast shutdown): each use is a file under
+   * `.tock/users/` named by pid and start time, and those of dead processes do not count. A process that dies
+   * without `stop()` leaves the server running; the next start joins it. Further calls do nothing.
    */
   stop(): Promise<void>;
 }
 
-/** Options of {@link startEmbeddedServer}. */
 export interface EmbeddedServerOptions {
   /** The folder for data, log and bookkeeping: a project's `.tock`. Created when missing. */
   readonly folder: string;
-  /**
-   * PostgreSQL settings, such as `fsync: 'off'`; they apply if this call starts the server, not if it joins
-   * one.
-   */
+  /** PostgreSQL settings, such as `fsync: 'off'`; ignored if this call joins a running server. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The database to connect to, created when missing. Default `tock`. */
   readonly database?: string;
@@ -69,13 +62,12 @@ export interface EmbeddedServerOptions {
  * Starts the PostgreSQL server whose data live under `folder`, or joins the one that runs there.
  *
  * It is reached by a Unix socket in its data directory, which only its user (and root) may enter, with a
- * generated password; on Windows at a port of 127.0.0.1. It is the leader of its own session, so Ctrl-C does
- * not reach it, and it outlives this process unless `stop()` is called.
+ * generated password; on Windows at a port of 127.0.0.1. It leads its own session, so Ctrl-C does not reach
+ * it, and it outlives this process unless `stop()` is called.
  *
  * As root it runs as the data's owner: for new data the user `postgres`, otherwise `nobody`. If that user
  * cannot reach the folder or the programs, the data or a copy of the programs are in /var/tmp, and a note in
  * the folder says where. (If the folder is deleted, the next start renames that data once to `data.old`.)
- *
  * @throws TockError TOCK_NO_EMBEDDED_SERVER when the package is not installed, TOCK_FOLDER_NOT_WRITABLE,
  * TOCK_EMBEDDED_SERVER_FAILED when the server cannot be started.
  */
@@ -156,10 +148,8 @@ async function stopIfLast(cluster: Cluster | undefined, use: string): Promise<vo
 
 /**
  * Stops the server of `folder` and removes the folder with all data, unless a living process uses it. For
- * throwaway servers, such as a test run's. A caller that waits for the folder's lock meanwhile gets an error
- * with the cause ENOENT, and may try again.
- *
- * @returns whether it is gone
+ * throwaway servers, as in tests. Returns whether it is gone. A caller that waits for the folder's lock
+ * meanwhile gets an error with the cause ENOENT, and may try again.
  */
 export async function removeEmbeddedServer(folder: string): Promise<boolean> {
   try {

@@ -1,6 +1,5 @@
-// Room: embedded. The Unix socket of the embedded server, in a private folder. Windows uses 127.0.0.1
-// instead. Not a port: once the server has died, any program could take the port and would be sent the
-// password.
+// The Unix socket of the embedded server, in a private folder; on Windows, 127.0.0.1 instead. Not a port
+// elsewhere: after the server's death any program could take the port and would be sent the password.
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Cluster } from './embedded-cluster.js';
@@ -14,7 +13,6 @@ export const namedPort = 5432;
 // The maximum is 107 bytes on Linux and 103 on macOS.
 const maxSocketPathBytes = 103;
 
-/** The file of the socket. */
 export function socketFile(folder: string, port: number): string {
   return path.join(folder, `.s.PGSQL.${port}`);
 }
@@ -25,8 +23,8 @@ export function fitsSocket(folder: string): boolean {
 }
 
 /**
- * The folder of the running server's socket, from its postmaster.pid; undefined when it has none. Only a
- * folder that Tock would have chosen, and that only the server's user may change, is accepted.
+ * The folder of the running server's socket, from its postmaster.pid; undefined if it has none. Accepts only
+ * a folder that Tock would have chosen, and that only the server's user may change.
  */
 export async function findSocketFolder(cluster: Cluster, stated: string): Promise<string | undefined> {
   if (stated === '') return undefined;

@@ -1,5 +1,4 @@
-// Room: engine. What every part of the engine gets: the database, the jobs, the logger, the settings.
-// In: the options of createTock. Out: an Engine, checked.
+// What every part of the engine gets: the database, the jobs, the logger, the settings.
 
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
@@ -35,7 +34,6 @@ export interface Settings {
   readonly graceMs: number;
   /** How long a draining worker lets its runs end before it aborts their signals. */
   readonly drainMs: number;
-  /** The defaults for a job's own retry policy. */
   readonly retry: RetryPolicy;
   readonly maxPayloadBytes: number;
 }
@@ -50,13 +48,12 @@ export interface SettingsInput {
   readonly grace?: Duration;
   /** Default `20s`. */
   readonly drain?: Duration;
-  /** Defaults for a job's own retry policy. */
   readonly retry?: RetryPolicy;
   /** Default 1 MiB. */
   readonly maxPayloadBytes?: number;
 }
 
-/** Checks the settings and fills in the defaults. Throws TockError TOCK_BAD_OPTION or TOCK_BAD_DURATION. */
+/** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION */
 export function readSettings(input: SettingsInput): Settings {
   const settings: Settings = {
     leaseMs: parseDuration(input.lease ?? '60s', 'lease'),
@@ -93,13 +90,12 @@ export function checkConcurrency(concurrency: number | undefined): number | unde
   );
 }
 
-/** Checks the names of the queues that a worker claims from. */
 export function checkQueues(queues: readonly string[] | undefined): readonly string[] | undefined {
   for (const name of queues ?? []) checkName(name, 'queue', 'TOCK_BAD_OPTION');
   return queues;
 }
 
-/** The retry policy of a job: its own over the engine's. */
+/** A job's own retry policy, with the engine's as defaults. */
 export function retryPolicyOf(engine: Engine, job: string): RetryPolicy {
   return { ...engine.settings.retry, ...engine.registry.jobs.get(job)?.retry };
 }

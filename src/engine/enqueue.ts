@@ -1,6 +1,4 @@
-// Room: engine. Puts one-off runs into the queue.
-// In: jobs and payloads, by object or by name; perhaps the caller's own transaction. Out: the runs' ids, in
-// order.
+// Puts one-off runs into the queue, perhaps in the caller's own transaction.
 
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
@@ -37,16 +35,10 @@ const ENQUEUE_OPTIONS = optionNames<EnqueueOptions>({ ...RUN_OPTIONS, client: tr
 const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true });
 
 /**
- * Enqueues one run and returns its id. With a key that was used before, the id of the run that has it.
+ * Enqueues one run and returns its id. With a key that was used before, the id of that key's run.
  *
-<<<<<<< HEAD
  * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key,
  * the times. With `client`, the run commits or rolls back with the caller's transaction.
-=======
- * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key,
- * the times. With `client`, the run is part of the caller's transaction: it commits or rolls back with it.
->>>>>>> redesign
- *
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION
  */
 export async function enqueue(
@@ -62,7 +54,7 @@ export async function enqueue(
   return enqueued.id;
 }
 
-/** Enqueues many runs in one statement; all or none. The answers are in the order of the input. */
+/** Enqueues many runs in one statement, all or none. The answers are in the order of the input. */
 export async function enqueueMany(
   engine: Engine,
   runs: readonly NewRun[],
@@ -97,7 +89,7 @@ function checkRun(engine: Engine, run: NewRun): CheckedRun {
   };
 }
 
-/** The name is put together only for the message: there may be thousands of runs. */
+/** The name is composed only for the message, because there may be thousands of runs. */
 function checkNewRun(run: NewRun): void {
   for (const option in run) {
     if (NEW_RUN.has(option) || run[option as keyof NewRun] === undefined) continue;
@@ -112,8 +104,8 @@ function nameOf(job: unknown): unknown {
 }
 
 /**
- * Applies the schema to the payload as it is stored, and asks the job for the limit of such a run. What is
- * thrown is rejected, so that no promise of another row is left alone with its own error.
+ * Applies the schema to the payload as it is stored, and asks the job for the run's limit. Rejects instead of
+ * throwing, so that no promise of another row is left with an unhandled error.
  */
 function limitOf({ job, payload }: CheckedRun): Limit | null | Promise<Limit | null> {
   if (job.payload === undefined && job.concurrency?.key === undefined) return jobLimit(job, undefined);
@@ -129,7 +121,7 @@ const areKnown = (limits: readonly (Limit | null | Promise<Limit | null>)[]): li
 
 const wait = async (limit: Limit | null | Promise<Limit | null>) => await limit;
 
-/** Rows that share all but payload and key share one shape: it is checked once, and sent once. */
+/** Rows that share all but payload and key share one shape, which is checked and sent once. */
 function rowsOf(engine: Engine, checked: readonly CheckedRun[], limits: Limits): EnqueuedRow[] {
   const latest = new Map<AnyJob, { run: NewRun; limit: Limit | null; shape: RunShape }>();
   return checked.map(({ run, job, payload, key }, place) => {
@@ -139,7 +131,7 @@ function rowsOf(engine: Engine, checked: readonly CheckedRun[], limits: Limits):
       like !== undefined &&
       like.limit?.key === limit?.key &&
       isShapedLike(run, like.run) &&
-      // Without a key, one that must have it is refused below.
+      // A row without a key that must have one is refused below.
       (key !== null || !like.shape.is_live)
     )
       return { shape: like.shape, payload, key };
@@ -179,7 +171,6 @@ function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null):
   };
 }
 
-/** A run that is put off by `debounce` again and again starts after this many delays at the latest. */
 const MAX_DEBOUNCES = 10;
 
 function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
@@ -201,7 +192,7 @@ function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   return {
     is_live: isLive,
     replaces: replace === true || debounce !== undefined,
-    most_ms: debounce === undefined ? null : MAX_DEBOUNCES * parseDuration(debounce, 'debounce'),
+    max_ms: debounce === undefined ? null : MAX_DEBOUNCES * parseDuration(debounce, 'debounce'),
   };
 }
 

@@ -1,6 +1,4 @@
-// Room: engine. A tick with nothing to do, in one statement, without loading the rest of the engine.
-// In: a pool, the jobs in code, the folder of migrations. Out: the summary of such a tick; null if a full
-// tick is due.
+// A tick with nothing to do: one statement, without loading the rest of the engine.
 import type pg from 'pg';
 import type { Registry } from '../model/job/registry.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
@@ -17,7 +15,7 @@ export interface IdleTickOptions {
   readonly registry: Registry;
   readonly queues: readonly string[] | undefined;
   readonly statementTimeoutMs: number;
-  /** The folder of the migrations, all of which must have been applied. */
+  /** The migrations in this folder must all have been applied. */
   readonly migrations: string;
 }
 
@@ -29,9 +27,7 @@ const NOTHING = {
 } as const;
 
 /**
- * Asks whether a tick would find anything to do. If the server refuses the question, the full tick finds out
- * why.
- *
+ * Null if a full tick is due, or if the server refuses the question: then the full tick finds out why.
  * @throws when the database cannot be reached, because a full tick would only wait for it again
  */
 export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary | null> {

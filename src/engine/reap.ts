@@ -1,6 +1,4 @@
-// Room: engine. Takes back runs whose lease has expired. The second step of a tick, so recovery needs no
-// schedule.
-// In: nothing. Out: how many runs will be tried again, and how many are dead or cancelled.
+// The second step of a tick: takes back runs whose lease has expired, so recovery needs no schedule.
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../model/run/retry.js';
 import { fixSlots } from '../store/runs/claim/unblock.js';
@@ -39,7 +37,7 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
-    // What follows from this batch, and what a process that died after its commit left undone.
+    // Follows up this batch, and whatever a process that died after its commit left undone.
     await afterCommit(engine, {
       freed: batch.freed,
       outboxWritten: batch.outboxWritten || batch.has_outbox,

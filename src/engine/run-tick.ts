@@ -1,5 +1,4 @@
-// Room: engine. One tick: register → reap → materialize → claim → execute → finalize.
-// In: an engine, and how long it may claim. Out: a summary of what it did.
+// One tick: register → reap → materialize → claim → execute → finalize.
 import { performance } from 'node:perf_hooks';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap.js';
@@ -12,7 +11,7 @@ import { openWorker } from './worker/worker.js';
 import type { Worker } from './worker/worker-interface.js';
 
 export interface TickOptions {
-  /** For how long new runs are claimed, in milliseconds. Then the tick waits for the runs it has. */
+  /** How long new runs are claimed, in milliseconds. Then the tick waits for the runs it has. */
   readonly budgetMs: number;
   readonly concurrency?: number | undefined;
   readonly queues?: readonly string[] | undefined;
@@ -36,8 +35,8 @@ export interface TickSummary {
 const CLAIM_AGAIN_MS = 1000;
 
 /**
- * Runs one tick. Ticks at the same time, on one host or several, share the work and double nothing:
- * occurrences are unique by key, runs are claimed with SKIP LOCKED, outcomes are fenced.
+ * Runs one tick. Simultaneous ticks, on one host or several, share the work and double nothing: occurrences
+ * are unique by key, runs are claimed with SKIP LOCKED, outcomes are fenced.
  */
 export async function runTick(engine: Engine, options: TickOptions): Promise<TickSummary> {
   const startedAt = performance.now();
@@ -89,7 +88,6 @@ async function executeDue(
   }
 }
 
-/** Claims until nothing is due and nothing runs, or the budget is over, or the signal aborts. */
 async function claimUntilIdle(
   worker: Worker,
   until: number,

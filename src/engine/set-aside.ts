@@ -1,6 +1,5 @@
-// Room: engine. Keeps one bad row from failing a statement over many runs: each run is tried alone, and the
-// bad one ends dead.
-// In: the work, and the runs. Out: the results for the others.
+// Keeps one bad row from failing a statement over many runs: each run is tried alone, and the bad one ends
+// dead.
 //
 // An app's own constraint or trigger may reject every row. That is no reason to end them all: unless the
 // statement succeeds for some run, only those are set aside whose rows hold values out of bounds.
@@ -17,10 +16,7 @@ import { reasonOf } from './materialize/broken-definition.js';
 /** Few, because the leases of the first run while the others are claimed; the next claim is for all again. */
 const MAX_CLAIMED_SINGLY = 100;
 
-/**
- * Ends a run dead whose row makes statements fail. Returns false where the run is gone, or its row is not to
- * blame.
- */
+/** Ends a run dead whose row makes statements fail. False if the run is gone, or its row is not to blame. */
 export async function setAside(engine: Engine, id: string, blame: Blame): Promise<boolean> {
   const { reason, freed, outboxWritten } = await setRunAside(engine.database, id, blame);
   if (reason === null) return false;
@@ -39,7 +35,6 @@ export interface OneByOne<T> {
 /**
  * Does `work` for one run at a time, and sets aside those whose data make it fail. A run that cannot even be
  * set aside stays as it is.
- *
  * @param hasMoved whether the work changed the run
  */
 export async function oneByOne<T>(
@@ -136,9 +131,7 @@ export async function admitDespiteBadRows(
   };
 }
 
-/**
- * Pauses queues whose limits cannot be evaluated, because each claim would fail on them. Returns how many.
- */
+/** Pauses queues whose limits cannot be evaluated, as each claim would fail on them. Returns how many. */
 async function pauseBadQueues(engine: Engine): Promise<number> {
   const { database, logger } = engine;
   let count = 0;

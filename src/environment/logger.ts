@@ -1,5 +1,4 @@
-// Room: environment. The logger: one event per line as JSON, or readable lines for people.
-// In: level and format. Out: a pino logger.
+// The pino logger: one event per line as JSON, or readable lines for people.
 import { pino } from 'pino';
 import type { Logger } from '../model/logger.js';
 import { redact } from '../model/run/sanitize.js';
@@ -14,10 +13,7 @@ export interface LoggerOptions {
   readonly format?: LogFormat;
 }
 
-/**
- * Creates a logger that writes to standard error, synchronously, so that no last line is lost when a process
- * dies.
- */
+/** Writes to standard error synchronously, so that no last line is lost when a process dies. */
 export function createLogger(options: LoggerOptions = {}): Logger {
   const level = checkLogLevel(options.level ?? 'warn');
   const base = {
@@ -39,7 +35,7 @@ function escaped(control: string): string {
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
 
-/** Prints a log line for people: local time, level, message. Only the JSON format has the fields. */
+/** Local time, level, message. Only the JSON format has the fields. */
 function prettyLine(line: string): void {
   const { time, level, msg, event } = JSON.parse(line) as {
     time: string;

@@ -1,4 +1,4 @@
-// Room: environment. Paths of the package, its migrations, and the project.
+// Paths of the package, its migrations, and the project.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,12 +30,11 @@ export function migrationsFolder(): string {
   return path.join(packageFolder(), 'migrations');
 }
 
-/** The script that the child process of an isolated job runs. */
 export function isolatedEntry(): string {
   return path.join(packageFolder(), 'dist', 'isolated.js');
 }
 
-/** The project's folder: this package itself, or the working directory if it is installed as a dependency. */
+/** The project's folder: this package itself, or the working directory if it is a dependency. */
 export function projectFolder(): string {
   const folder = packageFolder();
   return folder.split(path.sep).includes('node_modules') ? process.cwd() : folder;

@@ -1,5 +1,4 @@
-// Shell: isolated. Kills a child process and all that its handler started.
-// In: nothing. Out: SIGKILL to the group that the child leads.
+// Kills a child process and all that its handler started, by SIGKILL to the group that the child leads.
 
 export function endGroup(): void {
   try {

@@ -1,7 +1,6 @@
-// Shell: isolated. The child process of one isolated attempt; started by engine/execute/isolate/fork-child.ts
-// only.
-// In, over IPC: the order, perhaps an abort. Out, over IPC: logs, progress, one answer; then the process
-// ends, whatever the handler has left behind.
+// The child process of one isolated attempt; started by engine/execute/isolate/fork-child.ts only. It gets
+// the order, perhaps an abort, by IPC, sends logs, progress and one answer, and then ends, whatever the
+// handler has left behind.
 import { Worker } from 'node:worker_threads';
 import { type IsolatedAttempt, openIsolatedAttempt } from '../engine/execute/isolate/child.js';
 import type { Answer, FromChild, Order, ToChild } from '../engine/execute/isolate/protocol.js';
@@ -25,9 +24,7 @@ function answer(message: Answer): void {
   send(message, () => process.exit(0));
 }
 
-/**
- * Starts the watch in its own thread, so that it works while the handler computes. Resolves when it is ready.
- */
+/** Its own thread works even while the handler computes. Resolves when it is ready. */
 async function startWatch(): Promise<void> {
   const watch = new Worker(new URL('isolated-watch.js', import.meta.url), { execArgv: [] });
   watch.unref();
@@ -51,17 +48,15 @@ if (process.send === undefined) {
   process.stderr.write('isolated: a worker starts this script, for one attempt of an isolated job\n');
   process.exit(2);
 }
-// A supervisor may signal all processes at once. But the worker decides when a run must stop, and sends an
-// abort first.
+// A supervisor may signal all processes at once, but the worker decides when a run must stop, by an abort.
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   process.on(name, () => {
     if (mustStop) process.exit(1);
   });
 }
-// An error in what a handler left unawaited ends its attempt.
+// An error in something that a handler left unawaited ends its attempt.
 process.on('uncaughtException', error => answer({ kind: 'threw', error: packError(error) }));
-// The worker is gone. Exiting alone, before the watch sees it too, would leave behind what the handler
-// started.
+// The worker is gone. Exiting alone would leave behind the processes that the handler started.
 process.on('disconnect', endGroup);
 const watching = startWatch();
 watching.catch((error: unknown) => answer({ kind: 'threw', error: packError(error) }));

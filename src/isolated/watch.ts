@@ -1,6 +1,6 @@
-// Shell: isolated. The thread of a child process that kills it when its worker is gone or the lease is over.
-// In, on the lifeline: lines of milliseconds, how long the child may continue. Out: SIGKILL to the child's
-// group, when no new line comes in time or the lifeline ends; the kernel closes it when the worker dies.
+// The thread of a child process that kills it, with SIGKILL to its group, when its worker is gone or the
+// lease is over. Each line on the lifeline says for how many milliseconds the child may continue; the kernel
+// closes the lifeline when the worker dies.
 import { Socket } from 'node:net';
 import { parentPort } from 'node:worker_threads';
 import { LIFELINE_FD } from '../engine/execute/isolate/protocol.js';

@@ -1,5 +1,4 @@
-// Room: model. Durations as people write and read them.
-// In: '30s', '5m', '1h30m', '1d', ISO 8601 ('PT5M'), or a number of milliseconds. Out: whole milliseconds.
+// Durations as people write and read them: '30s', '1h30m', '1d', ISO 8601 ('PT5M'), or milliseconds.
 import { TockError } from './errors.js';
 import { quote } from './names.js';
 
@@ -14,7 +13,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 604_800_000,
 };
-/** Thirty years: longer than any sensible wait, and less than a value in the wrong unit (1e12). */
+/** Thirty years: longer than any sensible wait, less than a value in the wrong unit (1e12). */
 export const MAX_DURATION_MS = 30 * 366 * 86_400_000;
 
 const WORDS = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
@@ -22,10 +21,8 @@ const WORD = /(\d+(?:\.\d+)?)(ms|[smhdw])/g;
 const ISO = /^P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/i;
 
 /**
- * Reads a duration into whole milliseconds.
- *
- * A day is 24 hours and a week seven days; months and years are refused, because they have no fixed length.
- *
+ * Reads a duration into whole milliseconds. A day is 24 hours and a week seven days; months and years are
+ * refused, because they have no fixed length.
  * @param what names the option in the error message
  * @throws TockError TOCK_BAD_DURATION when it is not a duration, negative, or over thirty years
  */
@@ -86,7 +83,7 @@ export function formatDuration(ms: number): string {
 
 const DAYS_ONLY_MS = 30 * 86_400_000;
 
-/** A duration in whole seconds, and from 30 days on in whole days: for people who wait. */
+/** A duration in whole seconds, from 30 days on in whole days: for people who wait. */
 export function formatSpan(ms: number): string {
   if (ms >= DAYS_ONLY_MS) return `${Math.round(ms / 86_400_000)}d`;
   return ms < 1000 ? formatDuration(ms) : formatDuration(Math.round(ms / 1000) * 1000);

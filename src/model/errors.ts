@@ -1,5 +1,4 @@
-// Room: model. The errors that Tock throws, and the three that a handler may throw to steer its run.
-// In: a code and a message that names the remedy. Out: an Error that callers can test by `code`.
+// The errors that Tock throws, and the three that a handler may throw to steer its run.
 
 /** Every code a {@link TockError} can carry. Scripts may rely on them; messages may change. */
 export type TockErrorCode =
@@ -36,10 +35,8 @@ export type TockErrorCode =
   | 'TOCK_CLOSED';
 
 /**
- * The one error class of Tock's own faults.
- *
- * `code` is stable and meant for programs; `message` says what is wrong and how to fix it, and is meant for
- * people; `cause` holds the error underneath, if there was one.
+ * Tock's own errors. `code` is stable and meant for programs; `message` says what is wrong and how to fix it,
+ * for people; `cause` holds the underlying error, if there was one.
  */
 export class TockError extends Error {
   readonly code: TockErrorCode;
@@ -51,8 +48,8 @@ export class TockError extends Error {
 }
 
 /**
- * Thrown by a handler: end this attempt as failed and try again after `delay` (a duration such as `'5m'`,
- * or milliseconds) in place of the job's own backoff. The attempt still counts towards `maxAttempts`.
+ * Thrown by a handler: ends this attempt as failed and tries again after `delay` (a duration such as `'5m'`,
+ * or milliseconds) instead of the job's own backoff. The attempt counts towards `maxAttempts`.
  */
 export class RetryLater extends Error {
   readonly kind = 'tock.retry-later';
@@ -68,7 +65,7 @@ export class RetryLater extends Error {
   }
 }
 
-/** Thrown by a handler: end the run as cancelled. No retry; the reason is kept with the run. */
+/** Thrown by a handler: ends the run as cancelled. No retry; the reason is kept with the run. */
 export class Cancel extends Error {
   readonly kind = 'tock.cancel';
   constructor(reason = 'cancelled by its handler', options?: ErrorOptions) {
@@ -77,7 +74,7 @@ export class Cancel extends Error {
   }
 }
 
-/** Thrown by a handler: end the run as dead at once. No more retries; the reason is kept with the run. */
+/** Thrown by a handler: ends the run as dead at once. No more retries; the reason is kept with the run. */
 export class Dead extends Error {
   readonly kind = 'tock.dead';
   constructor(reason = 'given up by its handler', options?: ErrorOptions) {
@@ -87,14 +84,14 @@ export class Dead extends Error {
 }
 
 /**
- * Whether a handler threw one of the three errors that steer its run. By kind and not by class, since a
- * project may have two copies of the package, one of Tock's and one that its jobs were compiled with.
+ * Whether a handler threw one of the three errors that decide its run's outcome. Tested by kind, not by
+ * class, because jobs may be compiled with another copy of the package.
  */
 export function isSteering(error: unknown, kind: 'tock.retry-later' | 'tock.cancel' | 'tock.dead'): boolean {
   try {
     return error instanceof Error && (error as { kind?: unknown }).kind === kind;
   } catch {
-    // A hostile getter or proxy steers nothing.
+    // A hostile getter or proxy throws here.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-// Room: model. The instants that a run may have: those that Date, ISO text and PostgreSQL can all represent.
+// The instants that a run may have: those that Date, ISO text and PostgreSQL can all represent.
 // src/store/connection/readable-instant.ts and the migrations have the same bounds.
 
 const FIRST_MS = Date.parse('0001-01-01T00:00:00Z');

@@ -1,16 +1,16 @@
-// Room: model. The logger that Tock needs; a pino logger fits.
+// The logger that Tock needs; a pino logger fits.
 
 /** Writes one event: its fields, then the message for people. */
 export type LogMethod = (fields: Readonly<Record<string, unknown>>, message?: string) => void;
 
-/** A logger of events: fields first, then the message. pino satisfies it. */
+/** A logger of events. pino satisfies it. */
 export interface Logger {
   readonly debug: LogMethod;
   readonly info: LogMethod;
   readonly warn: LogMethod;
   readonly error: LogMethod;
   child(fields: Readonly<Record<string, unknown>>): Logger;
-  /** Whether lines of this level are written; without this method all are. */
+  /** Whether lines of this level are written. If this method is missing, all are. */
   isLevelEnabled?(level: string): boolean;
 }
 
@@ -20,7 +20,6 @@ export function isEnabled(logger: Logger, level: 'debug' | 'info' | 'warn' | 'er
 }
 
 const ignore: LogMethod = () => undefined;
-/** A logger that writes nothing. */
 export const silentLogger: Logger = {
   debug: ignore,
   info: ignore,

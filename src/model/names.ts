@@ -1,19 +1,14 @@
-// Room: model. Checks names, idempotency keys and notes.
-// In: text from code, the command line or a row. Out: the text, or a TockError that says what is allowed.
+// Checks names, idempotency keys and notes.
 import { TockError, type TockErrorCode } from './errors.js';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:@-]*$/;
 const SCHEMA = /^[a-z_][a-z0-9_]*$/;
 
-/**
- * Whether it can be the name of a job, definition or queue: letters, digits and `. _ : @ -`, at most 200
- * bytes.
- */
+/** Whether it can name a job, definition or queue: letters, digits and `. _ : @ -`, at most 200 bytes. */
 export function isName(name: unknown): name is string {
   return typeof name === 'string' && name.length <= 200 && NAME.test(name) && !(name in Object.prototype);
 }
 
-/** Checks the name of a job, definition or queue. */
 export function checkName(name: unknown, what: string, code: TockErrorCode = 'TOCK_BAD_JOB'): string {
   if (isName(name)) return name;
   throw new TockError(
@@ -23,8 +18,8 @@ export function checkName(name: unknown, what: string, code: TockErrorCode = 'TO
 }
 
 /**
- * Checks the name of the database schema Tock lives in: lower-case letters, digits and `_`, at most 63 bytes,
- * not one of PostgreSQL's own.
+ * Checks the name of Tock's database schema: lower-case letters, digits and `_`, at most 63 bytes, and not
+ * one of PostgreSQL's own.
  */
 export function checkSchemaName(name: unknown): string {
   const fits = typeof name === 'string' && name.length <= 63 && SCHEMA.test(name);
@@ -52,7 +47,6 @@ export function storableNote(note: string | undefined): string | null {
   return note?.replaceAll('\0', '').slice(0, 500).toWellFormed() ?? null;
 }
 
-/** Whether PostgreSQL can store the text: no NUL and no lone surrogate. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }

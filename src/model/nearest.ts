@@ -1,7 +1,6 @@
-// Room: model. What was probably meant by a name that is not known.
-// In: the name, and the names that are known. Out: up to three near misses, the nearest first. Pure.
+// Suggests what was probably meant by an unknown name.
 
-/** The known names within a third of the name's length of typing errors, or that contain it. */
+/** The three nearest known names that contain it, or differ in at most a third of its letters (or two). */
 export function nearMisses(name: string, known: Iterable<string>): string[] {
   const wanted = name.toLowerCase().slice(0, 200);
   const limit = Math.max(2, Math.floor(wanted.length / 3));
@@ -13,7 +12,7 @@ export function nearMisses(name: string, known: Iterable<string>): string[] {
     .map(({ candidate }) => candidate);
 }
 
-/** The near misses as the end of a sentence; empty where there are none. */
+/** The near misses as the end of a sentence; empty if there are none. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const near = nearMisses(name, known);
   return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
@@ -23,7 +22,7 @@ function distanceOf(wanted: string, known: string): number {
   return wanted.length >= 3 && known.includes(wanted) ? 1 : editDistance(wanted, known);
 }
 
-/** Levenshtein's distance: how many letters to add, drop or change. */
+/** Levenshtein distance: how many letters to add, drop or change. */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

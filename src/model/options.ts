@@ -1,11 +1,9 @@
-// Room: model. Refuses options that do not exist, so that a typing error is not ignored in silence.
-// In: an object of options, and the names that it may have. Out: nothing, or a TockError that names what was
-// meant.
+// Refuses options that do not exist, so that a typing error is not ignored in silence.
 import { TockError, type TockErrorCode } from './errors.js';
 import { quote } from './names.js';
 import { nearMisses } from './nearest.js';
 
-/** The names of all options of a type. The compiler refuses a list that lacks one, or has one too many. */
+/** The names of all options of a type. The compiler refuses an incomplete list, and unknown names. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller names the type
 export function optionNames<Options>(
   names: { readonly [Name in keyof Required<Options>]: true },
@@ -14,11 +12,10 @@ export function optionNames<Options>(
 }
 
 /**
- * Refuses options that are not among the known ones. Those that are undefined count as absent.
- *
+ * Refuses unknown options. Those that are undefined count as absent.
  * @param what the subject of the message: `retry`, or `enqueue of job "mail"`
  * @param code of the error. Default TOCK_BAD_OPTION
- * @throws TockError with that code, for what is no object too
+ * @throws TockError with that code, also for a value that is not an object
  */
 export function checkOptions(
   options: unknown,

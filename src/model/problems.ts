@@ -1,5 +1,4 @@
-// Room: model. What is wrong with a scheduler, and how to fix it.
-// In: its figures, and limits. Out: one problem for each limit that is exceeded. Pure.
+// What is wrong with a scheduler, and how to fix it.
 import { formatSpan } from './duration.js';
 import type { SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
 
@@ -27,17 +26,17 @@ export interface Problem {
   readonly message: string;
 }
 
-/** From when on a figure is a problem. Durations in milliseconds. */
+/** Thresholds at which a figure becomes a problem. Durations in milliseconds. */
 export interface ProblemLimits {
-  /** The longest that a due run may wait, and an occurrence may stay without its run. Default 5 minutes. */
+  /** Longest wait of a due run, and of a due occurrence without a run. Default 5 minutes. */
   readonly oldestWaitMs: number;
-  /** How many runs past their lease are a problem. Default 1. */
+  /** Runs past their lease. Default 1. */
   readonly stuckRuns: number;
-  /** How many runs that ended dead in the last 24 hours are a problem. Default 1. */
+  /** Runs that ended dead in the last 24 hours. Default 1. */
   readonly deadRuns: number;
-  /** The longest that a session may hold a snapshot. Default 15 minutes. */
+  /** Longest time that a session may hold a snapshot. Default 15 minutes. */
   readonly oldestSnapshotMs: number;
-  /** How many rows that await vacuum are a problem. Default 100,000. */
+  /** Rows that await vacuum. Default 100,000. */
   readonly deadRows: number;
 }
 
@@ -49,7 +48,7 @@ const DEFAULT_LIMITS: ProblemLimits = {
   deadRows: 100_000,
 };
 
-/** Finds what is wrong with a scheduler. Limits that are left out have their defaults. */
+/** Finds one problem for each limit that is exceeded. Limits that are left out have their defaults. */
 export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLimits> = {}): Problem[] {
   const limit = { ...DEFAULT_LIMITS, ...limits };
   const { runs, lastDay, definitions, oldestSnapshot, deadRows, partitions } = status;

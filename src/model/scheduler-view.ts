@@ -1,28 +1,21 @@
-// Room: model. The scheduler as it is looked at: by a job, by the app, by `tock status`. Types only.
-// In: nothing. Out: figures of a moment, a report on a span of time, what retention removed.
+// The scheduler as a job, the app and `tock status` see it.
 import type { Duration } from './duration.js';
 
 /** Figures of the scheduler at one moment. Times in milliseconds. */
 export interface SchedulerStatus {
   readonly at: Date;
-  /** The database is a copy of another and refuses to tick, until it is adopted. */
+  /** The database is a copy of another one and refuses to tick until it is adopted. */
   readonly isCopy: boolean;
   readonly definitions: {
     readonly scheduled: number;
     readonly due: number;
     readonly paused: number;
     readonly broken: number;
-    /**
-     * Their cursor is over a minute ahead of the database's clock, which was set back: they get no runs until
-     * then.
-     */
+    /** Definitions over a minute ahead of the database's clock, which was set back: no runs until then. */
     readonly ahead: number;
-    /** How far the cursor that is furthest ahead is; 0: none is. */
+    /** How far the cursor that is furthest ahead is; 0 if none is. */
     readonly aheadMs: number;
-    /**
-     * How long the longest-due occurrence has not been materialized. A tick a minute keeps it under a minute
-     * or two.
-     */
+    /** Wait of the longest-due occurrence to be materialized: under two minutes with a tick a minute. */
     readonly overdueMs: number;
   };
   /** `waiting` are due and not yet claimed. */
@@ -40,7 +33,7 @@ export interface SchedulerStatus {
     readonly dead: number;
     readonly cancelled: number;
     readonly skipped: number;
-    /** Of the dead ones, those that were set aside: their rows made statements fail. */
+    /** Dead runs that were set aside because their rows made statements fail. */
     readonly setAside: number;
   };
   readonly workers: readonly {
@@ -49,10 +42,7 @@ export interface SchedulerStatus {
     readonly host: string;
     readonly pid: number;
     readonly seenAt: Date;
-    /**
-     * It has missed two heartbeats and more: it was killed, cut off, or is too busy. Its leases have not
-     * expired yet.
-     */
+    /** It has missed two heartbeats: killed, cut off, or too busy. Its leases have not expired yet. */
     readonly silent: boolean;
     readonly running: number;
   }[];
@@ -63,26 +53,24 @@ export interface SchedulerStatus {
     readonly failed: number;
     readonly paused: boolean;
   }[];
-  /** Age of the oldest snapshot that any session of this database holds, and its session's pid. */
+  /** The oldest snapshot that any session of this database holds, and that session's pid. */
   readonly oldestSnapshot: { readonly ageMs: number; readonly pid: number } | null;
   /** Rows of the live runs that vacuum has yet to remove. */
   readonly deadRows: number;
-  /** Those of the finished runs. */
+  /** The partitions of finished runs. */
   readonly partitions: {
-    /** From when on runs that end go to the default partition, for want of another: now, or later. */
+    /** From then on, runs that end go to the default partition, for lack of another. */
     readonly end: Date;
-    /** What the latest of them holds. */
+    /** The span of the latest partition. */
     readonly unit: 'month' | 'day';
-    /** The end is over or near: less than 10 days away; where they are of days, 3. */
+    /** The end is less than 10 days away, or 3 days for daily partitions. */
     readonly runningOut: boolean;
   };
-  /** Zones in use of which this process and the server expect different offsets within the next 400 days. */
+  /** Zones in use whose offsets differ between this process and the server within the next 400 days. */
   readonly zoneDisagreements: readonly ZoneDisagreement[];
 }
 
-/**
- * A stretch of time in which Node and the server place a zone differently: the data of one of them is older.
- */
+/** A span in which Node and the server differ about a zone: the data of one of them are older. */
 export interface ZoneDisagreement {
   readonly timezone: string;
   /** Exact to a day. */
@@ -93,7 +81,7 @@ export interface ZoneDisagreement {
   readonly serverOffsetMinutes: number;
   /** Of Node's time zone data, such as `2025c`. */
   readonly nodeVersion: string;
-  /** Definitions with an occurrence in it. Empty: only the windows of queues are affected. */
+  /** Definitions with an occurrence in that span. Empty: only windows of queues are affected. */
   readonly definitions: readonly string[];
   readonly firstAffected: Date | null;
 }
@@ -126,9 +114,7 @@ export interface RunReport {
   }[];
 }
 
-/**
- * How long finished runs are kept: for all states, or by state; `default` is for those that are not named.
- */
+/** How long finished runs are kept: for all states, or by state; `default` is for all unnamed states. */
 export type Keep =
   | Duration
   | {
@@ -142,21 +128,21 @@ export type Keep =
 
 /** Options of `prune`. */
 export interface PruneOptions {
-  /** Since a run's end. Default `90d`. */
+  /** Counted from a run's end. Default `90d`. */
   readonly keep?: Keep;
   /** Of keys and effects. Default `400d`, or the longest `keep` if that is longer. */
   readonly keepKeys?: Duration | undefined;
   /**
-   * What the coming partitions hold. Default `auto`: days from a million finished runs a day on, months again
-   * below half a million.
+   * The unit of coming partitions. Default `auto`: days from a million finished runs a day, months below half
+   * a million.
    */
   readonly partition?: 'month' | 'day' | 'auto';
   readonly onProgress?: (progress: PruneProgress) => void;
-  /** Aborts: it ends after the batch at work. What is done stays done. */
+  /** When it aborts, prune ends after the current batch. What is done stays done. */
   readonly signal?: AbortSignal;
 }
 
-/** How far a step is, in blocks of the table that it goes through. */
+/** How far a step is, in blocks of its table. */
 export interface PruneProgress {
   readonly stage: string;
   readonly done: number;
@@ -165,24 +151,21 @@ export interface PruneProgress {
 
 /** What a prune has removed and made. */
 export interface PruneResult {
-  /** Also those that an earlier prune had detached and could not drop. */
+  /** Including those that an earlier prune had detached and could not drop. */
   readonly droppedPartitions: readonly string[];
-  /** Runs of them whose state is kept longer: they are where they can be found, in a small partition. */
+  /** Runs in them whose state is kept longer, which are now in a small partition. */
   readonly keptRuns: number;
-  /** In batches, where their partition is not yet to go. */
+  /** Deleted in batches, from partitions that stay. */
   readonly deletedRuns: number;
   /** Of callers and of occurrences. */
   readonly deletedKeys: number;
   readonly deletedEffects: number;
   readonly madePartitions: number;
-  /** What the coming partitions hold. */
+  /** The unit of coming partitions. */
   readonly partition: 'month' | 'day';
-  /**
-   * What could not get its locks in several tries and is left to the next prune: partitions that are past
-   * their time, or `coming partitions`.
-   */
+  /** Left to the next prune for lack of locks: partitions past their time, or `coming partitions`. */
   readonly left: readonly string[];
-  /** Another prune is at work: nothing was done. */
+  /** Another prune is running, so nothing was done. */
   readonly isBusy: boolean;
 }
 
@@ -191,9 +174,8 @@ export interface SchedulerView {
   status(): Promise<SchedulerStatus>;
   report(from: Date, to: Date): Promise<RunReport>;
   /**
-   * Forgets finished runs that ended before `keep` ago, by detaching and dropping their partitions; keys are
-   * kept for `keepKeys`. Makes the coming partitions. Needs the owner's rights, and two connections.
-   *
+   * Removes finished runs that ended before `keep` ago, by detaching and dropping their partitions, and keys
+   * after `keepKeys`. Makes the coming partitions. Needs the owner's rights, and two connections.
    * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */
   prune(options?: PruneOptions): Promise<PruneResult>;

@@ -1,5 +1,4 @@
-// Room: runtime. Configuration from environment variables.
-// In: process.env. Out: a Config, checked; durations still as text.
+// Configuration from environment variables, checked; durations are still text.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { LogFormat } from '../environment/logger.js';
@@ -28,7 +27,7 @@ export interface Config {
   readonly logFormat: LogFormat | undefined;
 }
 
-/** Every variable that is read, with its meaning for the help. */
+/** For the help. */
 export const VARIABLES: Readonly<Record<string, string>> = {
   DATABASE_URL: 'postgres://user:password@host:port/database; unset: the embedded server in .tock/',
   DATABASE_URL_FILE: 'a file that contains the URL, for secrets',
@@ -48,7 +47,7 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
 
-/** Reads the environment. Throws TockError TOCK_BAD_OPTION that names the variable. */
+/** @throws TockError TOCK_BAD_OPTION that names the variable */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const read = (name: string) => {
     const value = env[name]?.trim();

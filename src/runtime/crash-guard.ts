@@ -1,7 +1,5 @@
-// Room: runtime. Handles uncaught errors and process.exit in Tock's own processes; a library changes nothing
-// in its app.
-// In: a Tock, and the work. Out: the work's result; or a report, the outcomes of the runs at work, and exit
-// code 1.
+// Handles uncaught errors and process.exit in Tock's own processes. The library alone changes nothing in its
+// app.
 import { syncBuiltinESMExports } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
@@ -11,7 +9,7 @@ import { describeError } from '../model/run/sanitize.js';
 import type { ShellTock } from '../tock/types.js';
 
 const EXIT_CODE = 1;
-/** How long writing the outcomes may take. The reaper handles the rest. */
+/** How long writing the outcomes may take; afterwards the reaper takes the runs back. */
 const MAX_WRITE_MS = 5000;
 const MAX_NAMED_RUNS = 20;
 const MAX_FURTHER_ERRORS = 5;
@@ -29,9 +27,9 @@ export interface CrashGuardOptions {
 }
 
 /**
- * Does the work. On an uncaught error the process reports it with the runs at work, writes their outcomes
- * (model/run/crash.ts), and ends with exit code 1, after 5 s at most. Meanwhile process.exit throws, so that
- * only the attempt of the handler that calls it fails.
+ * Does the work. On an uncaught error the process reports it with the runs that were executing, writes their
+ * outcomes (model/run/crash.ts), and ends with exit code 1, after 5 s at most. Meanwhile process.exit throws,
+ * so that only the attempt of the handler that calls it fails.
  */
 export async function underCrashGuard<T>(options: CrashGuardOptions, work: () => Promise<T>): Promise<T> {
   const { name, tock, stop } = options;
@@ -57,7 +55,7 @@ export async function underCrashGuard<T>(options: CrashGuardOptions, work: () =>
     } catch {
       // The log cannot be written, but the outcomes can.
     }
-    // A listener for the stop signal may call process.exit; no handler is to blame for that.
+    // A listener for the stop signal may call process.exit; then no handler is to blame.
     const isBlameless = stop.aborted && thrown instanceof TockError && thrown.code === 'TOCK_EXIT_CALLED';
     const written = tock.crash(isBlameless ? null : thrown).then(() => true);
     if (!(await Promise.race([written, sleep(MAX_WRITE_MS, false)])))
@@ -97,7 +95,6 @@ export async function underCrashGuard<T>(options: CrashGuardOptions, work: () =>
   }
 }
 
-/** Reports what happened and which runs were at work, as a log line and as text. */
 function report({ name, tock }: CrashGuardOptions, what: string, error: unknown): void {
   const runs = tock.atWork();
   print(`${name}: ${what}\n  ${atWorkText(runs)}\n  ${error === null ? ON_EXIT : ON_ERROR}`);
@@ -124,7 +121,6 @@ function atWorkText(runs: readonly RunAtWork[]): string {
   return `at work: ${named.join(', ')}${more}`;
 }
 
-/** The error with its stack, which begins with name and message, and its cause. */
 function textOf(thrown: unknown): string {
   const { name, message, stack } = describeError(thrown, 0);
   const text = stack ?? `${name}: ${message}`;

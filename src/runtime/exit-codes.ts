@@ -1,4 +1,4 @@
-// Room: runtime. Exit codes of errors: 1 failed, 2 usage, 3 database unreachable.
+// Exit codes of errors: 1 failed, 2 usage, 3 database unreachable.
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import { redact } from '../model/run/sanitize.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
@@ -23,11 +23,9 @@ const UNREACHABLE: readonly TockErrorCode[] = ['TOCK_DATABASE_UNREACHABLE', 'TOC
 export interface Verdict {
   readonly exitCode: 1 | 2 | 3;
   readonly code: string;
-  /** One line. */
   readonly message: string;
 }
 
-/** Turns an error that reached a program into an exit code and a message. */
 export function judgeError(thrown: unknown, schema: string): Verdict {
   const error = explainDatabaseError(thrown, schema);
   const text = redact(error instanceof Error ? error.message : String(error));

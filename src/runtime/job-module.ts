@@ -1,23 +1,17 @@
-// Room: runtime. Loads the project's job module.
-// In: its path. Out: jobs and hooks; or an error that says which file is wrong and why.
+// Loads the project's job module.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';
 
-/** What a job module exports. */
 export interface JobModule {
   readonly jobs: readonly AnyJob[];
-  /** Its `hooks`; an empty object where it has none. */
+  /** Empty if the module exports none. */
   readonly hooks: Hooks;
 }
 
-/**
- * Imports the module and returns its `jobs`, and its `hooks` if it has any.
- *
- * @throws TockError TOCK_JOBS_NOT_FOUND, or what defineJob says of a bad job, with its file
- */
+/** @throws TockError TOCK_JOBS_NOT_FOUND, or defineJob's error for a bad job, with its file */
 export async function loadJobModule(modulePath: string): Promise<JobModule> {
   if (!existsSync(modulePath)) {
     throw new TockError(
@@ -39,7 +33,6 @@ export async function loadJobModule(modulePath: string): Promise<JobModule> {
   );
 }
 
-/** The `jobs` of {@link loadJobModule}. */
 export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
   return (await loadJobModule(modulePath)).jobs;
 }

@@ -1,5 +1,4 @@
-// Room: runtime. Opens Tock from a Config: what all programs do first and last.
-// In: a Config. Out: a Tock on a migrated database; a close that stops everything that was started.
+// Opens Tock from a Config, on a migrated database: what all programs do first and last.
 import type pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
@@ -29,7 +28,7 @@ export interface OpenOptions {
   readonly migrate?: boolean | 'if-needed';
   /** Whether to load the jobs. Default true. */
   readonly needsJobs?: boolean;
-  /** Options of the tick to make. If there is nothing to do, `idle` has its summary. */
+  /** Asks whether this tick would find anything to do; if not, `idle` has its summary. */
   readonly tick?: TickCallOptions;
   /** Restarts the embedded server whenever it has died, until `close`. */
   readonly keepServer?: boolean;
@@ -40,13 +39,13 @@ export interface OpenOptions {
 export interface OpenTock {
   readonly tock: ShellTock;
   readonly jobs: readonly AnyJob[];
-  /** The result of the migration; null without one. */
+  /** Null if nothing was migrated. */
   readonly migrated: MigrateResult | null;
-  /** The summary of an idle tick; null if there is something to do. */
+  /** Null if there is something to do. */
   readonly idle: TickSummary | null;
-  /** The database's address, without password. */
+  /** Without the password. */
   readonly where: string;
-  /** The command that connects psql to the embedded server; null with a database of one's own. */
+  /** Connects psql to the embedded server; null with a database of one's own. */
   readonly psqlCommand: string | null;
   readonly close: () => Promise<void>;
 }
@@ -108,7 +107,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   }
 }
 
-/** Starts connecting, so that the server prepares its process while the jobs are loaded. */
+/** Starts connecting early: the server prepares its process while the jobs are loaded. */
 function connectEarly(
   connectionString: string,
   { connections = 10, statementTimeout = '60s' }: Config,
@@ -116,7 +115,7 @@ function connectEarly(
   const deadlineMs = parseDuration(statementTimeout, 'statementTimeout');
   const pool = openPoolTo({ connectionString }, connections, deadlineMs);
   const connected = pool.connect().then(client => client.release());
-  // Awaited once the jobs are loaded: their errors are reported first.
+  // Awaited after the jobs are loaded, because their errors are reported first.
   connected.catch(() => undefined);
   return { pool, connected };
 }
@@ -129,12 +128,11 @@ interface EarlyConnection {
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {
   onStep?.('starting the embedded PostgreSQL');
-  // Loaded only here: not needed with a database of one's own.
   const { startEmbeddedServer } = await import('../embedded/embedded-server.js');
   return await startEmbeddedServer({ folder: config.dataFolder });
 }
 
-/** A server that died is a warning: the daemon waits for it. A failed restart is an error. */
+/** A dead server is a warning, because the daemon waits for it. A failed restart is an error. */
 function reportTo(logger: Logger): (report: ServerReport) => void {
   const levels = { 'server.died': 'warn', 'server.back': 'info', 'server.failed': 'error' } as const;
   return ({ event, pid, message }) => logger[levels[event]]({ event, server_pid: pid }, message);

@@ -1,4 +1,4 @@
-// Room: runtime. The signals that stop a process.
+// The signals that stop a process.
 
 /** Aborts on SIGTERM, SIGINT or SIGHUP, which drains. A second signal ends the process at once. */
 export function stopSignal(): AbortSignal {

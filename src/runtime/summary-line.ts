@@ -1,8 +1,7 @@
-// Room: runtime. A tick's summary as one line for cron's log.
+// A tick's summary as one line for cron's log.
 import type { TickSummary } from '../engine/run-tick.js';
 import { formatDuration } from '../model/duration.js';
 
-/** What was planned, what was executed, and how long it took. */
 export function summaryLine(summary: TickSummary, jobCount: number): string {
   const { registered, reaped, materialized, executed } = summary;
   const counted = (count: number, word: string) => (count > 0 ? `${count} ${word}` : null);

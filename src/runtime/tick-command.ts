@@ -1,6 +1,5 @@
-// Room: runtime. The program behind src/tick.ts: one tick.
-// In: the environment and a few flags. Out: one summary line on standard output; logs on standard error; an
-// exit code: 0 ok, 1 failed, 2 usage, 3 database unreachable.
+// The program behind src/tick.ts: one tick. Prints a summary line on standard output, logs on standard error.
+// Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { TockError } from '../model/errors.js';
@@ -28,7 +27,6 @@ Options:
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.`;
 
-/** Runs the program and returns its exit code. */
 export async function tickMain(argv: readonly string[]): Promise<number> {
   let schema = 'tock';
   try {
@@ -67,7 +65,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
 }
 
 async function guardedTick(tock: ShellTock, call: TickCallOptions, stop: AbortSignal): Promise<TickSummary> {
-  // Loaded only here: an idle tick does not need it.
+  // Loaded late: an idle tick does not need it.
   const { underCrashGuard } = await import('./crash-guard.js');
   return await underCrashGuard({ name: 'tick', tock, stop }, async () => await tock.tick(call));
 }
@@ -85,7 +83,7 @@ interface TickFlags {
 }
 
 function readOptions(argv: readonly string[]): TickFlags {
-  // The usual case under cron: the parser need not be loaded.
+  // The usual case under cron, which needs no parser.
   if (argv.length === 0) return {};
   try {
     const { values } = parseArgs({

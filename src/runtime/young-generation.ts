@@ -1,4 +1,4 @@
-// Room: runtime. Limits the memory of Tock's own processes: the size of V8's young generation.
+// Limits the memory of Tock's own processes: the size of V8's young generation.
 import { PerformanceObserver } from 'node:perf_hooks';
 import v8 from 'node:v8';
 

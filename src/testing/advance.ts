@@ -1,5 +1,4 @@
-// Room: testing. Moves the clock to what comes next.
-// In: a Tock whose clock the test sets. Out: the runs that ended on the way.
+// Moves the clock to what comes next.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { readInstant } from '../model/schedule/instant-text.js';
@@ -13,11 +12,10 @@ export interface Moved extends Drained {
 }
 
 /**
- * Moves the clock to the next occurrence of a definition and drains; with jitter, on to where it puts the
- * run. What else came due in between is executed too, at that one moment. A clock that stands there already,
- * or later, is left.
- *
- * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE where no occurrence is to come
+ * Moves the clock to the next occurrence of a definition (with jitter: to its run's start) and drains.
+ * Everything due in between is executed too, at that one moment. A clock that is already there, or later,
+ * stays.
+ * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE if there is no next occurrence
  */
 export async function untilNext(kit: Moved, name: string, options?: DrainOptions): Promise<RunRecord[]> {
   await kit.tock.register();
@@ -42,8 +40,7 @@ export async function untilNext(kit: Moved, name: string, options?: DrainOptions
 
 /**
  * Moves the clock on to an instant, and drains at each moment on the way at which an occurrence, a retry or
- * another waiting run is due: as a worker would that never sleeps too long.
- *
+ * another waiting run is due, like a worker that is never late.
  * @throws TockError TOCK_BAD_TIME when the instant is past; TOCK_BAD_STATE after over `limit` (1000) moments
  */
 export async function advanceTo(
@@ -60,7 +57,7 @@ export async function advanceTo(
       `the clock is at ${new Date(now).toISOString()} already: advance to a later instant, or set it with clock.set`,
     );
   }
-  // Else it would run on between a look at what is due and the next.
+  // Otherwise it would move between one look at what is due and the next.
   await kit.clock.set(new Date(now));
   const ended = await drain(kit, options);
   for (let moments = 1; now < until; moments++) {

@@ -1,17 +1,16 @@
-// Room: testing. Keeps what is logged, by Tock and by the handlers.
-// In: a function that keeps each line, and perhaps a logger to pass it on to. Out: a logger.
+// Keeps what is logged, by Tock and by the handlers.
 import type { Logger } from '../model/logger.js';
 
 /** One line of the log, of any level. */
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
-  /** Such as `run.succeeded`; null where the line has none. */
+  /** Such as `run.succeeded`; null if the line has none. */
   readonly event: string | null;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly message: string | null;
 }
 
-/** A logger that gives each line to `keep`, and to `next` if there is one. */
+/** Gives each line to `keep`, and to `next` if there is one. */
 export function capturingLogger(
   keep: (line: LogLine) => void,
   next: Logger | null,

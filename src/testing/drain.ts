@@ -1,5 +1,4 @@
-// Room: testing. Executes what is due, until nothing is.
-// In: a Tock, and the lines it logs. Out: the runs that ended meanwhile.
+// Executes what is due, until nothing is.
 import { TockError } from '../model/errors.js';
 import type { Database } from '../store/connection/database.js';
 import type { RunRecord } from '../store/reads/runs.js';
@@ -8,12 +7,9 @@ import type { LogLine } from './captured-logs.js';
 
 /** Options of `drain`. */
 export interface DrainOptions {
-  /**
-   * The most attempts of one drain; beyond it, TOCK_BAD_STATE: jobs seem to enqueue each other for ever.
-   * Default 1000.
-   */
+  /** The most attempts before TOCK_BAD_STATE: jobs seem to enqueue each other for ever. Default 1000. */
   readonly limit?: number;
-  /** The most runs at once. Default 10. */
+  /** Most runs at once. Default 10. */
   readonly concurrency?: number;
   /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[];
@@ -22,13 +18,13 @@ export interface DrainOptions {
 export interface Drained {
   readonly tock: Tock;
   readonly database: Database;
-  /** Calls the listener with each line that is logged. The function it returns ends that. */
+  /** Calls the listener with each line that is logged, until the returned function is called. */
   readonly listen: (listener: (line: LogLine) => void) => () => void;
 }
 
 const DEFAULT_LIMIT = 1000;
 
-/** The table of the runs that have ended, so that each drain knows which are new. */
+/** Records the runs that have ended, so that each drain finds the new ones. */
 export const CREATE_ENDED_RUNS =
   'create table tock.test_ended (run_id bigint, generation integer, primary key (run_id, generation))';
 const RECORD_ENDED = `
@@ -36,10 +32,9 @@ insert into tock.test_ended select id, generation from tock.job_runs_finished on
 returning run_id::text as id`;
 
 /**
- * Ticks until a tick finds nothing to do, by the clock as it stands. Returns the runs that have ended
- * meanwhile, in the order in which they ended.
- *
- * @throws TockError TOCK_BAD_STATE when more than `limit` attempts were executed; it names the job
+ * Ticks at the clock's current time until a tick finds nothing to do. Returns the runs that ended meanwhile,
+ * in that order.
+ * @throws TockError TOCK_BAD_STATE after more than `limit` attempts; it names the job
  */
 export async function drain(
   { tock, database, listen }: Drained,

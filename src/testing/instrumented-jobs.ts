@@ -1,6 +1,4 @@
-// Room: testing. The jobs under test, with a step before each handler that a test controls.
-// In: jobs. Out: the same jobs as the engine executes them, and functions that make them fail or change their
-// context.
+// Wraps the jobs under test, so that a test can make them fail or change their context.
 import type { AnyJob, JobContext } from '../model/job/job.js';
 
 /** Replaces members of a handler's context: `ctx => ({ db: other })`. */
@@ -12,7 +10,7 @@ export interface InstrumentedJobs {
   failOnce(job: string, error: unknown): void;
   /** Changes the context of all later attempts of the job; null ends it. */
   changeContext(job: string, change: ChangeContext | null): void;
-  /** The same for one run, applied after the job's. */
+  /** As above for one run, applied after the job's. */
   changeContextOf(runId: string, change: ChangeContext): void;
 }
 
@@ -22,7 +20,7 @@ export function instrumentJobs(jobs: readonly AnyJob[]): InstrumentedJobs {
   const ofRuns = new Map<string, ChangeContext>();
   const instrumented = (job: AnyJob): AnyJob => ({
     ...job,
-    // Isolated handlers run in this process too: a test cannot reach into another.
+    // Isolated handlers run in this process too, because a test cannot reach into another.
     isolate: false,
     async run(ctx: JobContext, payload: unknown): Promise<unknown> {
       const injected = failures.get(job.name);

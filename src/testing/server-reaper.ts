@@ -1,5 +1,4 @@
-// Room: testing. The process that outlives the tests of a run, and cleans up after them.
-// In: the folder of a server, and the prefix of all such folders. Out: no server.
+// The process that outlives the tests of a run, and removes their server.
 import { watchServer } from './watch-server.js';
 
 const [folder, prefix] = process.argv.slice(2);

@@ -1,35 +1,22 @@
-// Room: testing. The clock of a test's database, set by the test.
-// In: a database that the kit made. Out: tock.now() as the test sets it.
+// The clock of a test's database, tock.now(), as the test sets it.
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { readInstant } from '../model/schedule/instant-text.js';
 import { readClock } from '../store/connection/clock.js';
 import type { Database } from '../store/connection/database.js';
 
-/** The time that Tock reads: `tock.now()` of the test's database. It runs until it is set. */
+/** `tock.now()` of the test's database. It runs until it is set. */
 export interface TestClock {
-  /** The clock's time. */
   readonly now: () => Promise<Date>;
-  /**
-   * Stops the clock at an instant: a Date, or ISO text with Z or an offset.
-   *
-   * @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE
-   */
+  /** Stops the clock at a Date or ISO text. @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE */
   readonly set: (instant: Date | string) => Promise<void>;
-  /**
-   * Moves the clock forward and stops it there. Executes nothing: `drain` does.
-   *
-   * @throws TockError TOCK_BAD_DURATION
-   */
+  /** Moves the clock forward and stops it. Executes nothing. @throws TockError TOCK_BAD_DURATION */
   readonly advance: (duration: Duration) => Promise<void>;
   /** Lets the clock run again, at the server's real time. */
   readonly run: () => Promise<void>;
 }
 
-/**
- * The comment on a database, and the table in a schema, that the kit has made. It changes the clock of no
- * other.
- */
+/** Marks a database, or a schema, that the kit has made. Without the mark no clock is changed. */
 export const DATABASE_MARK = 'made by pg-tock/testing, for one test';
 export const SCHEMA_MARK = 'made_for_one_test';
 
@@ -44,9 +31,8 @@ create or replace function tock.now() returns timestamptz language sql stable
 as $$ select coalesce((select at from tock.test_clock), statement_timestamp()) $$`;
 
 /**
- * Puts a settable clock in the place of the real one.
- *
- * @throws TockError TOCK_BAD_STATE where neither the database nor the schema was made by the kit
+ * Replaces the real clock with a settable one.
+ * @throws TockError TOCK_BAD_STATE if the kit made neither the database nor the schema
  */
 export async function installClock(database: Database): Promise<TestClock> {
   const marks = [DATABASE_MARK, `"${database.schema}".${SCHEMA_MARK}`];

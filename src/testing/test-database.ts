@@ -1,6 +1,4 @@
-// Room: testing. The database, or schema, of one test.
-// In: a server's URL. Out: an empty database of its own; where this role may create none, a schema of its
-// own.
+// The empty database of one test; or a schema, if the role may not create databases.
 import { randomBytes } from 'node:crypto';
 import { TockError } from '../model/errors.js';
 import { openDatabase } from '../store/connection/database.js';
@@ -17,8 +15,7 @@ export interface TestPlace {
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Makes a place. Its name begins with `tock_test_`, and it is marked as the kit's.
- *
+ * Makes a database or schema, marked as the kit's, whose name begins with `tock_test_`.
  * @param schema Tock's schema in a database of its own
  */
 export async function createTestPlace(server: string, schema: string): Promise<TestPlace> {

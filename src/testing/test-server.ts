@@ -1,5 +1,4 @@
-// Room: testing. The embedded server that the processes of one test run share.
-// In: nothing. Out: a superuser's URL of a running server, which is removed after the tests.
+// The embedded server that the processes of one test run share.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstat, mkdir } from 'node:fs/promises';
@@ -12,7 +11,7 @@ import { packageFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
 import { isWatched } from './watch-server.js';
 
-/** Data that are thrown away need no durability. */
+/** Throwaway data need no durability. */
 const THROWAWAY = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -24,11 +23,10 @@ const MAX_STARTS = 5;
 let shared: Promise<string> | null = null;
 
 /**
- * Starts the test run's server or joins it; once per process. Its folder is in the system's folder for
- * temporary files, named by this user, the project and the parent process: what a test runner starts shares
- * one server. Another process, the server reaper, removes the server a few seconds after the last test
- * process has ended, however that ended.
- *
+ * Starts the test run's server or joins it; once per process. Its folder is in the system's temporary folder,
+ * named by user, project and parent process: what a test runner starts shares one server. Another process,
+ * the server reaper, removes the server a few seconds after the last test process has ended, however that
+ * ended.
  * @throws TockError TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
  */
 export async function sharedServer(): Promise<string> {
@@ -55,7 +53,7 @@ async function start(): Promise<string> {
   for (let attempt = 1; ; attempt++) {
     try {
       await ownFolder(folder);
-      // Before the server starts, so that it is removed however this process ends from here on.
+      // Before the server starts, so that it is removed however this process ends.
       await ensureWatched(folder);
       const { connectionString } = await startEmbeddedServer({
         folder,
@@ -75,7 +73,6 @@ async function start(): Promise<string> {
   }
 }
 
-/** The folders of all servers of this user's tests begin with this. */
 function folderPrefix(): string {
   return path.join(tmpdir(), `tock-testing-${process.getuid?.() ?? 'user'}-`);
 }
@@ -86,12 +83,10 @@ async function serverFolder(project: string): Promise<string> {
   return `${folderPrefix()}${key.slice(0, 16)}`;
 }
 
-/**
- * Makes the folder. Every user may create names beside it, so an existing one must be writable by us alone.
- */
+/** Anybody may create names beside this folder, so an existing one must be writable by us alone. */
 async function ownFolder(folder: string): Promise<void> {
   const uid = process.getuid?.();
-  // Started by root, the server runs as another user, which must be able to enter the folder.
+  // Started by root, the server runs as another user, who must be able to enter the folder.
   await ignoring(['EEXIST'], mkdir(folder, { mode: uid === 0 ? 0o711 : 0o700 }));
   const found = await lstat(folder);
   const isOurs = uid === undefined || (found.uid === uid && (found.mode & 0o022) === 0);

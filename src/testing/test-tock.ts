@@ -1,6 +1,4 @@
-// Room: testing. A Tock for one test.
-// In: jobs and options. Out: the Tock on a database of its own, its clock, and ways to execute runs and to
-// make them fail.
+// A Tock for one test, with a database and a clock of its own, and ways to make runs fail.
 import type { Kysely } from 'kysely';
 import { type Engine, readSettings } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
@@ -23,54 +21,48 @@ import { installClock, type TestClock } from './test-clock.js';
 import { createTestPlace } from './test-database.js';
 import { sharedServer } from './test-server.js';
 
-/**
- * Options of {@link openTestTock}: those of createTock, but that the database and the clock are the test's
- * own.
- */
+/** Options of {@link openTestTock}: those of createTock, except for the database and the clock. */
 export interface TestTockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
   extends Omit<TockOptions<Jobs>, 'pool' | 'jobsModule'> {
   /**
    * A server for tests, whose role may create databases, or at least schemas. Default:
-   * TOCK_TEST_DATABASE_URL, else an embedded server that all tests of a run share. DATABASE_URL is never
+   * TOCK_TEST_DATABASE_URL, otherwise an embedded server that all tests of a run share. DATABASE_URL is never
    * used.
    */
   readonly connectionString?: string;
-  /** Where the clock stands from the start. Default: it runs, at real time. */
+  /** The time at the start. Default: the clock runs, at real time. */
   readonly now?: Date | string;
 }
 
-/** Options of {@link TestTock.runOnce}: those of `enqueue`, and what the handler finds changed. */
+/** Options of {@link TestTock.runOnce}: those of `enqueue`, and a changed context. */
 export interface RunOnceOptions extends EnqueueOptions {
-  /** What the handler finds changed in its context, in all attempts of this run. */
+  /** Changes the handler's context, in all attempts of this run. */
   readonly context?: ChangeContext;
 }
 
-/** A Tock on a database and a clock of a test's own. `Jobs` are those that it was opened with. */
+/** `Jobs` are those that it was opened with. */
 export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends AsyncDisposable {
   /** What an app has: enqueue, schedules, runs, tick, start … */
   readonly tock: Tock<Jobs>;
   readonly clock: TestClock;
-  /** What Tock and the handlers have logged, at every level. Empty it with `logs.length = 0`. */
+  /** Lines that Tock and the handlers logged, at every level. Empty it with `logs.length = 0`. */
   readonly logs: LogLine[];
   /** The test's own database, for the app's code under test. */
   readonly connectionString: string;
-  /** Tock's schema in it. */
   readonly schema: string;
-  /** Kysely on it: what handlers have as `ctx.db`. */
+  /** Kysely on that database, like `ctx.db`. */
   readonly db: Kysely<AnyDatabase>;
   /**
-   * Runs SQL, and returns the rows of a single statement. `tock.` stands for the schema. Several go without
-   * values.
+   * Runs SQL, and returns the rows of a single statement; several take no `values`. `tock.` means the
+   * schema.
    */
   readonly sql: <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
-  /**
-   * Executes what is due, follow-ups included, until nothing is. Returns the runs that ended, in that order.
-   */
+  /** Executes everything due, follow-ups included. Returns the runs that ended, in that order. */
   readonly drain: (options?: DrainOptions) => Promise<RunRecord[]>;
   /**
-   * Enqueues one run, executes one attempt of it, and returns it: succeeded, failed (a retry is to come),
-   * dead … A handler that throws is no error here. A run that has ended, by its `key`, is returned as it is.
-   *
+   * Enqueues one run, executes one attempt of it, and returns the run: succeeded, failed (to be retried),
+   * dead … A handler's error is not thrown here. If the `key` names a run that has ended, that run is
+   * returned.
    * @throws TockError for a payload or option that `enqueue` refuses; TOCK_BAD_STATE when the run may not
    * start now
    */
@@ -85,13 +77,13 @@ export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> ex
   ) => Promise<RunRecord[]>;
   /** Moves the clock on to an instant, and drains whenever something is due on the way. */
   readonly advanceTo: (instant: Date | string, options?: DrainOptions) => Promise<RunRecord[]>;
-  /** Lets the next attempt of a job fail with an error, before its handler is called. */
+  /** Makes the next attempt of a job fail with an error, before its handler is called. */
   readonly failOnce: (job: string | { readonly name: string }, error?: unknown) => void;
-  /** Changes what the handler of a job finds in its context, until it is called with null. */
+  /** Changes the context of a job's handler, until it is called with null. */
   readonly changeContext: (job: string | { readonly name: string }, change: ChangeContext | null) => void;
   /**
    * Ends the lease of a running run (default: of all), as if its process had died: the run has failed and
-   * will be retried, and what its handler still writes is refused. Call it while a handler runs.
+   * will be retried, and later writes of its handler are refused. Call it while a handler runs.
    */
   readonly loseLease: (runId?: string) => Promise<void>;
   /** Another Tock on the same database: a second host, or other code. Closed with this one. */
@@ -105,8 +97,7 @@ update tock.job_runs_live set locked_until = tock.now() - interval '1 millisecon
 where status = 'running' and ($1::bigint is null or id = $1) returning id`;
 
 /**
- * Opens a Tock for a test: migrated, in a database of its own, its jobs registered with the first drain.
- *
+ * Opens a migrated Tock in a database of its own. Its jobs are registered by the first drain.
  * @throws TockError for a bad job or setting; TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
  */
 export async function openTestTock<const Jobs extends readonly AnyJob[] = readonly AnyJob[]>(
@@ -163,7 +154,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     ...reach,
     db: database.kysely,
     sql: async <Row>(text: string, values: readonly unknown[] = []) =>
-      // Of several statements the driver gives no rows.
+      // For several statements the driver gives no rows.
       ((await database.run<Row>(text, values)) as Row[] | undefined) ?? [],
     drain: async drainOptions => await drain(kit, drainOptions),
     runOnce: (async (
@@ -205,7 +196,6 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   return disposable(test);
 }
 
-/** Executes one attempt and returns the run as it is then. */
 async function executeOnce(engine: Engine, tock: Tock, id: string): Promise<RunRecord> {
   const before = await tock.runs.get(id);
   if (before && isFinished(before.status)) return before;
@@ -228,10 +218,7 @@ async function executeOnce(engine: Engine, tock: Tock, id: string): Promise<RunR
 const nameOf = (named: string | { readonly name: string }) =>
   typeof named === 'string' ? named : named.name;
 
-/**
- * `await using` calls this at the end of the block. Older runtimes lack the symbol, and then so does the
- * object.
- */
+/** For `await using`. Older runtimes lack the symbol. */
 function disposable(test: Omit<TestTock, typeof Symbol.asyncDispose>): TestTock {
   const symbol: symbol | undefined = Symbol.asyncDispose;
   return (symbol === undefined ? test : { ...test, [symbol]: test.close }) as TestTock;

@@ -1,5 +1,4 @@
-// Room: testing. Watches a test run's server, and removes it once no process uses it.
-// In: the server's folder. Out: nothing of it is left.
+// Watches a test run's server, and removes it once no process uses it.
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -15,7 +14,6 @@ const LINGER_MS = 3000;
 
 const noteOf = (folder: string) => path.join(folder, 'reaper');
 
-/** Whether a living process watches the folder's server. */
 export async function isWatched(folder: string): Promise<boolean> {
   const token = await readFile(noteOf(folder), 'utf8').catch(() => '');
   const [pid, start] = token.split('.');
@@ -23,8 +21,8 @@ export async function isWatched(folder: string): Promise<boolean> {
 }
 
 /**
- * Watches until no living process has used the server for three seconds, and removes it. Returns at once if
- * another process watches it. First removes the servers of test runs whose reaper was killed.
+ * Removes the server three seconds after its last user. Returns at once if another process already watches
+ * it. First removes the servers of test runs whose reaper was killed.
  */
 export async function watchServer(folder: string, prefix: string): Promise<void> {
   const isOurs = await withLock(folder, async () => {
@@ -58,7 +56,7 @@ async function removeAbandoned(ours: string, prefix: string): Promise<void> {
       const isEnding = (await processLife(Number(ending[1]))) === `${ending[1]}.${ending[2]}`;
       if (!isEnding) await removeTree(folder).catch(() => undefined);
     } else if (!(await isWatched(folder))) {
-      // A server that is just being started may have no reaper yet; its starter tries again.
+      // A server that is just starting may have no reaper yet; then its starter tries again.
       await removeEmbeddedServer(folder).catch(() => undefined);
     }
   }

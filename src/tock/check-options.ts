@@ -1,5 +1,4 @@
-// Room: tock. The options that createTock and each method of a Tock take.
-// In: options as a caller wrote them. Out: nothing, or an error for one that does not exist.
+// The options that createTock and each method of a Tock take; refuses those that do not exist.
 import type { StartOptions } from '../daemon/daemon.js';
 import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { VersionGuard } from '../engine/definitions/schedules.js';
@@ -85,9 +84,7 @@ const KEEP = optionNames<Exclude<Keep, Duration>>({
 });
 
 /**
- * Refuses options of createTock that do not exist. Of hooks only those of a plain object: an instance of a
- * class may have members of its own.
- *
+ * Refuses unknown options of createTock. Checks hooks only in a plain object: a class may have other members.
  * @throws TockError TOCK_BAD_OPTION
  */
 export function checkTockOptions(options: TockOptions): void {
@@ -97,11 +94,7 @@ export function checkTockOptions(options: TockOptions): void {
     checkOptions(hooks, HOOK_NAMES, 'hooks');
 }
 
-/**
- * Refuses options of a method that do not exist; the options themselves may be left out.
- *
- * @throws TockError TOCK_BAD_OPTION
- */
+/** Refuses unknown options of a method; undefined is allowed. @throws TockError TOCK_BAD_OPTION */
 export function checkMethodOptions(method: keyof typeof METHODS, options: unknown): void {
   if (options === undefined) return;
   checkOptions(options, METHODS[method], method);

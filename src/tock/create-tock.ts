@@ -1,6 +1,6 @@
-// createTock: the engine as a library. Everything a shell does, it does through here. In: a database, jobs,
-// settings. Out: a Tock. What is wrong with the options is said at once; the engine is loaded with the first
-// call that needs it (tock/opened.ts), since a job module imports this file for `defineJob` alone.
+// createTock: the engine as a library, which all programs use too. It checks the options at once and loads
+// the engine with the first call that needs it (tock/opened.ts): a job module imports this only for
+// `defineJob`.
 import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js';
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
 import { askIdleTick } from '../engine/idle-tick.js';
@@ -18,7 +18,6 @@ import type { OpenedTock, ShellTock, Tock } from './types.js';
 
 /**
  * Makes a Tock. Nothing is connected or written until it is used.
- *
  * @throws TockError for a bad schema name, setting or job
  */
 export function createTock<const Jobs extends readonly AnyJob[] = readonly AnyJob[]>(
@@ -30,9 +29,7 @@ export function createTock<const Jobs extends readonly AnyJob[] = readonly AnyJo
   });
 }
 
-/**
- * As {@link createTock}; the logger is made when the engine is loaded, and `options.logger` is not looked at.
- */
+/** Like {@link createTock}; makes the logger when the engine is loaded, and ignores `options.logger`. */
 export function assembleTock(options: TockOptions, makeLogger: () => Promise<Logger>): ShellTock {
   checkTockOptions(options);
   const registry = createRegistry(options.jobs ?? []);
@@ -53,14 +50,14 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     opened = openTock(options, { ...checked, logger });
     return opened;
   };
-  /** A method of the opened Tock, which is opened with the first call of any. */
+  /** Opens the Tock with the first call of any method. */
   const later =
     <Input extends readonly unknown[], Output>(
       method: (tock: OpenedTock, ...input: Input) => Promise<Output>,
     ) =>
     async (...input: Input): Promise<Output> => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
-      // Without a wait once it is loaded, so that arguments are read at the time of the call.
+      // Without an await once it is loaded, so that arguments are read at the time of the call.
       if (opened) return await method(opened, ...input);
       opening ??= load();
       return await method(await opening, ...input);

@@ -1,5 +1,4 @@
-// Room: tock. A Tock whose engine is loaded.
-// In: the options of createTock, read and checked. Out: the methods of a Tock.
+// A Tock whose engine is loaded.
 import type { Daemon } from '../daemon/daemon.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
@@ -26,7 +25,6 @@ import { checkMethodOptions } from './check-options.js';
 import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { OpenedTock, ReadOptions } from './types.js';
 
-/** Opens the engine. Nothing is connected or written until it is used. */
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   const { registry, settings, statementTimeoutMs, isolation, logger } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
@@ -61,7 +59,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     start: async startOptions => {
       checkConcurrency(checked('start', startOptions)?.concurrency);
       checkQueues(startOptions?.queues);
-      // Loaded only here: a tick has no use for node-cron.
+      // Loaded late: a tick does not need node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
       const daemon = await startDaemon(open(), startOptions);
       daemons.add(daemon);
@@ -71,7 +69,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     requireMigrated: async () => await requireMigrated(open().database, migrationsFolder()),
     register: async () => await register(open()),
     runs: {
-      // What the id's type remembers of the output is for the compiler alone.
+      // Only the compiler knows the output that an id's type carries.
       get: async <Id extends string>(id: Id) =>
         (await getRun(open().database, id)) as RunRecord<OutputOfId<Id>> | null,
       list: async filter => await listRuns(open().database, checked('runs.list', filter)),
@@ -116,7 +114,6 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   };
 }
 
-/** The options of a method, once it is known that it has all of them. */
 function checked<Options>(method: Parameters<typeof checkMethodOptions>[0], options: Options): Options {
   checkMethodOptions(method, options);
   return options;

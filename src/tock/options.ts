@@ -1,5 +1,4 @@
-// Room: tock. What createTock and the methods of a Tock take. Types only.
-// In: nothing. Out: options, with their units and defaults.
+// What createTock and the methods of a Tock take, with units and defaults.
 import type { Pool } from 'pg';
 import type { SettingsInput } from '../engine/engine.js';
 import type { Duration } from '../model/duration.js';
@@ -9,34 +8,27 @@ import type { AnyJob, NewRun, OutputFor, PayloadFor } from '../model/job/job.js'
 import type { Enqueued, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 
-/**
- * What {@link createTock} takes: how the database is reached, the jobs, and settings. Durations are texts
- * such as `'30s'` and `'5m'`, or milliseconds.
- */
+/** What {@link createTock} takes. Durations are texts such as `'30s'` and `'5m'`, or milliseconds. */
 export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends SettingsInput {
   /** URL of the database, such as `postgres://user@host:5432/app`. Either this or `pool` is required. */
   readonly connectionString?: string;
-  /** The app's own pool. It stays the app's: `close` does not end it. */
+  /** The app's own pool. `close` does not end it. */
   readonly pool?: Pool;
   /** The database schema of Tock's tables. Default `tock`. */
   readonly schema?: string;
   /** The most connections of Tock's own pool. Default 10. */
   readonly connections?: number;
-  /**
-   * How long one statement of Tock's own may take; then its connection is closed. Statements of handlers have
-   * no such limit. Default `60s`.
-   */
+  /** Longest time for Tock's own statements, not handlers'; then the connection is closed. Default `60s`. */
   readonly statementTimeout?: Duration;
   /**
-   * The jobs that this process knows. Written as a literal array, their names and payloads are checked by the
-   * compiler in every call of this Tock; as an `AnyJob[]`, any name will do. Default: none.
+   * The jobs of this process. With a literal array, the compiler checks names and payloads in every call of
+   * this Tock; with `AnyJob[]`, any name will do. Default: none.
    */
   readonly jobs?: Jobs;
-  /** Functions that observe runs; they cannot change them. */
   readonly hooks?: Hooks;
   /**
-   * Path or file URL of the compiled module that exports `jobs`; needed where a job has `isolate`. Its child
-   * process imports it, so the module must do nothing else, such as starting a worker.
+   * Path or file URL of the compiled module that exports `jobs`; required by `isolate`. The job's child
+   * process imports it, so it must do nothing else, such as starting a worker.
    */
   readonly jobsModule?: string | URL;
   /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
@@ -55,13 +47,13 @@ export interface TickCallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The runs that `enqueueMany` takes, each with the payload of its own job. */
+/** The argument of `enqueueMany`: each run with the payload of its own job. */
 export type NewRuns<
   References extends readonly unknown[],
   Jobs extends readonly AnyJob[] = readonly AnyJob[],
 > = { readonly [Index in keyof References]: NewRun<References[Index], PayloadFor<References[Index], Jobs>> };
 
-/** What `enqueueMany` gives: an id for each run, or with `details` what became of it. */
+/** The result of `enqueueMany`: an id for each run, or with `details` what became of it. */
 export type EnqueuedRuns<
   References extends readonly unknown[],
   Jobs extends readonly AnyJob[] = readonly AnyJob[],
@@ -76,7 +68,7 @@ export type EnqueuedRuns<
 export interface EnqueueManyOptions<Details extends boolean = boolean> {
   /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
   readonly client?: QueryClient;
-  /** Resolve to what became of each run, not only to its id. Default false. */
+  /** Also resolve to whether each run is new. Default false. */
   readonly details?: Details;
 }
 

@@ -1,5 +1,4 @@
-// Room: tock. What a Tock can do. Types only.
-// In: nothing. Out: its methods, with what each promises.
+// What a Tock can do, and what each method promises.
 import type { Daemon, StartOptions } from '../daemon/daemon.js';
 import type { ResumedDefinition } from '../engine/definitions/pause.js';
 import type { RegisterResult } from '../engine/definitions/register.js';
@@ -37,14 +36,13 @@ import type {
 /**
  * A Tock. `Jobs` are those that it was created with; in a plain `Tock` the compiler does not know them.
  *
- * Every method connects to the database when it is first needed, and rejects with the driver's error where
- * that fails, with TOCK_CLOSED after `close`, and with TOCK_BAD_OPTION for an option that does not exist.
+ * Every method connects to the database when it first needs it, and rejects with the driver's error if that
+ * fails, with TOCK_CLOSED after `close`, and with TOCK_BAD_OPTION for an option that does not exist.
  */
 export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   /**
-   * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of the run that has
-   * it. With `client` it happens in the caller's transaction.
-   *
+   * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of that key's run.
+   * With `client` it happens in the caller's transaction.
    * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION,
    * TOCK_BAD_JOB
    */
@@ -54,8 +52,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   ): Promise<RunId<OutputFor<J, Jobs>>>;
   /**
    * Enqueues many runs in one statement, all or none; resolves to their ids in order. With `details: true`,
-   * to what became of each: whether it is new, or its key had been used before.
-   *
+   * also to whether each is new, or its key had been used before.
    * @throws TockError as `enqueue` does; then nothing is enqueued
    */
   enqueueMany<const J extends readonly JobReference<Jobs>[], Details extends boolean = false>(
@@ -64,54 +61,38 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   ): Promise<EnqueuedRuns<J, Jobs, Details>>;
   /**
    * Registers, reaps and materializes; then executes runs until nothing is due or the budget is over.
-   *
    * @throws TockError TOCK_DATABASE_COPIED in a restored copy, until `adopt`; TOCK_BAD_OPTION,
    * TOCK_BAD_DURATION
    */
   tick(options?: TickCallOptions): Promise<TickSummary>;
-  /**
-   * Starts a daemon in this process: it does what ticks do, until its `stop`.
-   *
-   * @throws TockError as `tick` does
-   */
+  /** Starts a daemon: it does what ticks do, until its `stop`. @throws TockError as `tick` does */
   start(options?: StartOptions): Promise<Daemon>;
   /**
    * Brings the schema to this version. Safe to repeat, and from several hosts at once.
-   *
    * @throws TockError TOCK_MIGRATION_CHANGED, TOCK_DATABASE_TOO_OLD
    */
   migrate(): Promise<MigrateResult>;
-  /**
-   * Does nothing where the schema has all migrations.
-   *
-   * @throws TockError TOCK_NOT_MIGRATED where one is missing
-   */
+  /** Does nothing if the schema is up to date. @throws TockError TOCK_NOT_MIGRATED */
   requireMigrated(): Promise<void>;
-  /** Registers the definitions of `jobs` now; `tick` and `start` do so by themselves. */
+  /** Registers the definitions of `jobs` now; `tick` and `start` do so too. */
   register(): Promise<RegisterResult>;
   readonly runs: {
-    /** A run, its output typed by the job that `enqueue` was given; null where there is none of this id. */
+    /** A run, its output typed by the job that `enqueue` was given; null if there is no run of this id. */
     get<const Id extends string>(id: Id): Promise<RunRecord<OutputOfId<Id>> | null>;
-    /** Runs, the newest first; 50 unless the filter has a limit. */
+    /** Runs, newest first; 50 unless the filter has a limit. */
     list(filter?: RunFilter): Promise<RunRecord[]>;
     /**
-     * Puts a dead or cancelled run back into the queue, due now.
-     *
-     * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
+     * Puts a dead or cancelled run into the queue, due now. @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
      */
     retry(id: string, options?: RetryOptions): Promise<RunRecord>;
     /**
      * Cancels a run: at once if it is not running; otherwise its signal aborts and it is cancelled when its
-     * handler has stopped.
-     *
-     * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that has ended
+     * handler has stopped. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that has ended
      */
     cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
     /**
      * Waits until the run has ended; executes it here unless another worker does. Its output is typed by the
-     * job that `enqueue` was given.
-     *
-     * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts
+     * job that `enqueue` was given. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts
      */
     wait<const Id extends string>(id: Id, options?: WaitOptions): Promise<RunRecord<OutputOfId<Id>>>;
   };
@@ -120,7 +101,6 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     list(options?: DefinitionFilter): Promise<DefinitionRecord[]>;
     /**
      * Makes a schedule at run time, or edits it; several may share one job. Safe to repeat.
-     *
      * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code defines; TOCK_UNKNOWN_JOB,
      * TOCK_NOT_FOUND, TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION, TOCK_BAD_OPTION
      */
@@ -130,13 +110,11 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     ): Promise<DefinitionRecord>;
     /**
      * Removes a schedule that was made at run time.
-     *
      * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
      */
     remove(name: string, options?: VersionGuard): Promise<DefinitionRecord>;
     /**
      * Makes no new runs of a definition until it is resumed.
-     *
      * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one without a schedule
      */
     pause(name: string, options?: PauseOptions): Promise<DefinitionRecord>;
@@ -144,29 +122,25 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     resume(name: string): Promise<ResumedDefinition>;
     /**
      * Makes runs for the occurrences in [from, to) that have none. Safe to repeat.
-     *
      * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_TIME, TOCK_BAD_STATE
      */
     backfill(name: string, options: BackfillOptions): Promise<BackfillResult>;
     /**
-     * Sets cursors back that are ahead of the database's clock, which was wrong for a while. No occurrence
-     * that has had a run comes again. Resolves to those that were ahead.
+     * Sets back cursors that are ahead of the database's clock, which was wrong for a while, and resolves to
+     * them. No occurrence that has had a run comes again.
      */
     resetCursors(options?: ResetCursorsOptions): Promise<CursorReset[]>;
   };
-  /** Queues, their limits over all hosts, and their pauses. */
   readonly queues: {
     /** Queues that have limits or a pause, or live runs. */
     list(): Promise<QueueRecord[]>;
     /**
-     * Sets limits: concurrency, rate, window. What is left out stays; null removes a limit.
-     *
+     * Sets limits: concurrency, rate, window. Absent ones stay; null removes a limit.
      * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE
      */
     set(name: string, limits: QueueLimits): Promise<QueueRecord>;
     /** Starts none of its runs until it is resumed; running ones go on. */
     pause(name: string, options?: PauseOptions): Promise<QueueRecord>;
-    /** Ends a pause. */
     resume(name: string): Promise<QueueRecord>;
     /** Removes all its limits and its pause; resolves to whether it had any. Its runs stay. */
     remove(name: string): Promise<boolean>;
@@ -174,51 +148,45 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   /**
    * Why a definition ran, or did not, at a time: a Date, an ISO instant, or local time in the definition's
    * zone (`2026-03-08T02:30`, `2026-03-08` for the whole day, `02:30` for today).
-   *
    * @throws TockError TOCK_UNKNOWN_JOB for a definition that does not exist, TOCK_BAD_TIME
    */
   why(definition: string, time: Date | string): Promise<Why>;
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
-  /** Figures of the scheduler at this moment. */
   status(): Promise<SchedulerStatus>;
   /**
    * Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does.
-   * Needs the owner's rights.
-   *
-   * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+   * Needs the owner's rights. @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */
   prune(options?: PruneOptions): Promise<PruneResult>;
   /**
-   * Makes a database that was copied from another (a restored dump) one of its own: until then it refuses to
-   * tick, so that nothing happens twice. Resolves to what it holds; with `dryRun` it changes nothing. Needs
-   * the owner's rights.
+   * Makes a copied database (a restored dump) one of its own: until then it refuses to tick, so that nothing
+   * happens twice. Resolves to what it holds; with `dryRun` it changes nothing. Needs the owner's rights.
    */
   adopt(options?: AdoptOptions): Promise<Adoption>;
   /** Stops its daemons and ends its own pool. Safe to repeat. */
   close(): Promise<void>;
 }
 
-/** A Tock whose engine is loaded. */
 export interface OpenedTock extends Omit<Tock, 'jobs'> {
   readonly logger: Logger;
   readonly atWork: () => readonly RunAtWork[];
   readonly crash: (thrown: unknown) => Promise<void>;
 }
 
-/** What the shells have beyond a Tock. */
+/** The methods for Tock's own programs. */
 export interface ShellTock extends Tock {
   /**
-   * Asks, with one statement over `pool`, whether a tick would find anything to do. The summary of an empty
-   * tick when it would not; null when it might, or when the question cannot be answered, as before the first
+   * Asks, with one statement over `pool`, whether a tick would find anything to do. Resolves to the summary
+   * of an empty tick if not; to null if it might, or if the question cannot be answered, as before the first
    * migration.
    */
   idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
-  /** The engine's; null before it is loaded. */
+  /** Null before the engine is loaded. */
   readonly logger: Logger | null;
-  /** The runs whose handlers are at work in this process. */
+  /** The runs whose handlers are executing in this process. */
   readonly atWork: () => readonly RunAtWork[];
-  /** For a process that an uncaught error is about to end: see `Worker.crash`. */
+  /** For an uncaught error that is about to end the process: see `Worker.crash`. */
   readonly crash: (thrown: unknown) => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// Room: test support. What every adapter must hold, on the real library and the real PostgreSQL.
+// What every adapter must hold, on the real library and the real PostgreSQL.
 // In: an app that uses the library, and how its transactions become clients. Out: the tests.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type QueryClient } from '../../src/index.js';

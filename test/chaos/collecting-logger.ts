@@ -1,4 +1,4 @@
-// Room: test support of the faults. A logger that keeps the names of events.
+// A logger that keeps the names of events.
 // In: log calls. Out: how often each event was logged.
 import type { Logger } from '../../src/index.js';
 

@@ -1,4 +1,4 @@
-// Room: test support of the faults. One server of Debian's PostgreSQL 15, with the programs that come with it.
+// One server of Debian's PostgreSQL 15, with the programs that come with it.
 // In: settings. Out: its URL; psql, pg_dump and the like as its own account; stop, start, another cluster beside it.
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

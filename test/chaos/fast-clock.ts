@@ -1,4 +1,4 @@
-// Room: test support of the faults. A server and processes whose clock shows another time, and runs fast: Debian's faketime.
+// A server and processes whose clock shows another time, and runs fast: Debian's faketime.
 // In: an instant and a speed. Out: a PostgreSQL that believes it, restarted at another instant if need be; daemons and
 // ticks that share its time.
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Room: test support of the faults. Jobs whose handlers begin, and end when a file is there; each call is on record.
+// Jobs whose handlers begin, and end when a file is there; each call is on record.
 // In: the names of two files, as CALLS and GATE in the environment. Out: the text of a job module, and the two files.
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

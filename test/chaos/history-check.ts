@@ -1,4 +1,4 @@
-// Room: test support of the faults. The checker: pure, and with no knowledge of how the engine works.
+// The checker: pure, and with no knowledge of how the engine works.
 // In: a history, what clients were told, the final state. Out: the invariants that do not hold, one line each.
 //
 // I12 (concurrency limits) is in history-limits.ts. I13 is the caller's: it waits for quiet.

@@ -1,4 +1,4 @@
-// Room: test support of the faults. An experiment: processes of one database, and a driver that ends, freezes and cuts
+// An experiment: processes of one database, and a driver that ends, freezes and cuts
 // them by lot, moves the clock, and enqueues.
 // In: a build, a seed, how many steps. Out: the invariants that did not hold.
 import pg from 'pg';

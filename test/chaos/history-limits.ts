@@ -1,4 +1,4 @@
-// Room: test support of the faults. I12: concurrency limits hold over unexpired leases.
+// I12: concurrency limits hold over unexpired leases.
 // In: a history, and what the limits are. Out: where they did not hold, and the most places ever taken at once.
 //
 // The order of the events is enough: whoever takes a place has seen the commit that gave it back, and the trigger has

@@ -1,4 +1,4 @@
-// Room: test support of the faults. The history of a scheduler, and the recorder that writes it down.
+// The history of a scheduler, and the recorder that writes it down.
 // In: a migrated database. Out: every change of runs, effects and definitions, in the order in which each row changed.
 // Triggers write the events in the transaction of the change, so that the record has exactly what was committed. They
 // exist in tests only.

@@ -1,4 +1,4 @@
-// Room: test support of the faults. A history whose partitions have run out, and runs that end all the while.
+// A history whose partitions have run out, and runs that end all the while.
 // In: nothing. Out: a Tock whose default partition has caught months of runs, and how it stands there.
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 import { noop, startTraffic, type Traffic } from './traffic.js';

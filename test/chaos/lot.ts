@@ -1,4 +1,4 @@
-// Room: test support of the faults. Chance that can be repeated: what a handler does depends on its run and attempt alone.
+// Chance that can be repeated: what a handler does depends on its run and attempt alone.
 // In: a run's attempt. Out: a number that belongs to it.
 import type { JobContext } from '../../src/index.js';
 

@@ -1,4 +1,4 @@
-// Room: test support of the faults. Tock with a fault built in: the bundles of a source that was changed on its way in.
+// Tock with a fault built in: the bundles of a source that was changed on its way in.
 // In: which text of which file becomes what. Out: a folder with dist/tick.js, cli.js, index.js, and what an isolated job needs.
 import { mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Room: test support of the faults. PostgreSQL servers that a test may kill: the embedded one, and Debian's PostgreSQL 15
+// PostgreSQL servers that a test may kill: the embedded one, and Debian's PostgreSQL 15
 // as a primary and its streaming standby.
 // In: nothing. Out: URLs, and the means to stop, start and promote.
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Room: test support of the faults. A TCP proxy that stands for the network, or for the address of a primary.
+// A TCP proxy that stands for the network, or for the address of a primary.
 // In: a database URL. Out: the same URL through the proxy, and faults: swallow, heal, lose a reply, cut, lead elsewhere.
 import { createConnection, createServer, type Socket } from 'node:net';
 

@@ -1,4 +1,4 @@
-// Room: test support of the faults. Runs that end all the while.
+// Runs that end all the while.
 // In: a Tock. Out: traffic, and what was lost or doubled of it, or complained of.
 import type { Daemon } from '../../src/daemon/daemon.js';
 import { defineJob, type Tock } from '../../src/index.js';

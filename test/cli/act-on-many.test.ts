@@ -46,7 +46,7 @@ describe('tock cancel by filter', () => {
     });
   });
 
-  it('needs --yes where there is no terminal, and says how many it would be', async () => {
+  it('needs --yes without a terminal, and says how many runs match', async () => {
     await enqueue('idle', ...LATER);
     for (const more of [[], ['--json']]) {
       const { code, stdout, stderr } = await harness.tock(['cancel', '--job', 'idle', ...more]);
@@ -58,7 +58,7 @@ describe('tock cancel by filter', () => {
     expect(await count('--status', 'queued', '--job', 'idle')).toBe(1);
   });
 
-  it('asks in a terminal, and heeds the answer', async () => {
+  it('asks in a terminal, and acts only on yes', async () => {
     await enqueue('idle', ...LATER);
     const no = await harness.beginInTerminal(['cancel', '--job', 'idle'], { input: 'n\n' }).ended;
     expect(no.stdout).toContain('cancel 1 queued or failed run of job "idle"? [y/N] ');
@@ -71,13 +71,13 @@ describe('tock cancel by filter', () => {
     expect(await count('--status', 'queued', '--job', 'idle')).toBe(0);
   });
 
-  it('says so where nothing matches, and asks nothing', async () => {
+  it('says that nothing matches, and asks nothing', async () => {
     const { code, stdout } = await harness.tock(['cancel', '--job', 'nobody']);
     expect(stdout).toBe('no queued or failed runs of job "nobody"\n');
     expect(code).toBe(0);
   });
 
-  it('goes on in batches with progress, the oldest first as far as the limit', async () => {
+  it('works in batches with progress, oldest first, up to the limit', async () => {
     const ids: string[] = [];
     for (let number = 0; number < 4; number++) ids.push(await enqueue('idle', ...LATER));
     const limited = await harness.json(['cancel', '--job', 'idle', '--limit', '2', '--yes']);
@@ -125,7 +125,7 @@ describe('tock retry by filter', () => {
     expect(await harness.json(['retry', '--status', 'dead', '--yes'])).toMatchObject({ matched: 0 });
   });
 
-  it('by definition, and tells what could not be done', async () => {
+  it('filters by definition, and reports runs that could not be retried', async () => {
     // Its key is in use by another run, so that it cannot be live again.
     const dead = await enqueue('doomed', '--key', 'shop:1', '--unique', 'live');
     await harness.tock(['tick'], { env: SILENT });

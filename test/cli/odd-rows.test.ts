@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-describe('with odd rows', () => {
+describe('rows with unusual values', () => {
   it.each([
     ['runs', ['runs'], () => good],
     ['a filter of runs', ['runs', '--status', 'queued,failed,running'], () => good],
@@ -74,7 +74,7 @@ describe('with odd rows', () => {
     expect(() => JSON.parse(document) as unknown).not.toThrow();
   });
 
-  it('shows each of them', async () => {
+  it('show up one by one', async () => {
     for (const id of ids) {
       const { code, stdout, stderr } = await harness.tock(['show', id, '--stack']);
       expect([id, code, stderr]).toEqual([id, 0, '']);

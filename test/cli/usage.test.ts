@@ -26,7 +26,7 @@ const COMMANDS = [
 const UNREACHABLE = { DATABASE_URL: 'postgres://user:geheim@127.0.0.1:1/nowhere', TOCK_JOBS: '/nowhere.js' };
 
 describe('help', () => {
-  it('groups the commands and tells of environment, exit codes and examples', async () => {
+  it('groups the commands and lists environment, exit codes and examples', async () => {
     const { code, stdout, stderr } = await tock(['--help']);
     expect(code).toBe(0);
     expect(stderr).toBe('');
@@ -64,7 +64,7 @@ describe('help', () => {
     expect(stderr).toContain('Usage: tock <command>');
   });
 
-  it('has colours where they are forced, and none where they are refused', async () => {
+  it('has colours if they are forced, and none if they are refused', async () => {
     expect((await tock(['--help'], { env: { FORCE_COLOR: '1' } })).stdout).toContain('\u001B[1mUsage:');
     expect((await tock(['--help'], { env: { FORCE_COLOR: '1', NO_COLOR: '1' } })).stdout).not.toContain(
       '\u001B',
@@ -193,7 +193,7 @@ describe('wrong arguments', () => {
       /^tock run: the payload file "\/nowhere.json" cannot be read: ENOENT/,
     ],
     [['next', '--count', '0', '--cron', '* * * * *'], /^tock next: --count 0: /],
-  ])('%j are told in one line, with exit code 2, before anything is opened', async (args, line) => {
+  ])('%j are reported in one line, with exit code 2, before anything is opened', async (args, line) => {
     const { code, stdout, stderr } = await tock(args, { env: UNREACHABLE });
     expect(stderr).toMatch(line);
     expect(stderr.split('\n')).toHaveLength(2);
@@ -213,7 +213,7 @@ describe('wrong arguments', () => {
     });
   });
 
-  it('read a payload from standard input and tell the line', async () => {
+  it('in a payload from standard input are reported with their line', async () => {
     const { code, stderr } = await tock(['run', 'greet', '--payload', '-'], {
       env: UNREACHABLE,
       input: '[1,\n  2,,]',
@@ -224,7 +224,7 @@ describe('wrong arguments', () => {
     expect(code).toBe(2);
   });
 
-  it('cannot command the terminal', async () => {
+  it('cannot control the terminal', async () => {
     const { stderr } = await tock(['runs', '--status', '\u001B]0;owned\u0007\u009B2J']);
     for (const control of ['\u001B', '\u0007', '\u009B']) expect(stderr).not.toContain(control);
   });
@@ -237,7 +237,7 @@ describe('environment', () => {
     [{ TOCK_LEASE: '1s' }, 'under two heartbeats'],
     [{ TOCK_LOG_LEVEL: 'loud' }, 'log level "loud"'],
     [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL cannot be read'],
-  ])('%j is usage', async (env, message) => {
+  ])('%j is a usage error', async (env, message) => {
     const { code, stderr } = await tock(['runs'], { env: { ...UNREACHABLE, ...env } });
     expect(stderr).toContain(message);
     expect(code).toBe(2);

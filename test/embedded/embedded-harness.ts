@@ -1,4 +1,4 @@
-// Room: test support. Folders, child processes and signals for the tests of the embedded server.
+// Folders, child processes and signals for the tests of the embedded server.
 // In: the npm package's PostgreSQL. Out: real processes in temporary folders; nothing is left running or lying about.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -27,7 +27,7 @@ const plant = async (make: () => Promise<unknown>) => {
 };
 
 describe('the folder in /var/tmp', () => {
-  it('is for this user alone to change, and is the same one the next time', async () => {
+  it('can be changed by this user only, and is the same one the next time', async () => {
     expect(elsewhere).toMatch(/^\/var\/tmp\/tock-\w+$/);
     expect(await modeOf(elsewhere)).toBe(isRoot ? 0o711 : 0o700);
     expect(await settleProgramsCopy(folder)).toBe(elsewhere);
@@ -36,7 +36,7 @@ describe('the folder in /var/tmp', () => {
   it.each([
     ['that the group may change', 0o770],
     ['that anybody may change', 0o707],
-  ])('is refused where it is one %s', async (_what, mode) => {
+  ])('is refused if it exists %s', async (_what, mode) => {
     await plant(async () => {
       await mkdir(elsewhere);
       await chmod(elsewhere, mode);
@@ -45,14 +45,14 @@ describe('the folder in /var/tmp', () => {
     expect(await modeOf(elsewhere)).toBe(mode);
   });
 
-  it('is refused where it is a link, to a folder of ours too, or a file', async () => {
+  it('is refused if it is a file or a link, even to our own folder', async () => {
     await plant(() => symlink(folder, elsewhere));
     await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
     await plant(() => writeFile(elsewhere, ''));
     await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
   });
 
-  it.runIf(isRoot)('is refused where it is another user’s', async () => {
+  it.runIf(isRoot)('is refused if it belongs to another user', async () => {
     await plant(async () => {
       await mkdir(elsewhere, { mode: 0o700 });
       await chown(elsewhere, 65_534, 65_534);

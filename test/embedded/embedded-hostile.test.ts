@@ -96,7 +96,7 @@ async function startAndStop(
 const other: Account = { name: 'nobody', uid: otherUid, gid: otherUid };
 
 describe.runIf(isRoot)('as root, links that the server’s account has put into the data directory', () => {
-  it('are not written, chmodded or chowned through when the server is started after a kill -9', async () => {
+  it('are not followed by writes, chmod or chown when the server starts after a kill -9', async () => {
     const { data } = await killedServer(folder);
     await plant(...['postmaster.pid.stale', '.s.PGSQL.5432.lock', '.s.PGSQL.5432'].map(f => `${data}/${f}`));
     expect(await startAndStop()).toBe('');
@@ -106,7 +106,7 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
     await expectUntouched();
   });
 
-  it('are not written through where the socket is elsewhere', async () => {
+  it('are not followed by writes if the socket is elsewhere', async () => {
     const deep = path.join(folder, 'deep'.repeat(30), '.tock');
     const { sockets } = await killedServer(deep);
     expect(sockets).toMatch(/^\/var\/tmp\/tock-/);
@@ -115,7 +115,7 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
     await expectUntouched();
   });
 
-  it('are not read through: what root reads there is shown to nobody', async () => {
+  it('are not read, so root’s files are shown to nobody', async () => {
     const { data } = await killedServer(folder);
     for (const name of ['tock.password', 'PG_VERSION', 'postmaster.opts']) {
       await as(account, 'mv', `${data}/${name}`, `${data}/old`);
@@ -128,14 +128,14 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
     await expectUntouched();
   });
 
-  it('do not hold it up as a FIFO would', async () => {
+  it('do not block the start, even to a FIFO', async () => {
     const { data } = await killedServer(folder);
     await as(account, 'rm', `${data}/postmaster.pid`);
     await as(account, 'mkfifo', `${data}/postmaster.pid`);
     expect(await startAndStop()).toBe('');
   });
 
-  it('do not lead elsewhere those who look for the socket', async () => {
+  it('do not mislead clients that look for the socket', async () => {
     const starter = startChild(folder);
     const { dataDirectory } = await starter.report;
     const pidFile = `${dataDirectory}/postmaster.pid`;
@@ -146,7 +146,7 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
     await finish(starter);
   });
 
-  it('get no password when initdb’s account puts one in place of the data', async () => {
+  it('get no password if initdb’s account puts one in place of the data', async () => {
     const binaries = path.join(path.dirname(folder), 'native');
     await copyWithoutInstallScript(binaries);
     const initdb = path.join(binaries, 'bin', 'initdb');
@@ -160,7 +160,7 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
     expect(error).toMatch(/TockError: .*as (?:postgres|nobody)/);
   });
 
-  it('do not give away what they lead to, in a copy that root made', async () => {
+  it('do not give away their targets, in a copy that root made', async () => {
     const { data } = await killedServer(folder);
     await as(account, 'ln', '-s', victims, `${data}/base/1/link`);
     const copy = `${folder}-copy`;
@@ -174,7 +174,7 @@ describe.runIf(isRoot)('as root, links that the server’s account has put into 
     expect((await lstat(path.join(copy, 'data', 'base', '1', 'PG_VERSION'))).uid).toBe(account.uid);
   });
 
-  it('do not lead root’s rm -r away, however fast they come and go', async () => {
+  it('do not mislead root’s rm -r, however fast they come and go', async () => {
     const { data } = await killedServer(folder);
     const files = Array.from({ length: 10 }, (_, index) => `f${index}`);
     for (const file of files) await writeFile(path.join(victims, file), '');
@@ -237,14 +237,14 @@ describe.runIf(isRoot)('as root, links in a folder that another user owns', () =
     await expectUntouched();
   });
 
-  it('are no data directory', async () => {
+  it('are not accepted as a data directory', async () => {
     await as(other, 'ln', '-s', victims, path.join(folder, 'data'));
     const error = await startAndStop();
     await expectUntouched();
     expect(error).toMatch(/data is a link of uid 65534/);
   });
 
-  it('are no reason to keep apart: root and they share one server by its socket', async () => {
+  it('do not separate users: root and they share one server by its socket', async () => {
     const user = startChild(folder, { uid: otherUid });
     const { connectionString } = await user.report;
     expect(new URL(connectionString).hostname).toContain('%2F');

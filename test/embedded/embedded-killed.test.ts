@@ -36,7 +36,7 @@ describe('startEmbeddedServer, after a kill -9', () => {
     expect(await isServed(again.dataDirectory)).toBe(false);
   });
 
-  it('of the server while it computes something, ends what is left of it and starts again', async () => {
+  it('of a computing server, ends its orphans and starts it again', async () => {
     const folder = await newFolder();
     const killed = await startEmbeddedServer({ folder, settings });
     const endless = query(killed.connectionString, 'do $$ begin loop end loop; end $$').catch(() => 'broken');
@@ -50,7 +50,7 @@ describe('startEmbeddedServer, after a kill -9', () => {
     await again.stop();
   });
 
-  it('of the process that started it, joins the server that is left, and counts the dead user no more', async () => {
+  it('of the process that started it, joins the remaining server, and no longer counts the dead user', async () => {
     const folder = await newFolder();
     const starter = startChild(folder);
     const { connectionString } = await starter.report;
@@ -72,7 +72,7 @@ describe('startEmbeddedServer, after a kill -9', () => {
     await next.stop();
   });
 
-  it('in the middle of initdb, makes a whole cluster and removes the half', async () => {
+  it('of initdb halfway, makes a complete cluster and removes the partial one', async () => {
     const folder = await newFolder();
     const starter = startChild(folder);
     const halves = async (): Promise<string[]> =>
@@ -97,7 +97,7 @@ describe('startEmbeddedServer, after a kill -9', () => {
     });
   });
 
-  it('is not confused by a postmaster.pid whose pid now belongs to somebody else', async () => {
+  it('is not confused by a postmaster.pid whose pid now belongs to another process', async () => {
     const folder = await newFolder();
     const first = await startEmbeddedServer({ folder, settings });
     const file = path.join(first.dataDirectory, 'postmaster.pid');
@@ -129,7 +129,7 @@ describe('startEmbeddedServer, after a kill -9', () => {
     await second.stop();
   });
 
-  it('does not join the server of the folder that its own is a copy of', async () => {
+  it('does not join the original’s server in a copied folder', async () => {
     const original = await newFolder('original');
     const copy = path.join(path.dirname(original), 'copy');
     const first = await startEmbeddedServer({ folder: original, settings });

@@ -30,7 +30,7 @@ export const jobs = [defineJob({ name: 'greet', run: () => 'hello' })];
 `;
 
 describe('pauseBefore', () => {
-  it('starts at once what has run for long, and ever later what dies of its start', () => {
+  it('restarts at once after a long run, and later and later after failed starts', () => {
     const pauses: number[] = [];
     let pause: number | null = null;
     for (let turn = 0; turn < 9; turn += 1) pauses.push((pause = pauseBefore(pause, 100)));
@@ -40,7 +40,7 @@ describe('pauseBefore', () => {
 });
 
 describe('tock start, when the embedded server is killed', () => {
-  it('starts it again, also where another process had started it, says so, and goes on', async () => {
+  it('restarts it even if another process had started it, says so, and goes on', async () => {
     const folder = await newFolder();
     const starter = startChild(folder);
     const { connectionString, dataDirectory } = await starter.report;
@@ -82,7 +82,7 @@ describe('tock start, when the embedded server is killed', () => {
 });
 
 describe('keepRunning', () => {
-  it('says that it cannot, and tries again, where the port of the server was taken meanwhile', async () => {
+  it('reports a failed restart, and tries again, when another program has taken the port', async () => {
     const folder = await newFolder();
     const server = await startEmbeddedServer({ folder, settings, listens: true });
     const reports: ServerReport[] = [];
@@ -103,7 +103,7 @@ describe('keepRunning', () => {
     expect(await isServed(server.dataDirectory)).toBe(false);
   });
 
-  it('does not start what was stopped', async () => {
+  it('does not restart a stopped server', async () => {
     const folder = await newFolder();
     const server = await startEmbeddedServer({ folder, settings });
     const reports: ServerReport[] = [];

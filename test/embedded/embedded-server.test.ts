@@ -32,7 +32,7 @@ async function connectAs(uid: number, socket: string): Promise<string> {
 }
 
 describe('fitsSocket', () => {
-  it('passes over what no client could connect to', () => {
+  it('refuses folders to which no client could connect', () => {
     expect(fitsSocket(`/${'d'.repeat(87)}`)).toBe(true);
     expect(fitsSocket(`/${'d'.repeat(88)}`)).toBe(false);
     expect(fitsSocket(`/${'ü'.repeat(44)}`)).toBe(false);
@@ -78,7 +78,7 @@ describe('startEmbeddedServer', () => {
     await second.stop();
   });
 
-  it('is shared with another process, and stopped by the last one out', async () => {
+  it('is shared with another process, and stopped by its last user', async () => {
     const folder = await newFolder();
     const starter = startChild(folder);
     const { startedHere, connectionString, dataDirectory } = await starter.report;
@@ -102,7 +102,7 @@ describe('startEmbeddedServer', () => {
     expect(await isServed(path.join(folder, 'data'))).toBe(false);
   });
 
-  it('outlives joining and leaving in any order within one process', async () => {
+  it('survives joining and leaving in any order within one process', async () => {
     const folder = await newFolder();
     const uses = await Promise.all([1, 2, 3].map(() => startEmbeddedServer({ folder, settings })));
     expect(uses.filter(use => use.startedHere)).toHaveLength(1);
@@ -145,7 +145,7 @@ describe('startEmbeddedServer', () => {
     await server.stop();
   });
 
-  it('puts the socket elsewhere where none can be in the data directory', async () => {
+  it('puts the socket elsewhere if the data directory cannot contain one', async () => {
     const folder = await newFolder();
     const first = await startEmbeddedServer({ folder, settings });
     await first.stop();
@@ -157,7 +157,7 @@ describe('startEmbeddedServer', () => {
     await second.stop();
   });
 
-  it('prints a line by which psql gets in, with no password in it', async () => {
+  it('prints a command by which psql connects, without the password', async () => {
     const server = await startEmbeddedServer({ folder: await newFolder(`it's/.tock`), settings });
     expect(server.psqlCommand).not.toContain(new URL(server.connectionString).password);
     // Where there is no psql, the shell says what it would be given.
@@ -170,7 +170,7 @@ describe('startEmbeddedServer', () => {
     await server.stop();
   });
 
-  it('takes another port, if it has one, when its own was taken meanwhile', async () => {
+  it('takes another port, if it has one, when another program has taken its own', async () => {
     const options = { folder: await newFolder(), settings, listens: true };
     const first = await startEmbeddedServer(options);
     expect(new URL(first.connectionString).hostname).toBe('127.0.0.1');
@@ -188,7 +188,7 @@ describe('startEmbeddedServer', () => {
     thief.close();
   });
 
-  it('does not hear the Ctrl-C of the terminal in which it was started', async () => {
+  it('is not stopped by Ctrl-C in the terminal in which it was started', async () => {
     const starter = startChild(await newFolder());
     const { connectionString } = await starter.report;
     process.kill(-(starter.child.pid ?? Number.NaN), 'SIGINT');

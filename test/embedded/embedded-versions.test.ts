@@ -66,7 +66,7 @@ describe('data of another major version', () => {
     },
   );
 
-  it('of a newer one are left as they are', async () => {
+  it('that is newer is left as it is', async () => {
     const folder = await newFolder();
     const server = await startEmbeddedServer({ folder, settings });
     await server.stop();

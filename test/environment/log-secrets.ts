@@ -1,4 +1,4 @@
-// Room: test support. A process that logs what holds a connection string, in every place of a line.
+// A process that logs what holds a connection string, in every place of a line.
 // In: FORMAT and DSN. Out: lines on standard error.
 import { createLogger } from '../../src/environment/logger.js';
 

@@ -1,4 +1,4 @@
-// Room: test support of the jobs. Who was called while a test ran.
+// Who was called while a test ran.
 // In: the database's URL, which is called all the time. Out: the remote address, or the name that was looked up, of
 // every other connection that node:net opens from now on.
 import diagnostics from 'node:diagnostics_channel';

@@ -1,4 +1,4 @@
-// Room: test support of the jobs. A real SMTP server on 127.0.0.1 that keeps what it accepts.
+// A real SMTP server on 127.0.0.1 that keeps what it accepts.
 // In: rules for replies. Out: its URL, and the mails it accepted, parsed.
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';

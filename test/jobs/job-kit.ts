@@ -1,4 +1,4 @@
-// Room: test support of the jobs. The testing kit, on the server of this test run.
+// The testing kit, on the server of this test run.
 // In: jobs, and where the clock stands. Out: a TestTock.
 import { inject } from 'vitest';
 import type { SchedulerView } from '../../src/index.js';

@@ -1,4 +1,4 @@
-// Room: test, model. Durations: what people write, and what they are shown.
+// Durations: what people write, and what they are shown.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatDuration, MAX_DURATION_MS, parseDuration } from '../../src/model/duration.js';

@@ -1,4 +1,4 @@
-// Room: test, model. The errors of Tock, and those that a handler throws to steer its run.
+// The errors of Tock, and those that a handler throws to steer its run.
 import { describe, expect, it } from 'vitest';
 import { Cancel, Dead, isSteering, RetryLater, TockError } from '../../src/model/errors.js';
 

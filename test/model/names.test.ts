@@ -1,4 +1,4 @@
-// Room: test, model. Names of jobs and schemas, and idempotency keys: what is let in, and what is refused.
+// Names of jobs and schemas, and idempotency keys: valid and invalid ones.
 import { describe, expect, it } from 'vitest';
 import { checkKey, checkName, checkSchemaName, isStorable, quote } from '../../src/model/names.js';
 

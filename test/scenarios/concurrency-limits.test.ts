@@ -147,7 +147,7 @@ describe('a queue', () => {
   const job = defineJob({ name: 'work', run: (_ctx, name: unknown) => counted(String(name)) });
   const open = () => test.another({ jobs: [job] });
 
-  it('runs so many at once over all hosts', async () => {
+  it('runs at most as many at once as the limit, over all hosts', async () => {
     const hosts = [open(), open(), open()];
     await hosts[0]?.queues.set('narrow', { concurrency: 2 });
     await hosts[0]?.enqueueMany(

@@ -115,7 +115,7 @@ with target as materialized (
   returning id
 )
 select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
-  -- A daemon that listens hears it at once; all others at their next heartbeat.
+  -- A listening daemon is notified at once; other workers ask with their next heartbeat.
   (select tock.notify('cancel:' || id)::text from asked) as notified;
 
 -- claim
@@ -350,8 +350,8 @@ select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.pay
 from due left join claimed c on c.id = due.id;
 
 -- claim-upkeep
--- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must
--- not make them wait for it. What a crash left behind is due as well.
+-- One process an hour writes this row; the others do nothing more. A row from the future counts as old, because
+-- the clock may have been set back. What a crash left behind is due too.
 with mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
@@ -440,9 +440,8 @@ with outcome as materialized (
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
 
 -- displace-runs
--- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next
--- write, or its next heartbeat, finds that it is lost. cancel asks the holder to stop; the new run waits for
--- its place.
+-- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
+-- heartbeat, finds it lost. cancel asks the holder to stop; the new run waits for its slot.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
   where r.definition_id = any($1::bigint[]) and r.trigger in ('cron', 'chain')
@@ -844,7 +843,7 @@ select
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) else false end as "hasRemains";
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) else false end as "needsReaping";
 
 -- note-definitions-seen
 with before as (
@@ -867,6 +866,45 @@ insert into tock.migrations (name, checksum) values ($1, $2);
 
 -- notify-queued
 select tock.notify('queued');
+
+-- other-places
+with recursive known as materialized (
+  select k.queue collate "C" as queue, k.priority from unnest($1::text[], $2::integer[]) as k(queue, priority)
+), gaps as materialized (
+  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
+  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from known k) b
+  window borders as (order by b.queue, b.priority)
+), others as (
+  select n.queue, n.priority, g.before_queue, g.before_priority
+  from gaps g cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, g.priority) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
+    order by r.queue, r.priority limit 1) n
+  union all
+  select n.queue, n.priority, p.before_queue, p.before_priority
+  from others p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
+    order by r.queue, r.priority limit 1) n
+), queue_priorities as (
+  select o.queue, o.priority from others o where o.priority <= (select max(k.priority) from known k)
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($3::text[] is null or p.queue = any($3)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+)
+select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority)) from open o where not o.is_limited), '[]') as places,
+  exists (select from open o where o.is_limited) or exists (select from known k join tock.job_queues q on q.name = k.queue
+    where not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
 
 -- parent-runs
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
@@ -933,8 +971,8 @@ select result::text as result from tock.job_effects where key = $1 and exists (s
 
 -- read-cursor-places
 -- The last occurrence that was considered while the clock was right, and no earlier than the last edit and
--- the end of the last pause. What was written by the wrong clock is dated later than now. When an edit by it
--- really happened nobody knows: then from now on.
+-- the end of the last pause. Whatever the wrong clock wrote has a time after now. The real time of such an edit
+-- is unknown, so the cursor goes to now.
 select d.id::text, floor(extract(epoch from case
     when greatest(d.updated_at, d.resumed_at) > tock.now() then tock.now()
     else greatest(d.updated_at, d.resumed_at, (
@@ -1052,7 +1090,7 @@ from unnest($1::bigint[], $2::float8[]) as w(definition_id, at)
 join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled_for = to_timestamp(w.at / 1000);
 
 -- read-volume
--- By what the planner and the statistics know: to count a million rows each night would be work of its own.
+-- From the planner's figures and the statistics: counting a million rows each night would cost too much.
 select coalesce(sum(v.rows * v.shared / greatest(v.lasted, 1)) / greatest(sum(v.shared) / 86400, 1), 0)::float8 as "perDay",
   exists (select from tock.finished_partitions() p
     where not p.is_kept and p.high > tock.now() and p.high - p.low <= interval '1 day') as "hasDays"
@@ -1146,7 +1184,7 @@ with recursive queue_priorities as (
   where e.definition_id is not null or e.ended_as = 'dead'
   returning id
 ), removed as (
-  -- A process that is gone has no other way to leave. One that was only cut off announces itself again.
+  -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
   where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
@@ -1158,7 +1196,7 @@ with recursive queue_priorities as (
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
   (select count(*) from withdrawn)::int as cancelled, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten",
   array(select id::text from dead) as dead_ids,
-  -- As of the beginning of the statement: what was left undone before.
+  -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
     order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox;
 
@@ -1229,7 +1267,7 @@ with recursive queue_priorities as (
   where e.definition_id is not null or e.ended_as = 'dead'
   returning id
 ), removed as (
-  -- A process that is gone has no other way to leave. One that was only cut off announces itself again.
+  -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
   where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
@@ -1241,7 +1279,7 @@ with recursive queue_priorities as (
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
   (select count(*) from withdrawn)::int as cancelled, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten",
   array(select id::text from dead) as dead_ids,
-  -- As of the beginning of the statement: what was left undone before.
+  -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
     order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox;
 
@@ -1392,7 +1430,7 @@ select (select errors -> -1 ->> 'message' from ended) as reason, (select array_a
 with u as materialized (
   select * from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz)
 ), freed as (
-  -- An occurrence that the wrong clock made a run of stays taken. One that it skipped may come again.
+  -- An occurrence that got a run under the wrong clock stays taken. A skipped one may come again.
   delete from tock.job_occurrences o using u, tock.job_runs_finished r
   where o.definition_id = u.id and o.scheduled_for > u.cursor and r.id = o.run_id and r.definition_id = u.id
     and r.scheduled_for > u.cursor and r.status = 'skipped' and r.created_at > tock.now()

@@ -1,4 +1,4 @@
-// Room: test support of the testing kit. A project that uses the package as its users do.
+// A project that uses the package as its users do.
 // In: its test files as text. Out: what its test runner printed, and how it ended.
 import { spawn } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,5 +1,4 @@
-// Room: cli. `tock retry` and `tock cancel`.
-// In: run ids, or a filter. Out: a line per run, or counts; exit code 1 if it failed for any run.
+// `tock retry` and `tock cancel`. Exit code 1 if any run failed.
 import type { Command } from 'commander';
 import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { judgeError } from '../../runtime/exit-codes.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock adopt`: allows ticks on a copied database.
-// Out: what the copy holds, a question, and the result.
+// `tock adopt`: allows ticks on a copied database.
 import type { Command } from 'commander';
 import type { Adoption } from '../../store/schema/database-identity.js';
 import { isConfirmed } from '../confirm.js';

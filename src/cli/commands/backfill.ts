@@ -1,5 +1,4 @@
-// Room: cli. `tock backfill`: runs for occurrences of the past.
-// In: a definition's name and a time span. Out: how many occurrences and new runs; progress meanwhile.
+// `tock backfill`: runs for occurrences of the past.
 
 import type { Command } from 'commander';
 import type { BackfillProgress, BackfillResult } from '../../engine/materialize/backfill.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock jobs`: the jobs in code and the definitions in the database, side by side.
-// Out: a table, or {"jobs":[…]}.
+// `tock jobs`: the jobs in code and the definitions in the database, side by side.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock migrate`: brings the schema to the version of this code.
-// In: the environment. Out: what was applied.
+// `tock migrate`: brings the schema to the version of this code.
 import type { Command } from 'commander';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock next`: when a schedule fires.
-// In: a definition's name, or a schedule. Out: its occurrences in local time and UTC, or {"occurrences":[…]}.
+// `tock next`: when a schedule fires.
 
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
@@ -122,7 +121,6 @@ function readSchedule({ cron, every, timezone, dst }: NextFlags): Named {
     ...(cron === undefined ? {} : { cron }),
     ...(every === undefined ? {} : { every }),
     ...(timezone === undefined ? {} : { timezone }),
-    // Checked when the schedule is compiled.
     ...(dst === undefined ? {} : { dst: dst as Dst }),
   };
   return { title: 'schedule', spec, after: null, remarks: [] };

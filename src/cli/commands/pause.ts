@@ -1,5 +1,4 @@
-// Room: cli. `tock pause` and `tock resume` of a definition.
-// In: a definition's name. Out: what was done, and when it runs next.
+// `tock pause` and `tock resume` of a definition.
 
 import type { Command } from 'commander';
 import type { ResumedDefinition } from '../../engine/definitions/pause.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock prune`: deletes old runs and keys, as the job prune-history does.
-// In: how long to keep each. Out: what was deleted and kept; progress meanwhile.
+// `tock prune`: deletes old runs and keys, as the job prune-history does.
 import { type Command, Option } from 'commander';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
 import { duration, examples, withJson } from '../flags/flags.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock queue list`, `set`, `pause`, `resume` and `remove`.
-// In: a queue's name and flags. Out: the queue after the change; or all queues.
+// `tock queue list`, `set`, `pause`, `resume` and `remove`.
 import { type Command, InvalidArgumentError } from 'commander';
 import type { QueueLimits } from '../../engine/operate/queues.js';
 import { TockError } from '../../model/errors.js';
@@ -117,7 +116,6 @@ function addRemove(queue: Command): Command {
     .action(action(remove));
 }
 
-/** `100/1m` */
 function rate(text: string): NonNullable<QueueLimits['rate']> {
   const [, starts = '', per = ''] = /^\s*(\d{1,7})\s*\/\s*(\S+)\s*$/.exec(text) ?? [];
   if (starts === '') throw new InvalidArgumentError('write it as 100/1m: starts per period');

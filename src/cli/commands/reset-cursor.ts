@@ -1,6 +1,4 @@
-// Room: cli. `tock reset-cursor`: resumes schedules after the database's clock was ahead and is right again.
-// In: names of definitions, or --all. Out: the cursors that were ahead, where they are now, the next
-// occurrences.
+// `tock reset-cursor`: resumes schedules after the database's clock was ahead and is right again.
 
 import type { Command } from 'commander';
 import type { CursorReset } from '../../engine/definitions/reset-cursors.js';

@@ -1,6 +1,5 @@
-// Room: cli. `tock run`: enqueues one run; with --wait, executes it and waits for its end.
-// In: a job's name, a payload. Out: the run's id; with --wait its outcome, and exit code 0 only if it
-// succeeded.
+// `tock run`: enqueues one run; with --wait, executes it and waits for its end. Exit code 0 then means
+// success.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import type { NewRun } from '../../model/job/job.js';
@@ -90,7 +89,6 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
   });
 }
 
-/** Refuses flags that contradict each other. */
 function checkFlags({ key, unique, replace, debounce, at, delay }: RunFlags): void {
   const refuse = (message: string) => {
     throw new TockError('TOCK_BAD_OPTION', message);
@@ -109,7 +107,6 @@ function checkFlags({ key, unique, replace, debounce, at, delay }: RunFlags): vo
   if (given.length > 1) refuse(`${given.join(' and ')} exclude each other: each sets the time; give one`);
 }
 
-/** Whether it is new, was replaced, or was there already. */
 function enqueuedText(
   { id, isNew, isReplaced }: Enqueued,
   { key = '', unique, debounce }: RunFlags,

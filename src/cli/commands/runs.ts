@@ -1,5 +1,4 @@
-// Room: cli. `tock runs`: the runs, newest first.
-// In: filters. Out: a table, or {"runs":[…]}.
+// `tock runs`: the runs, newest first.
 import type { Command } from 'commander';
 import type { RunStatus } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock schedule add`, `set` and `remove`: schedules made at run time.
-// In: a name and flags. Out: what was done, and the next occurrence.
+// `tock schedule add`, `set` and `remove`: schedules made at run time.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';

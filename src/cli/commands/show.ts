@@ -1,5 +1,4 @@
-// Room: cli. `tock show`: everything about one run.
-// In: its id. Out: a page, or {"run":{…}}.
+// `tock show`: everything about one run.
 
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock simulate`: the load that the definitions would cause.
-// In: a time span, optionally names. Out: bars by hour, the busiest minutes, the effect of jitter; or JSON.
+// `tock simulate`: the load that the definitions would cause.
 import type { Command } from 'commander';
 import { civilText } from '../../model/explain/asked-time.js';
 import { type Peak, type Simulation, simulate } from '../../model/planning/simulate.js';
@@ -66,7 +65,6 @@ async function simulateCommand(shell: Shell, flags: SimulateFlags): Promise<numb
   return 0;
 }
 
-/** `2026-03-08 02:30` in the simulation's zone. */
 function local(date: Date, timezone: string): string {
   const second = Math.floor(date.getTime() / 1000);
   return civilText(second + findZone(timezone).segmentAt(second).offset);

@@ -1,6 +1,4 @@
-// Room: cli. `tock start`: runs the scheduler until a signal.
-// In: concurrency, queues. Out: what is scheduled next, then logs on standard error; exit code 0 after a
-// drain.
+// `tock start`: runs the scheduler until a signal. Exit code 0 after a drain.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
 import { underCrashGuard } from '../../runtime/crash-guard.js';
@@ -138,7 +136,6 @@ async function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Lets running jobs finish, and says which they are. */
 async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {
   const stopping = daemon.stop();
   const running = runningOf(daemon);

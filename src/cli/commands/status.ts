@@ -1,5 +1,4 @@
-// Room: cli. `tock status`: the scheduler's figures on one screen, and how to fix what is wrong.
-// In: tock.status(). Out: a page, or the figures as JSON.
+// `tock status`: the scheduler's figures on one screen, and how to fix what is wrong.
 
 import type { Command } from 'commander';
 import { formatDuration, formatSpan } from '../../model/duration.js';

@@ -1,5 +1,4 @@
-// Room: cli. `tock tick`: one tick by hand, the same as dist/tick.js.
-// In: budget, concurrency. Out: one summary line.
+// `tock tick`: one tick by hand, the same as dist/tick.js.
 import type { Command } from 'commander';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import { count, duration, examples, withJson } from '../flags/flags.js';

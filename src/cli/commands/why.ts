@@ -1,5 +1,4 @@
-// Room: cli. `tock why`: why a definition did, or did not, run at a time.
-// In: its name and a time. Out: the answer in plain words, or the value of tock.why as JSON.
+// `tock why`: why a definition did, or did not, run at a time.
 import type { Command } from 'commander';
 import type { Why, WhyVerdict } from '../../engine/why/why.js';
 import { TockError } from '../../model/errors.js';
@@ -67,7 +66,6 @@ function sayAnswer(shell: Shell, { local, verdict, sentences, occurrences }: Why
   for (const each of occurrences) sayAnswer(shell, each);
 }
 
-/** Verdicts that need more than their own name. */
 const VERDICT_TEXTS: Partial<Record<WhyVerdict, string>> = {
   'no-occurrence': 'not an occurrence',
   nonexistent: 'does not exist on that day',

@@ -1,5 +1,4 @@
-// Room: cli. Reads the values of flags and arguments.
-// In: text from the command line. Out: values; or a usage error, before anything is opened.
+// Reads the values of flags and arguments, and reports usage errors before anything is opened.
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
@@ -8,7 +7,6 @@ import { didYouMean } from '../../model/nearest.js';
 import { RUN_STATUSES, type RunStatus } from '../../model/run/states.js';
 import { readInstant } from '../../model/schedule/instant-text.js';
 
-/** A parser for a whole number within bounds. */
 export function count(min: number, max: number): (text: string) => number {
   return text => {
     const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
@@ -27,12 +25,9 @@ export function duration(text: string): string {
   }
 }
 
-/**
- * Removes a value. Not null, which commander passes on as empty text; nor the word `none`, which is a policy.
- */
+/** Removes a value. Not null, which commander passes on as empty text; nor `none`, which is a policy. */
 export const NONE: unique symbol = Symbol('none');
 
-/** A parser that also takes the word `none`. */
 export function orNone<T>(parse: (text: string) => T): (text: string) => T | typeof NONE {
   return text => {
     if (text.trim().toLowerCase() === 'none') return NONE;
@@ -86,7 +81,6 @@ export function checkRunId(text: string): string {
   );
 }
 
-/** A run's id as the value of a flag. */
 export function runId(text: string): string {
   try {
     return checkRunId(text);
@@ -95,7 +89,6 @@ export function runId(text: string): string {
   }
 }
 
-/** Reads an instant, such as 2026-03-08T07:30:00Z. */
 export function instant(text: string): Date {
   try {
     return new Date(readInstant(text.trim(), 'it'));
@@ -106,12 +99,10 @@ export function instant(text: string): Date {
   }
 }
 
-/** Adds --json, which every command has. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'print one JSON document');
 }
 
-/** The examples of a command's help. */
 export function examples(...lines: readonly (readonly [string, string])[]): string {
   const width = Math.max(...lines.map(([line]) => line.length));
   return `\nExamples:\n${lines.map(([line, why]) => `  ${line.padEnd(width)}  ${why}`).join('\n')}`;

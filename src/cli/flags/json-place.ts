@@ -1,10 +1,9 @@
-// Room: cli. Reads JSON from people: an error says where.
-// In: text. Out: the value; or TOCK_BAD_PAYLOAD with line, column and what stands there. JSON.parse itself
-// tells the place only sometimes, and in words that differ between versions of Node.
+// Reads JSON from people; an error says where, with line and column. JSON.parse itself gives the place only
+// sometimes, and in words that differ between versions of Node.
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 
-/** Parses JSON. `what` names the source in the error. */
+/** @param what names the source in the error */
 export function readJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text) as unknown;

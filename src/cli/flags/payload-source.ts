@@ -1,5 +1,4 @@
-// Room: cli. Reads a payload from the flag itself, a file, or standard input.
-// In: the flag's text. Out: the JSON value; or a usage error with the position.
+// Reads a payload from the flag itself, a file, or standard input.
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { TockError } from '../../model/errors.js';

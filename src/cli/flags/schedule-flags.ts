@@ -1,6 +1,4 @@
-// Room: cli. Flags of a schedule.
-// In: flags; for a change, the current definition. Out: the input of `tock.schedules.upsert`, which checks
-// values.
+// The flags of a schedule, as input for `tock.schedules.upsert`, which checks the values.
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
 import { TockError } from '../../model/errors.js';
@@ -44,7 +42,6 @@ export interface ScheduleFlags extends CommonOptions {
   readonly maxAttempts?: number;
 }
 
-/** Adds the flags of a schedule to a command. */
 export function withScheduleFlags(command: Command): Command {
   return command
     .option('--cron <expression>', 'one of --cron, --every, --at, --after: a cron expression')
@@ -85,7 +82,6 @@ function unchanged(text: string): string {
   return text;
 }
 
-/** A local date, or a cron set; `none` removes all exclusions. */
 function exclusions(text: string, before?: Exclusions | typeof NONE): Exclusions | typeof NONE {
   const word = text.trim();
   const isNone = word.toLowerCase() === 'none';
@@ -123,7 +119,6 @@ function usage(message: string): TockError {
   return new TockError('TOCK_BAD_OPTION', message);
 }
 
-/** A new schedule: an option that is not given gets its default. */
 export function statedInput(
   name: string,
   flags: ScheduleFlags & { readonly job: string },
@@ -218,14 +213,12 @@ function restOf(flags: ScheduleFlags) {
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], symbol | null | undefined> };
 
-/** Without values that were not given or were removed. */
 function given<T extends object>(values: T): Given<T> {
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== NONE),
   ) as Given<T>;
 }
 
-/** Without values that were not given. */
 function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

@@ -1,5 +1,4 @@
-// Room: cli. The next occurrence of a definition as text, or why there is none.
-// In: a DefinitionRecord. Out: one line, cleaned where it comes from the database.
+// The next occurrence of a definition as text, or why there is none.
 
 import { chainWords } from '../../model/planning/chain.js';
 import { utcText } from '../../model/schedule/instant-text.js';
@@ -7,7 +6,7 @@ import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { cleanLine } from '../terminal.js';
 import { localTime, relative } from './time-text.js';
 
-/** When the next occurrence is, in the definition's own zone and in UTC; or why there is none. */
+/** In the definition's own zone and in UTC; or why there is no next occurrence. */
 export function nextText(record: DefinitionRecord, now = Date.now()): string {
   const { nextAt, after, timezone, pausedAt, pauseReason, brokenReason, vanishedAt } = record;
   if (vanishedAt) return 'no next occurrence: it was removed';

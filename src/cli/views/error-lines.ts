@@ -1,5 +1,4 @@
-// Shell: cli. What lies beneath an error: its causes, and the members of an AggregateError.
-// In: an error that is on record. Out: lines, cleaned, each level further to the right.
+// What lies beneath an error: its causes, and the members of an AggregateError, indented by level.
 import type { ErrorDescription } from '../../model/run/sanitize.js';
 import { cleanBlock, cleanLine, paint } from '../terminal.js';
 

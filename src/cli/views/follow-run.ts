@@ -1,5 +1,4 @@
-// Room: cli. Follows a run until it has ended: `tock show --follow`.
-// In: a run. Out: a line for each attempt and error, with progress between them; or a JSON line per change.
+// Follows a run until it has ended: `tock show --follow`.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFinished } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
@@ -42,7 +41,6 @@ export async function followRun(
   }
 }
 
-/** The errors and attempts since the run was last read. */
 function stepsSince(before: RunRecord | null, run: RunRecord): string[] {
   if (before === null) return [];
   const known = before.errors.at(-1);

@@ -1,5 +1,4 @@
-// Room: cli. A job in code and its definition in the database, and how the two differ.
-// In: both, or one of them. Out: remarks.
+// A job in code and its definition in the database, and how the two differ.
 
 import type { AnyJob } from '../../model/job/job.js';
 import { describeDefinition, fingerprintOf } from '../../model/planning/definition.js';

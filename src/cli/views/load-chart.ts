@@ -1,5 +1,4 @@
-// Room: cli. A bar chart of the load over time, one bar per line.
-// In: labels and counts. Out: text that fits the terminal; plain characters in a pipe.
+// A bar chart of the load over time, one bar per line.
 import { paint, terminalWidth, widthOf } from '../terminal.js';
 
 export interface Bar {
@@ -10,7 +9,7 @@ export interface Bar {
 const PLAIN_WIDTH = 80;
 const MIN_BAR_WIDTH = 5;
 
-/** Draws the bars, the longest as wide as possible. Every count above 0 has a bar. */
+/** The longest bar is as wide as possible. Every count above 0 has a bar. */
 export function drawLoad(bars: readonly Bar[]): string {
   const terminal = terminalWidth();
   const labels = Math.max(...bars.map(({ label }) => widthOf(label)), 0);
@@ -25,7 +24,6 @@ export function drawLoad(bars: readonly Bar[]): string {
     .join('\n');
 }
 
-/** `12,345` */
 export function countText(count: number): string {
   return count.toLocaleString('en');
 }

@@ -1,5 +1,4 @@
-// Room: cli. The occurrences in a time span, and clock changes between them.
-// In: a compiled schedule. Out: Dates; text.
+// The occurrences in a time span, and clock changes between them.
 
 import { formatDuration } from '../../model/duration.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
@@ -28,7 +27,7 @@ export function listOccurrences(
   return { found, isCut: false };
 }
 
-/** How the zone's clocks changed between two occurrences; empty if they did not. */
+/** Empty if the clocks did not change between two occurrences. */
 export function clockChange(previous: Date, at: Date, timezone: string): string {
   const minutes = offsetMinutes(at, timezone) - offsetMinutes(previous, timezone);
   if (minutes === 0) return '';

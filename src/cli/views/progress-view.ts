@@ -1,5 +1,5 @@
-// Room: cli. Progress of a long command: a moving bar in a terminal, a line per tenth in a pipe.
-// In: done and total. Out: lines on standard error; standard output is for the result.
+// Progress of a long command: a moving bar in a terminal, a line per tenth in a pipe. On standard error,
+// because standard output is for the result.
 
 import type { Shell } from '../shell.js';
 import { progressBar } from './run-text.js';

@@ -1,5 +1,4 @@
-// Room: cli. A queue as text: its limits, its pause, its runs.
-// In: a QueueRecord. Out: one line each, cleaned where it comes from the database.
+// A queue as text: its limits, its pause, its runs.
 import { formatDuration } from '../../model/duration.js';
 import type { QueueRecord } from '../../store/reads/queues.js';
 import { cleanLine, cut } from '../terminal.js';
@@ -23,7 +22,6 @@ export function pauseWords({ pausedAt, pauseReason }: QueueRecord): string {
   return `paused${pauseReason === null ? '' : `: ${cleanLine(pauseReason)}`} (since ${localTime(pausedAt)})`;
 }
 
-/** `2 waiting, 1 running` */
 export function contentWords({ waiting, running }: QueueRecord): string {
   return `${waiting} waiting, ${running} running`;
 }
@@ -36,10 +34,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'pause', flexible: true },
 ];
 
-/** A queue's name for a table column, cut if it is absurdly long. */
 export const nameColumn = (name: string) => cut(cleanLine(name), 200);
 
-/** A table of queues. */
 export async function drawQueues(queues: readonly QueueRecord[]): Promise<string> {
   const rows = queues.map((queue): Cell[] => [
     nameColumn(queue.name),

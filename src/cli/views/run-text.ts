@@ -1,5 +1,4 @@
-// Room: cli. A run as text: its name, how long it took, its error, the next step.
-// In: a RunRecord. Out: one line each, cleaned where it comes from the database.
+// A run as text: its name, how long it took, its error, the next step.
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
 import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
@@ -28,7 +27,6 @@ export function errorLine(run: RunRecord): string {
   return last === undefined ? '' : cleanLine(`${last.name}: ${last.message.split('\n')[0] ?? ''}`);
 }
 
-/** Why an occurrence was not executed, as text. */
 export function skipText(reason: string): string {
   const words: Readonly<Record<string, string>> = SKIP_REASONS;
   return words[reason] ?? reason;
@@ -37,7 +35,6 @@ export function skipText(reason: string): string {
 /** A run due for less than this is normal: a tick comes every minute. */
 const TICK_MS = 60_000;
 
-/** What will happen to the run next. */
 export function nextStep(run: RunRecord, now = Date.now()): string {
   const due = run.runAt.getTime() - now;
   const attempt = (number: number) => `attempt ${number} of ${run.maxAttempts}`;
@@ -74,7 +71,7 @@ function runningStep(run: RunRecord, now: number): string {
 export interface Bar {
   readonly fraction: number;
   readonly stage: string | null;
-  /** How many progress reports there were, if that is known. */
+  /** Undefined if unknown. */
   readonly events?: number;
 }
 

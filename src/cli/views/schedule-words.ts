@@ -1,6 +1,4 @@
-// Room: cli. A schedule as text.
-// In: a job's schedule, or a definition's columns. Out: `30 2 * * * Europe/Berlin`, `every 5m`, `after load
-// and clean`.
+// A schedule as text: `30 2 * * * Europe/Berlin`, `every 5m`, `after load and clean`.
 
 import { formatDuration, parseDuration } from '../../model/duration.js';
 import type { AnyJob } from '../../model/job/job.js';
@@ -10,7 +8,7 @@ import { utcText } from '../../model/schedule/instant-text.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 
-/** A schedule as text; empty if there is none. */
+/** Empty if there is no schedule. */
 export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
   if (!spec) return '';
   const { cron, every, phase, at, timezone = 'UTC', dst = 'once' } = spec;
@@ -30,7 +28,6 @@ export function definitionWords(record: DefinitionRecord): string {
   return withWindow(when, { window, outsideWindow, pauseOnFailure, zone: cron === null ? timezone : null });
 }
 
-/** The same for a job in code. */
 export function jobWords({ name, schedule }: AnyJob): string {
   if (schedule === undefined) return '';
   const { window = null, outsideWindow = 'defer', pauseOnFailure = null, timezone = 'UTC' } = schedule;
@@ -40,7 +37,6 @@ export function jobWords({ name, schedule }: AnyJob): string {
   return withWindow(when, { window, outsideWindow, pauseOnFailure, zone });
 }
 
-/** The chain of a job in code, if it has one. */
 export function chainOfJob({ name, schedule }: Pick<AnyJob, 'name' | 'schedule'>): Chain | null {
   return schedule?.after === undefined ? null : readAfter(schedule.after, name);
 }

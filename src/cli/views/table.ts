@@ -1,20 +1,17 @@
-// Room: cli. Tables: boxes in a terminal, aligned plain text in a pipe.
-// In: columns and cells. Out: text, cleaned, coloured, and no wider than the terminal.
+// Tables: boxes in a terminal, aligned plain text in a pipe.
 import { type Colour, cleanLine, cut, paint, terminalWidth, widthOf } from '../terminal.js';
 
 export interface Column {
   readonly title: string;
   readonly align?: 'right';
-  /** May be cut to fit the terminal. */
   readonly flexible?: boolean;
 }
 
-/** A cell: text, optionally with a colour. */
 export type Cell = string | { readonly text: string; readonly colour: Colour | null };
 
 const MIN_WIDTH = 6;
 
-/** Draws a table. Columns without any text are left out. */
+/** Columns without any text are left out. */
 export async function drawTable(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],

@@ -1,16 +1,11 @@
-// Room: cli. Times as people read them.
-// In: Dates and a time zone (none: the host's own). Out: text.
+// Times as people read them.
 import { formatSpan } from '../../model/duration.js';
 
-/** The host's zone, by name. */
 export function hostZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/**
- * `Sun 2026-03-08 03:30 EDT`: local time with the zone's abbreviation, or its offset. Seconds unless they are
- * 0.
- */
+/** `Sun 2026-03-08 03:30 EDT`: local time with the zone's abbreviation or offset. Seconds unless 0. */
 export function localTime(date: Date, timezone = hostZone()): string {
   const { weekday, day, clock } = civil(date, timezone);
   const time = clock.endsWith(':00') ? clock.slice(0, 5) : clock;
@@ -70,13 +65,12 @@ export function zoneAbbreviation(date: Date, timezone = hostZone()): string {
   return offsetText(date, timezone);
 }
 
-/** `+05:45`: the zone's offset from UTC at an instant. */
 function offsetText(date: Date, timezone: string): string {
   const text = zonePart(date, timezone, 'longOffset', 'en-US').replace(/^(GMT|UTC)/, '');
   return text === '' ? '+00:00' : text;
 }
 
-/** The offset in minutes east of UTC. */
+/** East of UTC. */
 export function offsetMinutes(date: Date, timezone: string): number {
   const [, sign, hours, minutes] = /^([+-])(\d+):(\d+)/.exec(offsetText(date, timezone)) ?? [];
   return (sign === '-' ? -1 : 1) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0));

@@ -1,5 +1,4 @@
-// Room: cli. Shows a run while waiting for it: a moving line in a terminal, a line per change in a pipe.
-// In: the run, each time it was read. Out: lines on standard error, or on the given stream.
+// Shows a run while waiting for it: a moving line in a terminal, a line per change in a pipe.
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
 import { isFinished } from '../../model/run/states.js';

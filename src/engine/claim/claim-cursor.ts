@@ -1,29 +1,64 @@
 // Room: engine/claim. Where the next claim continues: after the last claimed run, so that it skips ended
 // runs.
-// In: each claim's answer. Out: a position per queue and priority; every 500 ms, the beginning.
+// In: each claim's answer, looks at other places. Out: a position per queue and priority; now and then, the
+// beginning.
 import type { Claim, ClaimPosition } from '../../store/runs/claim/claim.js';
+import type { OtherPlaces } from '../../store/runs/claim/other-places.js';
 
-/** How often a claim starts at the beginning, where late, urgent or resumed runs are found. */
+/** How often a claim starts at the beginning, where late runs are found, if that takes no time. */
 const RESTART_EVERY_MS = 500;
+/**
+ * A claim from the beginning walks over what all workers have claimed and what has just ended. Each worker
+ * spends at most this share of its time on it, but restarts after this time at the latest.
+ */
+const RESTART_SHARE = 1 / 60;
+const MAX_RESTART_MS = 5000;
+/** How often to look for other queues and priorities, and the share of the time that this may take. */
+const LOOK_EVERY_MS = 100;
+const LOOK_SHARE = 1 / 20;
 
+/** Times are milliseconds of any steady clock. */
 export interface ClaimCursor {
-  /** Where the next claim continues; null: at the beginning. @param now milliseconds of any steady clock */
+  /** Where the next claim continues; null: at the beginning. */
   position(now: number): readonly ClaimPosition[] | null;
-  /** Moves past what a claim took. @param now when that claim was sent */
-  advance(claim: Claim, now: number): void;
+  /** Whether to look for other places before a claim that continues. */
+  mustLook(now: number): boolean;
+  /** Somebody has enqueued: looks as soon as the share of the time allows. */
+  lookSoon(): void;
+  /** Adds the places that a look found. */
+  looked(found: OtherPlaces, sentAt: number, answeredAt: number): void;
+  /** Moves past what a claim took. */
+  advance(claim: Claim, sentAt: number, answeredAt: number): void;
 }
 
 /** A cursor at the beginning. */
 export function createClaimCursor(): ClaimCursor {
   let positions: readonly ClaimPosition[] | null = null;
-  let restartedAt = Number.NEGATIVE_INFINITY;
-  const mustRestart = (now: number) => positions === null || now - restartedAt >= RESTART_EVERY_MS;
+  let restartAt = Number.NEGATIVE_INFINITY;
+  let lookAt = Number.NEGATIVE_INFINITY;
+  let lookAllowedAt = Number.NEGATIVE_INFINITY;
+  const mustRestart = (now: number) => positions === null || now >= restartAt;
   return {
     position(now) {
       return mustRestart(now) ? null : positions;
     },
-    advance(claim, now) {
-      if (mustRestart(now)) restartedAt = now;
+    mustLook(now) {
+      return !mustRestart(now) && now >= lookAt;
+    },
+    lookSoon() {
+      lookAt = lookAllowedAt;
+    },
+    looked({ places, mustRestart: isOutdated }, sentAt, answeredAt) {
+      lookAllowedAt = sentAt + (answeredAt - sentAt) / LOOK_SHARE;
+      lookAt = Math.max(sentAt + LOOK_EVERY_MS, lookAllowedAt);
+      positions = isOutdated ? null : [...(positions ?? []), ...places.map(positionAtStart)];
+    },
+    advance(claim, sentAt, answeredAt) {
+      if (mustRestart(sentAt)) {
+        const pauseMs = Math.max(RESTART_EVERY_MS, (answeredAt - sentAt) / RESTART_SHARE);
+        restartAt = sentAt + Math.min(pauseMs, MAX_RESTART_MS);
+        lookAt = Math.max(sentAt + LOOK_EVERY_MS, lookAllowedAt);
+      }
       // A claim that came up short has reached the end, and what comes next may be anywhere.
       const canContinue =
         claim.hasMore && claim.positions.length > 0 && !claim.positions.some(position => position.isLimited);
@@ -32,14 +67,27 @@ export function createClaimCursor(): ClaimCursor {
   };
 }
 
+/** Nothing is known of the runs there: they may need a slot. */
+const positionAtStart = ({ queue, priority }: OtherPlaces['places'][number]): ClaimPosition => ({
+  queue,
+  priority,
+  at: null,
+  id: null,
+  hasMore: true,
+  isLimited: false,
+  isPlain: false,
+});
+
+/** Drops places that gave nothing: a look finds them again once they have something to give. */
 function advanced(
   before: readonly ClaimPosition[] | null,
   claimed: readonly ClaimPosition[],
 ): ClaimPosition[] {
-  return claimed.map(position => {
-    if (position.at !== null) return position;
+  return claimed.flatMap(position => {
+    if (position.at !== null) return [position];
+    if (!position.hasMore) return [];
     // This claim took nothing from that queue and priority, so the earlier position stays.
     const { queue, priority } = position;
-    return before?.find(known => known.queue === queue && known.priority === priority) ?? position;
+    return [before?.find(known => known.queue === queue && known.priority === priority) ?? position];
   });
 }

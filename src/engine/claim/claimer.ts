@@ -1,8 +1,15 @@
 // Room: engine/claim. Claims due runs in batches, as long as there are more and the worker has room for them.
 // In: how many the worker may take. Out: claims, given to `accept`, one under way at a time.
 import { performance } from 'node:perf_hooks';
-import { type Claim, claimFreeRuns, type QueuePriority } from '../../store/runs/claim/claim.js';
+import {
+  type Claim,
+  type ClaimOptions,
+  type ClaimPosition,
+  claimFreeRuns,
+  type QueuePriority,
+} from '../../store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
+import { readOtherPlaces } from '../../store/runs/claim/other-places.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
 import { createClaimCursor } from './claim-cursor.js';
@@ -58,17 +65,30 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   /** Sends a claim; null where there is no room for one. */
   const send = (room: number) => {
     if (room <= 0) return null;
-    const sentAt = performance.now();
     const onlyJobs = jobs();
-    const position = onlyJobs === null ? cursor.position(sentAt) : null;
     const limit = Math.min(room, MAX_PER_CLAIM);
     const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs };
-    const answer = claimDespiteBadRows(engine, wanted, () =>
-      claimFreeRuns(engine.database, wanted, position),
-    );
+    const underWay = onlyJobs === null ? claimOn(wanted) : claimFrom(wanted, null);
     // It is awaited later; until then a rejection must not count as unhandled.
-    answer.catch(() => undefined);
-    return { answer, sentAt, isFromStart: position === null };
+    underWay.catch(() => undefined);
+    return underWay;
+  };
+
+  const claimOn = async (wanted: ClaimOptions) => {
+    const sentAt = performance.now();
+    const positions = cursor.position(sentAt);
+    if (positions !== null && cursor.mustLook(sentAt))
+      cursor.looked(await readOtherPlaces(engine.database, positions, queues), sentAt, performance.now());
+    return await claimFrom(wanted, cursor.position(sentAt));
+  };
+
+  const claimFrom = async (wanted: ClaimOptions, positions: readonly ClaimPosition[] | null) => {
+    const sentAt = performance.now();
+    const claimed = await claimDespiteBadRows(engine, wanted, () =>
+      claimFreeRuns(engine.database, wanted, positions),
+    );
+    cursor.advance(claimed, sentAt, performance.now());
+    return { claimed, sentAt, isFromStart: positions === null };
   };
 
   /** Claims only where the hint says; the next look or claim finds the rest. */
@@ -90,9 +110,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     let failure: unknown;
     let underWay = send(claimable());
     for (let pass = 1; underWay !== null; pass++) {
-      const { answer, sentAt, isFromStart } = underWay;
-      const claimed = await answer;
-      cursor.advance(claimed, sentAt);
+      const { claimed, sentAt, isFromStart }: Awaited<typeof underWay> = await underWay;
       hasMore = claimed.hasMore;
       const hasLimited = claimed.limited.length > 0;
       // Runs without a slot are blocked now, and others may lie behind them. A claim that continued an
@@ -117,6 +135,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   return {
     claim(hint) {
+      cursor.lookSoon();
       claiming ??= (hint && jobs() === null ? claimHinted(hint) : claimAll()).then(
         total => {
           claiming = null;

@@ -1,9 +1,14 @@
-// Room: engine/claim. How many runs to prefetch: as many as the worker starts within 50 ms.
-// In: the ends of runs. Out: a number; large with quick handlers, 0 with slow ones, whose runs others may
-// take.
+// Room: engine/claim. How many runs to prefetch: as many as the worker starts while two claims are answered.
+// In: the ends of runs, how long claims take. Out: a number; large with quick handlers, 0 with slow ones,
+// whose runs others may take.
 
-/** Prefetched runs should start within about this time. */
-const PREFETCH_MS = 50;
+/**
+ * Prefetched runs start within about this time: that of two claims, since the next one is sent when half of
+ * the runs have started. No more, because an urgent run starts after them.
+ */
+const MIN_PREFETCH_MS = 50;
+const MAX_PREFETCH_MS = 150;
+const CLAIMS_AHEAD = 2;
 /** Limits on what one process holds, whatever the backlog: runs, and characters of payload. */
 export const MAX_PREFETCHED = 4000;
 const MAX_PREFETCHED_PAYLOAD = 8 * 2 ** 20;
@@ -17,6 +22,8 @@ export interface Throughput {
    * @param payloadLength in characters
    */
   recordEnd(now: number, payloadLength?: number): void;
+  /** Counts a claim that brought runs. @param tookMs from when it was sent until it was answered */
+  recordClaim(tookMs: number): void;
   /** How many runs to hold besides those that are executing. */
   prefetchTarget(now: number): number;
   /** Starts again from zero, because prefetched runs could not start in time. */
@@ -29,6 +36,7 @@ export function createThroughput(): Throughput {
   let count = 0;
   let windowStart = 0;
   let meanPayloadLength = 0;
+  let meanClaimMs = 0;
   const closeWindow = (now: number) => {
     const elapsed = now - windowStart;
     if (elapsed < WINDOW_MS) return;
@@ -44,10 +52,14 @@ export function createThroughput(): Throughput {
       count++;
       meanPayloadLength += (payloadLength - meanPayloadLength) / 16;
     },
+    recordClaim(tookMs) {
+      meanClaimMs += (tookMs - meanClaimMs) / 8;
+    },
     prefetchTarget(now) {
       closeWindow(now);
+      const aheadMs = Math.min(Math.max(CLAIMS_AHEAD * meanClaimMs, MIN_PREFETCH_MS), MAX_PREFETCH_MS);
       const max = Math.min(MAX_PREFETCHED, MAX_PREFETCHED_PAYLOAD / Math.max(meanPayloadLength, 1));
-      return Math.floor(Math.min(max, runsPerMs * PREFETCH_MS));
+      return Math.floor(Math.min(max, runsPerMs * aheadMs));
     },
     reset(now) {
       runsPerMs = 0;

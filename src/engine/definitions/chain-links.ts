@@ -1,11 +1,10 @@
-// Room: engine/definitions. The links of chains: which definition runs after which.
-// In: definitions that were just written, in their transaction. Out: their parents marked; a circle found.
+// The links of chains: which definition runs after which.
 import { findCircle } from '../../model/planning/chain.js';
 import type { DescribedDefinition } from '../../model/planning/definition.js';
 import type { Session } from '../../store/connection/database.js';
 import { markFollowed, readChainLinks } from '../../store/definitions/chain-links.js';
 
-/** Marks what these definitions run after, and those of them that others run after already. */
+/** Marks the parents of these definitions, and those of them that others already run after. */
 export async function linkChains(session: Session, written: readonly DescribedDefinition[]): Promise<void> {
   await markFollowed(session, {
     parents: [...new Set(written.flatMap(({ columns }) => columns.after?.definitions ?? []))].sort(),
@@ -13,7 +12,7 @@ export async function linkChains(session: Session, written: readonly DescribedDe
   });
 }
 
-/** A circle that goes through one of the written definitions; null where there is none. */
+/** Null if no circle goes through one of the written definitions. */
 export async function readCircle(
   session: Session,
   written: readonly DescribedDefinition[],

@@ -1,6 +1,5 @@
-// Room: engine/definitions. Pauses and resumes a definition, made by code or at run time.
-// In: a name. Out: the definition as it is then; of a pause that ended, what it left out. One transaction
-// each, under the definition's row lock.
+// Pauses and resumes a definition, made by code or at run time. One transaction each, under the definition's
+// row lock.
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { readNow } from '../../store/connection/clock.js';
@@ -17,9 +16,8 @@ import {
 } from '../materialize/locked-definition.js';
 
 /**
- * Pauses a definition, made by code or at run time: it gets no new runs until it is resumed, and what is
- * queued is executed. Safe to repeat; a new note replaces the old one.
- *
+ * Pauses a definition: it gets no new runs until it is resumed, and what is queued is executed. Safe to
+ * repeat; a new note replaces the old one.
  * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one that has no schedule
  */
 export async function pauseDefinition(
@@ -45,16 +43,15 @@ export async function pauseDefinition(
   return record;
 }
 
-/** A definition, and what its pause left out; null where nothing was. */
+/** A definition, and what its pause left out; null if nothing was. */
 export interface ResumedDefinition extends DefinitionRecord {
   readonly skipped: SkippedSpan | null;
 }
 
 /**
  * Resumes a paused definition from the database's now. The occurrences in the pause are not caught up: they
- * are one skipped row (`paused`) that says how many, the first and the last. One that is not paused is left
- * as it is.
- *
+ * become one skipped row (`paused`) with their count, the first and the last. A definition that is not paused
+ * is left as it is.
  * @throws TockError TOCK_NOT_FOUND
  */
 export async function resumeDefinition(engine: Engine, name: string): Promise<ResumedDefinition> {

@@ -1,6 +1,5 @@
-// Room: engine/definitions, first of a tick. Keeps job_definitions in step with the jobs in code.
-// In: the registry. Out: which definitions are new, changed or vanished. One transaction, safe from several
-// hosts, and from an old and a new version of the code at once.
+// The first step of a tick: keeps job_definitions in step with the jobs in code. One transaction, safe from
+// several hosts, and from an old and a new version of the code at once.
 
 import { formatDuration } from '../../model/duration.js';
 import { circleError } from '../../model/planning/chain.js';
@@ -47,12 +46,11 @@ export interface RegisterResult {
  * Registers the definitions of this process.
  *
  * One cheap statement when nothing changed. Otherwise one transaction under an advisory lock: new definitions
- * begin at now; of changed ones, what is due is materialized first, as the old definition says; then they
- * keep their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen),
- * and their queued runs that are not yet due are withdrawn; vanished ones are marked, their queued runs kept.
- * A process without any job registers nothing, so that a wrong path cannot mark everything as vanished.
- *
- * @throws TockError TOCK_DATABASE_COPIED where this database is a copy that nobody has adopted
+ * begin at now. Of changed ones, due occurrences are first materialized by the old definition; then they keep
+ * their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and
+ * their queued runs that are not yet due are withdrawn. Vanished ones are marked, their queued runs kept. A
+ * process without jobs registers nothing, so that a wrong path cannot mark everything as vanished.
+ * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that nobody has adopted
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
   const { database, registry } = engine;
@@ -78,9 +76,7 @@ function sentence({ status, added, changed, vanished }: RegisterResult): string 
   return `definitions registered: ${added.length} new, ${changed.length} changed, ${vanished.length} vanished`;
 }
 
-/**
- * Logged once: the process that finds the registration's time in the future writes the present one over it.
- */
+/** Logged once: the process that finds the registration's time in the future overwrites it with now. */
 async function reportClock({ database, logger }: Engine): Promise<void> {
   const { definitions, aheadMs } = await countAhead(database);
   const effect =
@@ -158,10 +154,7 @@ async function sync(
 
 const nameOf = ({ columns }: DescribedDefinition) => columns.name;
 
-/**
- * A circle that code and schedules made at run time make together. None of it would ever run; the rest goes
- * on.
- */
+/** Marks circles that code and schedules made at run time form together as broken; the rest goes on. */
 async function markCircles(
   session: Session,
   engine: Engine,
@@ -177,17 +170,14 @@ async function markCircles(
 
 const isPaused = (row: StoredDefinition) => row.is_paused && !row.is_vanished;
 
-/**
- * Records what came due in a pause under the schedule that is about to be edited; the rest follows when it
- * ends.
- */
+/** Records what came due in a pause under the schedule to be edited; the rest follows at its end. */
 async function recordPause(session: Session, name: string, now: number): Promise<void> {
   // As materializing has left it.
   const row = await lockDefinition(session, name);
   if (row) await recordSpan(session, row, now, 'paused');
 }
 
-/** A definition as it is written. @param cursor epoch milliseconds */
+/** @param cursor epoch milliseconds */
 export function writtenRow({ columns, fingerprint }: DescribedDefinition, cursor: number): WrittenDefinition {
   const schedule = scheduleOfColumns(columns);
   const next =

@@ -1,7 +1,5 @@
-// Room: engine/definitions. Sets back cursors that a wrong clock has moved ahead. Nothing else lets a cursor
-// fall.
-// In: names, or none for all. Out: what was set back, and what comes next. A batch of definitions in a
-// transaction.
+// Sets back cursors that a wrong clock has moved ahead; nothing else lets a cursor fall. One transaction per
+// batch of definitions.
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import type { Session } from '../../store/connection/database.js';
@@ -19,7 +17,7 @@ import { workingSchedule } from '../materialize/locked-definition.js';
 export interface ResetCursorsOptions {
   /** Only these definitions; default: all. */
   readonly names?: readonly string[];
-  /** Says what would be set back, and writes nothing. */
+  /** Reports what would be set back, and writes nothing. */
   readonly dryRun?: boolean;
 }
 
@@ -28,7 +26,7 @@ export interface CursorReset {
   readonly definition: string;
   readonly from: Date;
   readonly to: Date;
-  /** The next occurrence after `to`; before now: it is due. Null: none. */
+  /** The next occurrence after `to`, which may already be due. Null: none. */
   readonly nextAt: Date | null;
 }
 
@@ -37,8 +35,7 @@ const BATCH = 500;
 /**
  * Sets cursors that are ahead of the database's clock back to the last occurrence that was considered while
  * it was right. What came due since is caught up as the policies say; an occurrence that has had a run has
- * its key, and does not come again. Cursors that are not ahead stay. Safe to repeat.
- *
+ * its key, and does not come again. Other cursors stay. Safe to repeat.
  * @throws TockError TOCK_NOT_FOUND for a name that no definition has
  */
 export async function resetCursors(
@@ -82,7 +79,7 @@ async function resetBatch(
   dryRun: boolean,
 ): Promise<CursorReset[]> {
   if (rows.length === 0) return [];
-  // Read after the locks: a later moment than any that another holder wrote by.
+  // Read after the locks, and so later than any other holder's writes.
   const places = await readPlaces(
     session,
     rows.map(row => row.id),

@@ -1,5 +1,4 @@
-// Room: engine/definitions. Definitions at run time: made, edited and removed by an operator or the app.
-// In: a schedule as it is stated, or a name. Out: the definition as it is then. Each is one transaction under
+// Definitions at run time: made, edited and removed by an operator or the app. Each in one transaction under
 // the definition's row lock, so that a tick, an edit and a pause come one after the other.
 
 import { TockError } from '../../model/errors.js';
@@ -41,7 +40,7 @@ import { materializeBeforeEdit } from '../materialize/materialize.js';
 import { linkChains, readCircle } from './chain-links.js';
 import { writtenRow } from './register.js';
 
-/** A schedule made at run time: when, by which policies, with which payload a job is to run. */
+/** A schedule made at run time: when, by which policies, and with which payload a job is to run. */
 export interface ScheduleInput<J = string | AnyJob, Payload = PayloadFor<J>>
   extends Omit<JobSchedule, 'payload'> {
   /** Identity; letters, digits and `. _ : @ -`, at most 200 bytes. No definition in code may have it. */
@@ -58,20 +57,19 @@ export interface ScheduleInput<J = string | AnyJob, Payload = PayloadFor<J>>
   readonly maxAttempts?: number;
 }
 
-/** Guards an edit against somebody else’s that came in between. */
+/** Guards an edit against a concurrent one. */
 export interface VersionGuard {
-  /** Refuse, with TOCK_VERSION_CONFLICT, unless the schedule has this version; 0: unless there is none. */
+  /** Refuses, with TOCK_VERSION_CONFLICT, unless the schedule has this version; 0: unless there is none. */
   readonly ifVersion?: number;
 }
 
 /**
- * Makes a schedule, or edits the one of that name. All is checked before anything is written.
+ * Makes a schedule, or edits the one of that name. Everything is checked before anything is written.
  *
  * An edit keeps the id, begins at the database's now, withdraws queued runs that are not yet due, and never
- * touches one that is running. Occurrences that were due and had no run yet are materialized first, as the
- * schedule said until then. A pause is kept. Where nothing changed nothing is written, the version included.
- * A name that was removed comes back with its old id, so that no occurrence can come twice.
- *
+ * touches a running one. Due occurrences without a run are first materialized by the old schedule. A pause is
+ * kept. If nothing changed, nothing is written, including the version. A name that was removed comes back
+ * with its old id, so that no occurrence can come twice.
  * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code has; TOCK_UNKNOWN_JOB,
  * TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION, TOCK_BAD_OPTION
  */
@@ -152,7 +150,7 @@ async function writeSchedule(
   let row = await lockDefinition(session, name);
   if (row === null && (ifVersion ?? 0) === 0) {
     if (await insertDefinition(session, writtenRow(described, await readNow(session)))) return 'made';
-    // Somebody else was making it: the insert waited for their commit.
+    // Somebody else was inserting it, and the insert waited for their commit.
     row = await lockDefinition(session, name);
   }
   if (row?.origin === 'code' && !row.is_vanished) throw definedInCode(name);
@@ -174,16 +172,14 @@ async function editSchedule(
   await upsertDefinitions(session, 'runtime', [writtenRow(described, now)]);
   await supersedeRuns(session, [row.id]);
   if (!row.is_vanished) return 'edited';
-  // What is made again begins afresh, without the pause of the one before.
+  // A schedule that is made again begins without the old one's pause.
   await clearPause(session, row.id);
   return 'made';
 }
 
 /**
  * Removes a schedule that was made at run time. Its queued runs that are not yet due are withdrawn (skipped,
- * `edited`), others are executed. The row is kept, hidden: a schedule made under the name again has the same
- * id.
- *
+ * `edited`), others are executed. The row is kept, hidden: a new schedule of that name gets the same id.
  * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
  */
 export async function removeSchedule(

@@ -1,7 +1,4 @@
-// Room: engine/definitions. Finds coming changes of offset on which Node and the server disagree, before they
-// affect an occurrence.
-// In: the definitions and queues that are in force. Out: each stretch in which they differ, and what it
-// affects.
+// Finds coming changes of offset on which Node and the server disagree, before they affect an occurrence.
 
 import { type ZoneDifference, zoneDifferences } from '../../model/schedule/zone-agreement.js';
 import type { ZoneDisagreement } from '../../model/scheduler-view.js';
@@ -11,9 +8,9 @@ import { readUsedZones, readZoneOffsets } from '../../store/definitions/zone-off
 import { workingSchedule } from '../materialize/locked-definition.js';
 
 const DAY_S = 86_400;
-/** Changes of a year and a month are compared: most rules come round within a year. */
+/** A year and a month: most rules come round within a year. */
 const DAYS = 400;
-/** Definitions of a zone that are looked at. */
+/** How many definitions of a zone are checked. */
 const MAX_DEFINITIONS = 200;
 
 /** Compares the zones in use. `now` in epoch milliseconds, by the database's clock. */

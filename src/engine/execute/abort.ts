@@ -1,8 +1,6 @@
-// Room: engine/execute. An abort that costs nothing until it is used: most handlers never ask for their
-// signal.
-// In: a reason, at most once. Out: a callback, and an AbortSignal on demand.
+// An abort that costs nothing until it is used: most handlers never ask for their signal.
 
-/** Like an AbortController whose signal is made on demand. Changed by the functions of this file only. */
+/** Like an AbortController whose signal is made on demand. Only this file's functions change it. */
 export interface Interrupt {
   readonly isAborted: boolean;
   /** Undefined before the abort. */
@@ -16,13 +14,12 @@ interface State extends Interrupt {
   callback: (() => void) | null;
 }
 
-/** An interrupt that is not aborted. */
 export function createInterrupt(): Interrupt {
   const state: State = { isAborted: false, reason: undefined, controller: null, callback: null };
   return state;
 }
 
-/** Its signal; the same one each time. */
+/** The same signal each time. */
 export function signalOf(interrupt: Interrupt): AbortSignal {
   const state = interrupt as State;
   if (state.controller === null) {
@@ -32,7 +29,7 @@ export function signalOf(interrupt: Interrupt): AbortSignal {
   return state.controller.signal;
 }
 
-/** Aborts. A second abort changes nothing. */
+/** A second abort changes nothing. */
 export function abort(interrupt: Interrupt, reason: unknown): void {
   const state = interrupt as State;
   if (state.isAborted) return;

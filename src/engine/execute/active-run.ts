@@ -1,6 +1,4 @@
-// Room: engine/execute. A run while this process holds its lease: what execute, heartbeat and finalize share
-// about it.
-// In: a claimed run. Out: an ActiveRun.
+// A run while this process holds its lease: the state that execute, heartbeat and finalize share.
 import { performance } from 'node:perf_hooks';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import { createInterrupt, type Interrupt } from './abort.js';
@@ -15,11 +13,10 @@ export interface Progress {
 export interface ActiveRun {
   readonly run: ClaimedRun;
   readonly interrupt: Interrupt;
-  /** When the statement was sent that last renewed the lease, by performance.now(). */
+  /** When the statement that last renewed the lease was sent, by performance.now(). */
   renewedAt: number;
   /** When the attempt started, by performance.now(); null while the run is prefetched. */
   startedAt: number | null;
-  /** Executed in a child process. */
   isIsolated: boolean;
   /** The lease is lost: nothing of this attempt may be written. */
   isLost: boolean;

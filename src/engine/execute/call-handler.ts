@@ -1,24 +1,18 @@
-// Room: engine/execute. Calls a job's handler in this process: a worker's, or the child of an isolated
-// attempt.
-// In: a run whose lease is held. Out: what the handler returned or threw.
+// Calls a job's handler in this process: a worker's, or the child of an isolated attempt.
 import type { AnyJob, Occurrence } from '../../model/job/job.js';
 import { parsePayload } from '../../model/job/registry.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from './active-run.js';
 import { createContext } from './context.js';
 
-/**
- * What the handler gets: the run's payload, parsed by the job's schema.
- *
- * @throws TockError TOCK_BAD_PAYLOAD
- */
+/** The run's payload, parsed by the job's schema. @throws TockError TOCK_BAD_PAYLOAD */
 export function readPayload(job: AnyJob, active: ActiveRun): unknown {
   const payload = payloadOf(job, active);
   // Without a schema there is nothing to wait for.
   return job.payload === undefined ? payload : parsePayload(job, payload);
 }
 
-/** Calls the handler. One that throws before its first await gives a rejected promise too. */
+/** A handler that throws before its first await gives a rejected promise too. */
 export function callHandler(
   engine: Engine,
   active: ActiveRun,
@@ -33,7 +27,7 @@ export function callHandler(
   }
 }
 
-/** The stored payload; computed now if the job's code computes it and could not when the run was made. */
+/** The stored payload; or the payload that code computes, if that failed when the run was made. */
 function payloadOf(job: AnyJob, { run }: ActiveRun): unknown {
   if (run.payload !== null) return run.payload;
   const compute: unknown = job.schedule?.payload;

@@ -1,5 +1,4 @@
-// Room: engine/execute. The context that a handler gets.
-// In: a run whose lease is held. Out: a JobContext.
+// The context that a handler gets.
 import type { JobContext } from '../../model/job/job.js';
 import type { Logger } from '../../model/logger.js';
 import type { Trigger } from '../../model/run/states.js';
@@ -10,7 +9,7 @@ import type { ActiveRun } from './active-run.js';
 import { createEffects, type Effects } from './effects.js';
 import { createSchedulerView } from './scheduler-view.js';
 
-/** Hides what a context needs from handlers. */
+/** Hides a context's own data from handlers. */
 const OWN = Symbol('own');
 interface Own {
   readonly engine: Engine;
@@ -20,7 +19,6 @@ interface Own {
   log: Logger | null;
 }
 
-/** Builds the context of one attempt. */
 export function createContext(engine: Engine, active: ActiveRun, workerId: string): JobContext {
   return new RunContext(engine, active, workerId);
 }

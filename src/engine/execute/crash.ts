@@ -1,17 +1,15 @@
-// Room: engine/execute. The runs of a worker when an uncaught error ends its process.
-// In: the active runs. Out: those whose handlers are at work, and how each attempt ends.
+// The runs of a worker when an uncaught error ends its process.
 import { endingAtCrash } from '../../model/run/crash.js';
 import type { Ending } from '../../model/run/decide.js';
 import type { ActiveRun } from './active-run.js';
 import { isSuspect } from './execute.js';
 
-/** A run whose handler is at work, as a report names it. */
+/** As a report names it. */
 export interface RunAtWork {
   readonly id: string;
   readonly job: string;
   readonly attempt: number;
   readonly maxAttempts: number;
-  /** In a child process. */
   readonly isIsolated: boolean;
 }
 
@@ -28,7 +26,7 @@ export function runsAtWork(activeRuns: Iterable<ActiveRun>): RunAtWork[] {
 /** How each attempt ends that has started and not ended. `thrown` null: no run is to blame. */
 export function endingsAtCrash(activeRuns: Iterable<ActiveRun>, thrown: unknown): [ActiveRun, Ending][] {
   const all = [...activeRuns];
-  // Including those that have just ended, because something they left behind may have thrown.
+  // Includes attempts that have just ended, because something they left behind may have thrown.
   const count = all.filter(active => active.startedAt !== null && !active.isIsolated).length;
   return all
     .filter(active => active.startedAt !== null && !active.isFinalizing)

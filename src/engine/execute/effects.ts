@@ -1,5 +1,4 @@
-// Room: engine/execute. Effects that happen once: ctx.step, ctx.once, ctx.transaction.
-// In: a run whose lease is held, and the handler's work. Out: its result, and a ledger row committed with it.
+// Effects that happen once: ctx.step, ctx.once, ctx.transaction. The ledger row commits with the effect.
 import { performance } from 'node:perf_hooks';
 import type { Transaction } from 'kysely';
 import { TockError } from '../../model/errors.js';
@@ -41,9 +40,8 @@ export interface Effects {
 
 /**
  * The effects of one attempt. Each fails with TOCK_LEASE_LOST, and rolls back, once the lease is lost.
- * Results are returned as the ledger has them, so that the first caller gets what all later ones get. What
- * the server rejects for now is tried again until the handler is to stop; but the handler's work is done
- * once.
+ * Results are returned as the ledger has them, so that all callers get the same. What the server rejects for
+ * now is retried until the handler must stop; but the handler's work is done once.
  */
 export function createEffects(engine: Engine, active: ActiveRun, workerId: string): Effects {
   const { database } = engine;
@@ -51,9 +49,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   const holder = { id, fence, workerId };
   const canRetry = (error: unknown) => isTransient(error) && !active.interrupt.isAborted;
 
-  /**
-   * Retries only the end of a handler's transaction, in a savepoint: what the handler did is left as it is.
-   */
+  /** Retries only the end of a handler's transaction, in a savepoint that keeps what the handler did. */
   const atEnd = async <T>(session: Session, work: () => Promise<T>): Promise<T> => {
     const until = performance.now() + MAX_END_OF_TRANSACTION_MS;
     return await retryUntil(
@@ -62,7 +58,6 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     );
   };
 
-  /** Writes the success in the handler's transaction. */
   const succeed = async (session: Session, outcome: Outcome) => {
     const finalized = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
     const [failed] = finalized.failed;
@@ -137,7 +132,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   };
 }
 
-/** The COMMIT may have succeeded though its reply was lost: ask, never guess, never do the work again. */
+/** The COMMIT may have succeeded though its reply was lost: ask, never guess, never repeat the work. */
 async function readBack(engine: Engine, active: ActiveRun, workerId: string, cause: unknown): Promise<void> {
   const succeeded = await retryUntil(
     () => readEndedAttempts(engine.database, [active.run], workerId),
@@ -179,7 +174,6 @@ function checkEffectKey(key: string): string {
   );
 }
 
-/** The result of a ledger row; undefined if there was none. */
 function valueOf(kept: StoredEffect | undefined): unknown {
   return typeof kept?.result === 'string' ? JSON.parse(kept.result) : undefined;
 }

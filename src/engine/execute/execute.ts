@@ -1,5 +1,4 @@
-// Room: engine/execute. Executes one attempt of a claimed run.
-// In: a run whose lease is held. Out: an Ending; null if the lease was lost and nothing may be written.
+// Executes one attempt of a claimed run whose lease is held.
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { type Isolate, readIsolate } from '../../model/job/isolate.js';
@@ -28,8 +27,7 @@ export const isSuspect = ({ run }: ActiveRun) => run.slot_keys?.includes(SUSPECT
  *
  * When the signal aborts (timeout, cancel, drain, lost lease), the handler has `graceMs` to stop; then the
  * attempt ends without it, and an isolated handler is killed. No database transaction is open meanwhile,
- * unless the handler opened one. A handler that is not interrupted costs its own promise and one more, and no
- * timer.
+ * unless the handler opened one. An uninterrupted handler costs two promises, and no timer.
  */
 export function executeRun(
   engine: Engine,
@@ -84,7 +82,7 @@ class Attempt {
     const isolate =
       readIsolate(job.isolate) ?? (engine.isolation && isSuspect(active) ? SUSPECT_ISOLATE : null);
     active.isIsolated = isolate !== null;
-    // The grace of a child is up to KillEscalation.
+    // A child's grace is up to KillEscalation.
     if (!isolate) onAbort(active.interrupt, () => this.startGrace());
     const running = isolate
       ? executeIsolated(engine, active, workerId, isolate)

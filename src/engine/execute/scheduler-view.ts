@@ -1,5 +1,4 @@
-// Room: engine/execute. The scheduler as a job sees it: figures, reports, retention.
-// In: an engine. Out: a SchedulerView.
+// The scheduler as a job sees it: figures, reports, retention.
 import type { SchedulerView } from '../../model/scheduler-view.js';
 import { readReport, readStatus } from '../../store/reads/figures.js';
 import { findZoneDisagreements } from '../definitions/zone-data.js';

@@ -1,6 +1,5 @@
-// Room: engine/finalize. What follows once transitions of runs are committed.
-// In: what the committed statement returned. Out: unblocked runs, followers, paused definitions. If the
-// process dies before it, the next reaping unblocks and follows up; pausing waits for the next dead run.
+// What follows once transitions of runs are committed. If the process dies before it, the next reaping
+// unblocks and follows up; pausing waits for the next dead run.
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
 import { unblockRuns } from '../../store/runs/claim/unblock.js';
 import type { Engine } from '../engine.js';

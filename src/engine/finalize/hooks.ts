@@ -1,5 +1,4 @@
-// Room: engine/finalize. Calls the app's hooks. Hooks observe runs; they cannot change them.
-// In: what happened to a run. Out: nothing; what a hook throws is logged.
+// Calls the app's hooks, which observe runs and cannot change them. A hook's error is logged.
 import type { HookRun, Hooks } from '../../model/job/hooks.js';
 import type { Outcome } from '../../model/run/decide.js';
 import type { Trigger } from '../../model/run/states.js';
@@ -7,12 +6,10 @@ import { getRun } from '../../store/reads/runs.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 
-/** Calls `onStart`, before the handler is called. */
 export function notifyStart(engine: Engine, run: ClaimedRun): void {
   call(engine, 'onStart', run.id, hook => hook(hookRun(run)));
 }
 
-/** Calls the hook for an outcome that is written. */
 export function notifyOutcome(engine: Engine, run: ClaimedRun, outcome: Outcome, durationMs: number): void {
   const { transition, output, error, delayMs } = outcome;
   if (transition === 'succeed')
@@ -23,7 +20,7 @@ export function notifyOutcome(engine: Engine, run: ClaimedRun, outcome: Outcome,
     call(engine, 'onDead', run.id, hook => hook(hookRun(run), { error }));
 }
 
-/** Calls `onDead` for runs that ended dead without a handler in this process: reaped or set aside. */
+/** For runs that ended dead without a handler in this process: reaped or set aside. */
 export async function notifyDead(engine: Engine, ids: readonly string[]): Promise<void> {
   if (!engine.hooks.onDead) return;
   for (const id of ids) {

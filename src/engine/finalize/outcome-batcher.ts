@@ -1,5 +1,4 @@
-// Room: engine/finalize. Writes the outcomes of attempts, many in one statement.
-// In: outcomes, one at a time as handlers end. Out: finished rows, or rows that wait for their next attempt.
+// Writes the outcomes of attempts, many in one statement.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
 import type { Outcome } from '../../model/run/decide.js';
@@ -21,36 +20,34 @@ const MAX_PAUSE_MS = 5000;
 /** After this many rejected batches in a row, the rest waits for the next round. */
 const MAX_REJECTED_IN_A_ROW = 3;
 
-/** The worker whose outcomes are written. */
 export interface OutcomeHolder<Entry extends Finalization> {
   readonly workerId: string;
   /** Whether the lease still lasts; otherwise the outcome is given up. */
   readonly canWrite: (entry: Entry) => boolean;
   /** Called before outcomes are sent again. Must not throw. */
   readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
-  /** Called once for each outcome: `isWritten` is false where the lease was lost. */
+  /** Called once for each outcome: `isWritten` is false if the lease was lost. */
   readonly onWritten: (entry: Entry, isWritten: boolean) => void;
   /** Called when no rejected outcome is left. */
   readonly onResumed: () => void;
 }
 
-/** Outcomes that are sent together. */
 interface Batch<Entry> {
   readonly entries: readonly Entry[];
   /** It was sent before, and the reply was lost. */
   readonly mayBeWritten: boolean;
-  /** Replaces the outcome of a single entry, because PostgreSQL can never store that. Else null. */
+  /** Replaces the outcome of a single entry that PostgreSQL can never store; otherwise null. */
   readonly substitute: Outcome | null;
 }
 
 /**
- * Gathers outcomes and writes them in batches: at 2,000, or when the batch before is written, or 3 ms after
+ * Gathers outcomes and writes them in batches: at 2,000, or when the previous batch is written, or 3 ms after
  * the first, or when `flushSoon` says that no other is coming.
  *
- * What the server rejects, for whatever reason, is kept and sent again, with growing pauses, for as long as
- * the lease lasts. The fence makes a repetition harmless, and an outcome that was written though the reply
- * was lost is found by reading it back. Each repetition is sent in halves, so that one rejected outcome does
- * not hold up others. Only what PostgreSQL can never store is given up: a constant text replaces it.
+ * Rejected outcomes, for whatever reason, are kept and sent again, with growing pauses, for as long as the
+ * lease lasts. The fence makes a repetition harmless, and an outcome that was written though the reply was
+ * lost is found by reading it back. Each repetition is sent in halves, so that one rejected outcome does not
+ * hold up others. Only what PostgreSQL can never store is given up: a constant text replaces it.
  */
 export class OutcomeBatcher<Entry extends Finalization> {
   private readonly engine: Engine;
@@ -77,14 +74,14 @@ export class OutcomeBatcher<Entry extends Finalization> {
     return this.heldUp;
   }
 
-  /** Accepts an outcome; `onWritten` is called when it is written. */
+  /** Calls `onWritten` when the outcome is written. */
   add(entry: Entry): void {
     this.waiting.push(entry);
     if (this.waiting.length >= MAX_BATCH) this.flush();
     else if (this.batchesUnderWay === 0) this.timer ??= setTimeout(this.flush, FLUSH_AFTER_MS);
   }
 
-  /** No other outcome is expected soon: writes now, or as soon as the batch before is written. */
+  /** No other outcome is expected soon: writes now, or as soon as the previous batch is written. */
   flushSoon(): void {
     if (this.batchesUnderWay === 0) this.flush();
   }
@@ -111,10 +108,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     if (this.rejected.length > 0 && !this.isResending) void this.resend();
   }
 
-  /**
-   * Writes a batch and does what follows. Keeps what the server rejects. Returns whether it accepted
-   * anything.
-   */
+  /** Writes a batch and does what follows. Keeps rejected outcomes. Returns whether any was accepted. */
   private async write(batch: Batch<Entry>): Promise<boolean> {
     const { entries, mayBeWritten, substitute } = batch;
     const { engine, holder } = this;
@@ -176,8 +170,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
   private keep(batch: Batch<Entry>, error: unknown): void {
     this.lastError = error;
     const mayBeWritten = batch.mayBeWritten || isConnectionFailure(error);
-    // Halving makes more statements. It helps where one row is locked, not where the server cannot be
-    // reached.
+    // Halving makes more statements. It helps if one row is locked, not if the server cannot be reached.
     const isAway = isConnectionFailure(error) && !(error instanceof TockError);
     for (const part of isAway ? [batch] : halvesOf(batch)) this.rejected.push({ ...part, mayBeWritten });
     const name = sqlState(error) ?? String(error);
@@ -189,7 +182,6 @@ export class OutcomeBatcher<Entry extends Finalization> {
     );
   }
 
-  /** Sends rejected outcomes again until none is left. */
   private async resend(): Promise<void> {
     this.isResending = true;
     let pauseMs = FIRST_PAUSE_MS;
@@ -205,10 +197,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     this.flush();
   }
 
-  /**
-   * Sends each batch once, new outcomes first, until several in a row are rejected. Returns whether any was
-   * accepted.
-   */
+  /** Sends each batch once, until several in a row are rejected. Returns whether any was accepted. */
   private async resendOnce(): Promise<boolean> {
     const batches = this.rejected;
     this.rejected = [];

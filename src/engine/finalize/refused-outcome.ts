@@ -1,6 +1,4 @@
-// Room: engine/finalize. What replaces an outcome that PostgreSQL can never store.
-// In: the outcome, and why it was refused. Out: the same transition, with a constant error and without the
-// output.
+// Replaces an outcome that PostgreSQL can never store: same transition, a constant error, no output.
 import type { Outcome } from '../../model/run/decide.js';
 import { sqlState } from '../../store/connection/errors.js';
 import type { Engine } from '../engine.js';

@@ -1,14 +1,10 @@
-// Room: engine/finalize. Repeats work that is safe to repeat.
-// In: the work, and whether an error allows another try. Out: the result.
+// Repeats work that is safe to repeat.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
 
-/**
- * Repeats `work` with growing pauses until it succeeds or `canRetry` is false for its error, which is then
- * thrown.
- */
+/** Repeats `work` with growing pauses until it succeeds, or fails with an error that `canRetry` rejects. */
 export async function retryUntil<T>(
   work: () => Promise<T>,
   canRetry: (error: unknown) => boolean,

@@ -1,5 +1,4 @@
-// Room: engine/operate. Queues: limits over all hosts, pause and resume.
-// In: a name, and what to change. Out: the queue as it is then.
+// Queues: limits over all hosts, pause and resume.
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { checkName, quote, storableNote } from '../../model/names.js';
@@ -17,29 +16,28 @@ import {
 import { notifyQueued } from '../../store/runs/outbox.js';
 import type { Engine } from '../engine.js';
 
-/** Limits of a queue, over all hosts. What is left out stays as it is; null takes a limit back. */
+/** Limits of a queue, over all hosts. Absent ones stay as they are; null removes a limit. */
 export interface QueueLimits {
   /** Most runs at once; 0 lets none start. */
   readonly concurrency?: number | null;
   /**
-   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; what was not
-   * used is kept for one second at most.
+   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; unused
+   * starts are kept for one second at most.
    */
   readonly rate?: { readonly count: number; readonly per: Duration } | null;
   /** Local hours in which runs may start, such as `23:00-06:00`. */
   readonly window?: string | null;
-  /** Whose hours those are: an IANA name. Default UTC. */
+  /** The zone of those hours: an IANA name. Default UTC. */
   readonly timezone?: string;
 }
 
-/** The queues that have limits or a pause, or runs that are live. */
+/** The queues that have limits or a pause, or live runs. */
 export async function queues(engine: Engine): Promise<QueueRecord[]> {
   return await listQueues(engine.database);
 }
 
 /**
- * Sets limits of a queue; they hold from the next claim on. Runs that are running are not touched.
- *
+ * Sets limits of a queue, from the next claim on. Running runs are not touched.
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE for a window or zone
  */
 export async function limitQueue(engine: Engine, name: string, limits: QueueLimits): Promise<QueueRecord> {
@@ -50,9 +48,7 @@ export async function limitQueue(engine: Engine, name: string, limits: QueueLimi
   return await readQueue(engine, name);
 }
 
-/**
- * Pauses a queue: none of its runs is claimed until it is resumed; what is running goes on. Safe to repeat.
- */
+/** Pauses a queue: none of its runs is claimed until it is resumed; running ones go on. Safe to repeat. */
 export async function pause(
   engine: Engine,
   name: string,
@@ -64,7 +60,7 @@ export async function pause(
   return await readQueue(engine, name);
 }
 
-/** Ends a queue's pause. One that is not paused is left as it is. */
+/** A queue that is not paused is left as it is. */
 export async function resume(engine: Engine, name: string): Promise<QueueRecord> {
   await resumeQueue(engine.database, checkQueue(name));
   await notifyQueued(engine.database);
@@ -72,7 +68,7 @@ export async function resume(engine: Engine, name: string): Promise<QueueRecord>
   return await readQueue(engine, name);
 }
 
-/** Takes all limits and the pause of a queue back. Its runs stay. Whether it had any. */
+/** Removes all limits and the pause of a queue. Its runs stay. Returns whether it had any. */
 export async function unlimitQueue(engine: Engine, name: string): Promise<boolean> {
   const removed = await removeQueue(engine.database, checkQueue(name));
   if (removed) await notifyQueued(engine.database);

@@ -1,5 +1,4 @@
-// Room: engine/operate. What an operator does to a run: retry, cancel, wait for it.
-// In: a run's id. Out: the run as it is then; or an error that says why not.
+// What an operator does to a run: retry, cancel, wait for it.
 
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
@@ -15,7 +14,7 @@ import { afterCommit } from '../finalize/after-commit.js';
 import { reasonOf } from '../materialize/broken-definition.js';
 import { openWorker } from '../worker/worker.js';
 
-/** The run, or TOCK_NOT_FOUND. */
+/** @throws TockError TOCK_NOT_FOUND */
 async function findRun(engine: Engine, id: string): Promise<RunRecord> {
   const run = await getRun(engine.database, id);
   if (run) return run;
@@ -28,7 +27,6 @@ async function findRun(engine: Engine, id: string): Promise<RunRecord> {
 /**
  * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many
  * as its job has). Its earlier errors stay on record.
- *
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
  */
 export async function retry(
@@ -62,8 +60,7 @@ export async function retry(
 }
 
 /**
- * Cancels a run: at once if it is not running, else its holder is asked to stop and its signal aborts.
- *
+ * Cancels a run: at once if it is not running, otherwise its holder is asked to stop and its signal aborts.
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
  */
 export async function cancel(
@@ -82,17 +79,14 @@ export async function cancel(
 
 /** Options of `runs.wait`. */
 export interface WaitOptions {
-  /** Called with the run each time it is looked at. */
+  /** Called with the run each time it is read. */
   readonly onChange?: (run: RunRecord) => void;
   readonly signal?: AbortSignal;
 }
 
 const LOOK_EVERY_MS = 250;
 
-/**
- * Waits until a run has ended, and executes it here if no other process claims it first. Between failed
- * attempts it waits for the next one.
- */
+/** Waits until a run has ended, with its retries; executes it here if no other process claims it. */
 export async function executeOrWait(
   engine: Engine,
   id: string,

@@ -1,21 +1,18 @@
-// Room: engine/retention. Makes the coming partitions where nobody prunes.
-// In: nothing. Out: partitions that are there in time; or a warning.
+// Makes the coming partitions in time, or warns, if nobody prunes.
 
 import { isConnectionFailure } from '../../store/connection/errors.js';
 import { arePartitionsDue, makeComingPartitions } from '../../store/partitions/coming-partitions.js';
 import type { Engine } from '../engine.js';
 
-/** Work that goes on beside the runs. */
 export interface Upkeep {
-  /** Resolves when it is over, whatever came of it. */
+  /** Resolves when it is over, whatever the result. */
   readonly done: Promise<void>;
 }
 
 /**
- * Asks whether partitions are to be made, which costs next to nothing, and begins. Ticks that have something
- * to do and daemons call it; of all of them one looks, once an hour.
- *
- * @throws what says that the database cannot be reached
+ * Asks, at almost no cost, whether partitions are to be made, and begins. Called by daemons, and by ticks
+ * with something to do; of all of them one checks, once an hour.
+ * @throws if the database cannot be reached
  */
 export async function beginUpkeep(engine: Engine, signal?: AbortSignal): Promise<Upkeep | null> {
   try {

@@ -1,5 +1,4 @@
-// Room: engine/retention. Drops partitions of finished runs, with or without a copy of what stays.
-// In: partitions whose time is over. Out: which are gone, how many runs stay, which could not be locked.
+// Drops partitions of finished runs, with or without a copy of the runs that stay.
 import { randomBytes } from 'node:crypto';
 import { neighbourOf, type Partition } from '../../model/planning/retention.js';
 import { withLockRetries } from '../../store/connection/lock-retries.js';
@@ -15,7 +14,6 @@ import { type Cutoffs, readPartitions, type Slice } from '../../store/partitions
 import type { Engine } from '../engine.js';
 import { type Stop, walkBlocks } from './walk-blocks.js';
 
-/** What a prune has done to partitions so far. */
 export interface PrunedPartitions {
   readonly dropped: string[];
   /** Their locks could not be had. */
@@ -24,8 +22,8 @@ export interface PrunedPartitions {
 }
 
 /**
- * Drops what an earlier prune detached, and copies that it did not put in place. A table that somebody still
- * reads is left: it holds nothing that is to be kept.
+ * Drops what an earlier prune detached, and copies that it did not attach. A table that somebody still reads
+ * is left: it holds nothing that is to be kept.
  */
 export async function dropLeftovers(engine: Engine, pruned: PrunedPartitions, stop: Stop): Promise<void> {
   for (const leftover of await readLeftovers(engine.database)) {
@@ -48,10 +46,7 @@ export async function dropPartition(
   return true;
 }
 
-/**
- * Replaces a partition by a small one of its span, with the runs that stay. Returns whether it could be
- * locked.
- */
+/** Replaces a partition by a small one with the runs that stay. Returns whether it could be locked. */
 export async function compactPartition(
   engine: Engine,
   partition: Partition,
@@ -88,7 +83,7 @@ export async function compactPartition(
   }
   const done = await withLockRetries(engine.database, session => detach(session, sources, replacement), stop);
   if (done !== null) pruned.keptRuns += kept;
-  // The sources; or the copy, which was not put in place.
+  // The sources; or the copy, if it was not attached.
   await dropLeftovers(engine, pruned, stop);
   return done !== null;
 }

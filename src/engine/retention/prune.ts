@@ -1,7 +1,5 @@
-// Room: engine/retention. Removes what is old: finished runs by their partitions, keys and effects in small
-// batches.
-// In: how long to keep what. Out: what is gone, what is kept, what was left. No statement holds a lock for
-// long.
+// Removes what is old: finished runs by their partitions, keys and effects in small batches. No statement
+// holds a lock for long.
 import { TockError } from '../../model/errors.js';
 import {
   fateOf,
@@ -26,7 +24,6 @@ import type { Engine } from '../engine.js';
 import { compactPartition, dropLeftovers, dropPartition, type PrunedPartitions } from './drop-partitions.js';
 import { type Stop, walkBlocks } from './walk-blocks.js';
 
-/** Rows of one DELETE. */
 const BATCH = 5000;
 
 /**
@@ -34,14 +31,13 @@ const BATCH = 5000;
  * than `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one
  * finishes.
  *
- * A partition goes when the shortest keep is over for all of it. Runs in it that stay are put into a small
- * partition of the same span, which takes its place in one transaction. In partitions of months, and in what
- * was kept or caught beside them, single runs are deleted in batches meanwhile; a day waits for its end.
+ * A partition goes when the shortest keep is over for all of it. Runs in it that stay are moved to a small
+ * partition of the same span, which replaces it in one transaction. In monthly partitions, and in kept or
+ * default ones, single runs are deleted in batches before that; a daily one waits for its end.
  *
- * The exclusive lock on `job_runs_finished` is asked for with a short lock_timeout, several times; where it
- * cannot be had, the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an
- * advisory lock of a transaction that stays open meanwhile, on a connection of its own.
- *
+ * The exclusive lock on `job_runs_finished` is requested with a short lock_timeout, several times; without it
+ * the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an advisory lock
+ * of a transaction that stays open meanwhile, on a connection of its own.
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
 export async function prune(engine: Engine, options: PruneOptions = {}): Promise<PruneResult> {
@@ -111,10 +107,7 @@ interface Pruning {
   readonly stop: Stop;
 }
 
-/**
- * Oldest first. Where one cannot be locked, the rest waits too: each further try would hold up live traffic
- * again.
- */
+/** Oldest first. If one cannot be locked, the rest waits: each further try would hold up traffic again. */
 async function prunePartitions(
   engine: Engine,
   retention: Retention,

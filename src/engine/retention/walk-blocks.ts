@@ -1,6 +1,4 @@
-// Room: engine/retention. Goes through a table a few blocks at a time: each statement reads and writes
-// little, however large it is.
-// In: a table, what to do with each slice. Out: progress; an end between two slices when the signal aborts.
+// Goes through a table a few blocks at a time, so that each statement reads and writes little.
 import type { PruneOptions } from '../../model/scheduler-view.js';
 import type { Database } from '../../store/connection/database.js';
 import { countBlocks, type Slice } from '../../store/partitions/partitions.js';
@@ -11,7 +9,7 @@ const BLOCKS_PER_SLICE = 512;
 /** Where progress is reported, and what ends the work between two batches. */
 export type Stop = Pick<PruneOptions, 'onProgress' | 'signal'>;
 
-/** Blocks that are added meanwhile are not visited: what is in them is new. */
+/** Blocks that are added meanwhile are not visited: their rows are new. */
 export async function walkBlocks(
   database: Database,
   table: string,

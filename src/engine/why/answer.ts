@@ -1,36 +1,31 @@
-// Room: engine/why. The answer of `tock why`: its form, and what its parts share.
-// In: what was found. Out: a Why. Pure.
+// The answer of `tock why`: its form, and what its parts share.
 import type { ScheduleVerdict } from '../../model/explain/instant.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { WhyDefinition } from '../../store/reads/why.js';
 import type { Fate } from './words.js';
 
-/**
- * What became of an occurrence, what the schedule says where there is none, or `several`: see `occurrences`.
- */
+/** What became of an occurrence, what the schedule says if there is none, or `several`: see `occurrences`. */
 export type WhyVerdict = Fate | Exclude<ScheduleVerdict, 'occurrence'> | 'no-schedule' | 'several';
 
 /** The answer of `why`: what became of an occurrence, or why there was none. */
 export interface Why {
   readonly definition: string;
   readonly timezone: string;
-  /** The instant that is explained; null for a local time that the clocks skip, and for several. */
+  /** The explained instant; null for a local time that the clocks skip, and for several. */
   readonly instant: Date | null;
-  /** The local time or day that was asked about: `2026-03-08 02:30`, in the definition's zone. */
+  /** The local time or day asked about: `2026-03-08 02:30`, in the definition's zone. */
   readonly local: string;
   readonly verdict: WhyVerdict;
   /** In plain words: first what the schedule says, then what was done. */
   readonly sentences: readonly string[];
-  /** The run that the occurrence has, or the skipped row that stands for it. */
+  /** The occurrence's run, or the skipped row that stands for it. */
   readonly run: RunRecord | null;
-  /** One answer each, where a day or a repeated local time has several occurrences; else empty. */
+  /** One answer each, if a day or a repeated local time has several occurrences; otherwise empty. */
   readonly occurrences: readonly Why[];
 }
 
-/** How many occurrences of a whole day are explained. */
 export const MAX_ANSWERS_OF_A_DAY = 100;
 
-/** Makes an answer; what is not found is null or empty. */
 export function answer(
   { name, timezone }: WhyDefinition,
   found: Pick<Why, 'local' | 'verdict' | 'sentences'> & Partial<Why>,
@@ -55,7 +50,6 @@ export function answerDay(
   return answer(definition, { local, verdict: 'several', sentences, occurrences });
 }
 
-/** `3 succeeded, 1 skipped`. */
 function countVerdicts(answers: readonly Why[]): string {
   const counts = new Map<string, number>();
   for (const { verdict } of answers) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);

@@ -1,5 +1,4 @@
-// Room: engine/why. Why a definition that runs after others ran, or did not, for an occurrence of theirs.
-// In: the definition and a time. Out: what the others' runs of that time are, and what followed. Reads only.
+// Why a definition that runs after others ran, or did not, for an occurrence of theirs. Reads only.
 import { type AskedTime, civilText, dayText } from '../../model/explain/asked-time.js';
 import { firstInstant } from '../../model/explain/day.js';
 import type { Timetable } from '../../model/explain/instant.js';
@@ -62,7 +61,7 @@ async function whyChainDay(asked: ChainAsked, day: number): Promise<Why> {
   );
   const answers: Why[] = [];
   for (const at of times.slice(0, MAX_ANSWERS_OF_A_DAY)) answers.push(await whyOne(asked, at));
-  // What only one of them has is no occurrence of all: left out beside those that are.
+  // Whatever only one parent has is no occurrence of `all`, and is left out beside real ones.
   const occurrences = answers.filter(each => each.verdict !== 'no-occurrence');
   if (occurrences.length > 0)
     return answerDay(definition, local, table.zone.name, occurrences, times.length > MAX_ANSWERS_OF_A_DAY);
@@ -73,7 +72,7 @@ async function whyChainDay(asked: ChainAsked, day: number): Promise<Why> {
   return answer(definition, { local, verdict: 'no-occurrence', sentences });
 }
 
-/** One occurrence of the definitions it runs after. @param at epoch milliseconds */
+/** One occurrence of the parents. @param at epoch milliseconds */
 async function whyOne(asked: ChainAsked, at: number): Promise<Why> {
   const { engine, definition, chain, table } = asked;
   const instant = new Date(at);
@@ -93,7 +92,7 @@ async function whyOne(asked: ChainAsked, at: number): Promise<Why> {
   return answer(definition, { local, instant, ...found });
 }
 
-/** What those of them that have no run of this time say of it. */
+/** What parents without a run of this time say about it. */
 async function askMissing(
   { ask }: ChainAsked,
   parents: readonly ChainParent[],
@@ -117,7 +116,7 @@ function describeParent(
   return `${name}: ${NEVER.has(missing.verdict) ? 'it has no occurrence then' : (missing.sentences.at(-1) ?? missing.verdict)}`;
 }
 
-/** Answers that say of a definition that it will have no run of a time. */
+/** Verdicts by which a definition will have no run of a time. */
 const NEVER: ReadonlySet<WhyVerdict> = new Set<WhyVerdict>([
   'no-occurrence',
   'no-schedule',

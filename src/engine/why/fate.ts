@@ -1,5 +1,4 @@
-// Room: engine/why. What became of one occurrence, and which run or row stands for it.
-// In: an instant and the rows around it. Out: a verdict, sentences, and the run. Reads only.
+// What became of one occurrence, and which run or row stands for it. Reads only.
 import type { Timetable } from '../../model/explain/instant.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
@@ -9,7 +8,6 @@ import type { Engine } from '../engine.js';
 import { describeWaits } from './waits.js';
 import { describeMissing, describeRun, describeSpan, type Fate, overlapWords, skipWords } from './words.js';
 
-/** What is known when an occurrence is looked up. */
 export interface Asked {
   readonly engine: Engine;
   readonly definition: WhyDefinition;
@@ -23,11 +21,11 @@ export type Outcome = {
   readonly run: RunRecord | null;
 };
 
-/** What became of one occurrence. @param at epoch milliseconds */
+/** @param at epoch milliseconds */
 export async function fate(asked: Asked, at: number, said: readonly string[]): Promise<Outcome> {
   const { engine, definition, rows, table } = asked;
   const exact = rows.filter(row => row.scheduled_for.getTime() === at);
-  // A span may end here, and a backfill have made a run of its own since.
+  // A span may end here, and a backfill may have made a separate run since.
   const own = exact.find(row => row.status !== 'skipped') ?? exact[0];
   const span = rows.find(
     row => row.id !== own?.id && isSpan(row) && (exact.includes(row) || coversSpan(row, at)),
@@ -63,7 +61,6 @@ function earlier({ id, skip_reason: reason }: WhyRow): string {
   return `it was first left out (run ${id}: ${skipWords(reason)})`;
 }
 
-/** Why it was skipped or cancelled: which run stands for it, was in the way, or took its place. */
 async function causeOf(asked: Asked, row: WhyRow, run: RunRecord): Promise<string[]> {
   const { definition } = asked;
   if (run.skipReason === DISPLACED) return heirOf(asked, row);
@@ -95,7 +92,7 @@ function standIn({ definition, rows, table }: Asked, row: WhyRow): string[] {
 
 async function inTheWay({ engine, definition }: Asked, row: WhyRow, run: RunRecord): Promise<string[]> {
   const first = row.interval_start ?? row.scheduled_for;
-  // A follower's row says in interval_start where the data begins, not which occurrence was skipped first.
+  // A follower's interval_start is where its data begins, not which occurrence was skipped first.
   const since = row.trigger === 'chain' ? row.scheduled_for : first;
   const most = definition.overlap === 'buffer_one' ? 2 : 1;
   const ids = await readBlockers(engine.database, definition.id, since, run.finishedAt ?? first, most);
@@ -123,15 +120,15 @@ function editedSince(
   ];
 }
 
-/** Whether a skipped row stands for an occurrence that is not its own. @param at epoch milliseconds */
+/** Whether a skipped row stands for another occurrence too. @param at epoch milliseconds */
 function coversSpan(row: WhyRow, at: number): boolean {
   return isSpan(row) && row.scheduled_for.getTime() > at && (row.interval_start?.getTime() ?? at + 1) <= at;
 }
 
 /**
- * Whether a row stands for all occurrences from interval_start to scheduled_for. In that of a run that was
- * withdrawn, came too late or fell out of its window, interval_start is the occurrence before it; so it is
- * where it follows from others.
+ * Whether a row stands for all occurrences from interval_start to scheduled_for. In the row of a run that was
+ * withdrawn, came too late or fell out of its window, interval_start is the previous occurrence; the same
+ * holds for a run that follows others.
  */
 function isSpan(row: WhyRow): boolean {
   const { status, trigger, skip_reason: reason, has_key: hasKey, was_claimed: wasClaimed } = row;

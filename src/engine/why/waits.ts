@@ -1,5 +1,4 @@
-// Room: engine/why. What a run waits for: a slot under a limit, the opening of a window, its queue.
-// In: a run that is queued, or failed and to be tried again. Out: sentences. Reads only.
+// What a live run waits for: a slot under a limit, the opening of a window, its queue. Reads only.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { slotText } from '../../model/explain/slot.js';
@@ -10,7 +9,7 @@ import type { RunRecord } from '../../store/reads/runs.js';
 import { readHolders, type WhyDefinition } from '../../store/reads/why.js';
 import type { Engine } from '../engine.js';
 
-/** What keeps a live run from starting; nothing where it only waits for its time, or for a worker. */
+/** Empty if it only waits for its time, or for a worker. */
 export async function describeWaits(
   engine: Engine,
   definition: WhyDefinition,

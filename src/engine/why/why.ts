@@ -1,6 +1,5 @@
-// Room: engine/why. `tock why`: why a definition did, or did not, run at a time.
-// In: its name and a time. Out: a verdict and sentences, from the schedule (model/explain/instant.ts) and
-// from the ledger (words.ts). Reads only.
+// `tock why`: why a definition did, or did not, run at a time: from the schedule (model/explain/instant.ts)
+// and from the tables (words.ts). Reads only.
 
 import { TockError } from '../../model/errors.js';
 import { civilText, dayText, readAskedTime } from '../../model/explain/asked-time.js';
@@ -25,12 +24,11 @@ import { type Asked, fate, fateOfRow } from './fate.js';
 
 export type { Why, WhyVerdict } from './answer.js';
 
-/** Stands in where there is none, so that the time is checked all the same. */
+/** A stand-in for a missing schedule, so that the time is checked all the same. */
 const NO_SCHEDULE: ScheduleSpec = { at: new Date(0) };
 
 /**
  * Explains why a definition ran, or did not, at a time.
- *
  * @param time a Date; an ISO instant; or local time in the definition's zone: `2026-03-08T02:30`,
  * `2026-03-08` (the whole day, up to 100 occurrences) or `02:30` (today by the database's clock)
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_TIME
@@ -87,7 +85,6 @@ function unknown(engine: Engine, name: string): TockError {
   );
 }
 
-/** Where the stored schedule cannot be read, the message that says why. */
 function timetableOf(definition: WhyDefinition, spec: ScheduleSpec): Timetable | string {
   try {
     return openTimetable(spec, definition.name);
@@ -144,7 +141,7 @@ async function whyTime(asked: Asked, explained: Explained): Promise<Why> {
   return await whyNone(asked, explained, local);
 }
 
-/** Not an occurrence of the schedule as it is now; an earlier version may have left a run all the same. */
+/** Not an occurrence of the current schedule; an earlier version may have left a run. */
 async function whyNone(asked: Asked, explained: Explained, local: string): Promise<Why> {
   const { definition } = asked;
   const instant = explained.instant === null ? null : new Date(explained.instant);

@@ -1,6 +1,4 @@
-// Room: engine/why. What became of an occurrence, in words.
-// In: the definition, and the run on record or none. Out: a verdict and sentences. Pure; the rows come from
-// why.ts.
+// What became of an occurrence, in words. Pure; the rows come from why.ts.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
@@ -9,7 +7,7 @@ import type { Zone } from '../../model/schedule/zone.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { WhyDefinition } from '../../store/reads/why.js';
 
-/** What became of an occurrence: the state of its run, or why it has none. */
+/** The state of an occurrence's run, or why it has none. */
 export type Fate =
   | RunStatus
   | 'upcoming'
@@ -23,7 +21,6 @@ export type Fate =
   | 'before-definition'
   | 'no-record';
 
-/** A part of an answer. */
 export interface Finding {
   readonly verdict: Fate;
   readonly sentences: readonly string[];
@@ -32,7 +29,6 @@ export interface Finding {
 /** A run this much after its occurrence was materialized late. */
 const LATE_MS = 120_000;
 
-/** What became of a run, when, and on which worker. */
 export function describeRun(run: RunRecord, zone: Zone): Finding {
   const text = (date: Date | null) =>
     date === null ? 'a time that is not on record' : instantText(date.getTime(), zone);
@@ -79,13 +75,12 @@ function holder({ worker, lockedBy }: RunRecord): string {
   return lockedBy === null ? 'a worker that is not on record' : `worker ${lockedBy}, which has ended since`;
 }
 
-/** Why an occurrence gave no execution. */
 export function skipWords(skipReason: string | null): string {
   const words: Readonly<Record<string, string>> = SKIP_REASONS;
   return skipReason === null ? 'the reason is not on record' : (words[skipReason] ?? skipReason);
 }
 
-/** What an overlap policy has no room for; nothing where the reason says it all. */
+/** What an overlap policy has no room for; empty if the reason says it all. */
 export function overlapWords(policy: OverlapPolicy): string[] {
   switch (policy) {
     case 'buffer_one':
@@ -111,7 +106,7 @@ function standing({ occurrenceCount, status }: RunRecord): string[] {
   return [`it stands for ${occurrenceCount} occurrences, of which it is the last`];
 }
 
-/** A span of occurrences that one skipped row stands for. */
+/** The occurrences that one skipped row stands for. */
 export function describeSpan(run: RunRecord, zone: Zone): string[] {
   if (run.occurrenceCount <= 1 || run.scheduledFor === null || run.intervalStart === null) return [];
   const [first, last] = [run.intervalStart, run.scheduledFor].map(date => instantText(date.getTime(), zone));
@@ -122,7 +117,6 @@ export function describeSpan(run: RunRecord, zone: Zone): string[] {
 
 /**
  * An occurrence without a row.
- *
  * @param at epoch milliseconds
  * @param key the run that once had the occurrence's key
  */
@@ -167,7 +161,7 @@ export function describeMissing(
   };
 }
 
-/** An occurrence after the cursor: to come, or due. */
+/** An occurrence after the cursor: in the future, or due. */
 function describeOpen(definition: WhyDefinition, at: number, text: (date: Date) => string): Finding {
   const ahead = at - definition.now.getTime();
   const lead =
@@ -187,7 +181,7 @@ function describeOpen(definition: WhyDefinition, at: number, text: (date: Date) 
   };
 }
 
-/** Why a definition makes no runs at all; null where it does. */
+/** Why a definition makes no runs at all; null if it does. */
 export function blockedBy(
   {
     paused_at: pausedAt,

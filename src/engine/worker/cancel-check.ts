@@ -1,6 +1,5 @@
-// Room: engine/worker. Checks soon after a notice whether runs are to be cancelled. The database decides, not
-// the notice.
-// In: ids of runs that notices name. Out: aborted handlers, at most a few questions a second.
+// Checks soon after a notice whether runs are to be cancelled. The database decides, not the notice. At most
+// a few checks a second.
 import { readHeld } from '../../store/runs/leases.js';
 import { createNoticeLimiter } from '../claim/notice-limiter.js';
 import type { Engine } from '../engine.js';

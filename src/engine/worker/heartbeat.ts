@@ -1,6 +1,5 @@
-// Room: engine/worker. Renews the leases of a worker's runs, and aborts handlers whose lease is lost or whose
-// run is to be cancelled. Writes progress.
-// In: the active runs. Out: renewed leases, aborted signals.
+// Renews the leases of a worker's runs, and aborts handlers whose lease is lost or whose run is to be
+// cancelled. Writes progress.
 import { performance } from 'node:perf_hooks';
 import { renewLeases } from '../../store/runs/leases.js';
 import type { Engine } from '../engine.js';
@@ -14,9 +13,7 @@ const PROGRESS_EVERY_MS = 1000;
 const FIRST_PAUSE_MS = 100;
 
 export interface Heartbeat {
-  /**
-   * Soon checks whether somebody asked to cancel a run, if it is one of ours; at most a few times a second.
-   */
+  /** Soon checks whether somebody asked to cancel a run of ours; at most a few times a second. */
   readonly checkCancel: (runId: string) => void;
   stop(): void;
 }
@@ -24,9 +21,9 @@ export interface Heartbeat {
 /**
  * Beats every `heartbeatMs`: one statement renews the leases of all runs, and `refreshRow` shows that the
  * worker lives; neither waits for the other. A run past its timeout is left out, so its lease may expire. A
- * run that the answer does not name is lost, and so is one whose lease has run out by our own clock. A beat
- * that fails, or skips a row that somebody else has locked, is repeated soon, because it says nothing about
- * the lease.
+ * run that the answer lacks is lost, and so is one whose lease has run out by our own clock. A beat that
+ * fails, or skips a row that somebody else has locked, is repeated soon, because it says nothing about the
+ * lease.
  */
 export function startHeartbeat(
   engine: Engine,

@@ -1,12 +1,11 @@
-// Room: engine/worker. What the database says about held runs: lost, to be cancelled, or still held.
-// In: runs, and the rows that the database has of them. Out: aborted handlers; the runs that are still held.
+// What the database says about held runs: lost, to be cancelled, or still held.
 import { Cancel } from '../../model/errors.js';
 import type { Engine } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import type { ActiveRun } from '../execute/active-run.js';
 import { leaseLost } from '../execute/effects.js';
 
-/** A run that is still held, as the database knows it. A run that is missing in its answer is lost. */
+/** A run that is still held. One that the answer lacks is lost. */
 export interface HeldRow {
   readonly id: string;
   readonly cancel_requested: boolean;
@@ -14,8 +13,7 @@ export interface HeldRow {
 
 /**
  * Aborts the handlers of lost and cancelled runs. Returns the runs that are still held.
- *
- * @param activeRuns the runs that the worker holds by now: others have ended while the question was under way
+ * @param activeRuns the runs that the worker holds now: others may have ended since the question was sent
  */
 export function applyLeaseAnswer(
   engine: Engine,
@@ -34,7 +32,6 @@ export function applyLeaseAnswer(
   });
 }
 
-/** Aborts the handler because its lease is lost. */
 export function loseLease(engine: Engine, active: ActiveRun): void {
   if (active.isLost) return;
   active.isLost = true;

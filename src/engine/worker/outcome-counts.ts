@@ -1,5 +1,4 @@
-// Room: engine/worker. Counts and logs how attempts ended.
-// In: an attempt and its outcome. Out: counts, and one log line for each attempt.
+// Counts how attempts ended, and logs a line for each.
 import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
@@ -32,7 +31,6 @@ const LEVELS: Readonly<Record<keyof OutcomeCounts, 'debug' | 'info' | 'warn' | '
   lost: 'error',
 };
 
-/** Counts and logs how an attempt ended. */
 export function countOutcome(
   engine: Engine,
   counts: OutcomeCounts,

@@ -1,11 +1,10 @@
-// Room: engine/worker. Writes the progress that handlers have reported.
-// In: the active runs. Out: their progress, in one statement.
+// Writes the progress that handlers have reported, in one statement.
 import { isUnstorable } from '../../store/connection/errors.js';
 import { writeProgress } from '../../store/runs/leases.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 
-/** Writes the progress that is not written yet. If that fails, it stays for the next flush. */
+/** If this fails, the progress stays for the next flush. */
 export async function flushProgress(
   engine: Engine,
   workerId: string,

@@ -1,6 +1,5 @@
-// Room: engine/worker. A run's way through this process. The methods stand in the order of a run's life:
-// claim → accept → prefetch → start → ended → finish → onWritten; or release, if it cannot start.
-// In: due runs, claimed by free capacity. Out: written outcomes, counted.
+// A run's way through this process. The methods stand in the order of a run's life: claim → accept → prefetch
+// → start → ended → finish → onWritten; or release, if it cannot start.
 import { performance } from 'node:perf_hooks';
 import { isEnabled } from '../../model/logger.js';
 import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
@@ -31,19 +30,16 @@ const MAX_PREFETCHED_MS = 300;
 
 export interface PipelineOptions extends Pick<WorkerOptions, 'queues' | 'isSuperseded'> {
   readonly workerId: string;
-  /** Most handlers at work at once. */
   readonly capacity: number;
   readonly row: WorkerRow;
   /** Called when something changed that a tick or daemon may wait for. */
   readonly onChange: () => void;
 }
 
-/** An outcome on its way to the database. */
 interface PendingOutcome extends Finalization {
   readonly active: ActiveRun;
 }
 
-/** The runs of one worker. */
 export class RunPipeline implements WorkerLoad {
   readonly capacity: number;
   readonly outcomeCounts: OutcomeCounts = noOutcomes();
@@ -142,9 +138,9 @@ export class RunPipeline implements WorkerLoad {
     return claimed !== undefined && (await this.accept(claimed, claimedAt)) > 0;
   }
 
-  /** Starts or prefetches what was claimed, then what is admitted under limits. Returns how many runs. */
   private async accept({ runs, limited }: Claim, claimedAt: number): Promise<number> {
     const { row } = this.options;
+    if (runs.length > 0) this.throughput.recordClaim(performance.now() - claimedAt);
     // Before the first handler starts: should it kill the process, the reaper can name the host.
     if (runs.length + limited.length > 0 && !row.isAnnounced) await row.announce();
     await this.acceptRuns(runs, claimedAt);
@@ -205,7 +201,6 @@ export class RunPipeline implements WorkerLoad {
     if (this.executing === 0) this.outcomes.flushSoon();
   }
 
-  /** Passes the attempt's outcome on to be written. Null: nothing may be written. */
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
     const outcome = ending && this.outcomeOf(active, ending);
@@ -226,7 +221,6 @@ export class RunPipeline implements WorkerLoad {
     if (this.activeRuns.size === 0 || mayBeDue) this.options.onChange();
   }
 
-  /** Claims more while runs are executed, as long as there are more. */
   private refill(): void {
     if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming) return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
@@ -236,17 +230,15 @@ export class RunPipeline implements WorkerLoad {
     });
   }
 
-  /** Gives runs that have not started back to the queue, without counting the attempt. */
   private release(): void {
     for (const active of this.prefetchBuffer.drain()) this.finish(active, { kind: 'noSlot', limits: [] });
   }
 
-  /** Claims no more. */
   close(): void {
     this.isClosed = true;
   }
 
-  /** Claims no more, and releases what has not started, now and when a claim under way brings it. */
+  /** Claims no more, and releases runs that have not started, including those of a claim under way. */
   stop(): void {
     this.isClosed = true;
     this.isStopping = true;

@@ -1,5 +1,4 @@
-// Room: engine/worker. Waiting that ends when something has changed.
-// In: the longest wait. Out: a promise that resolves at the next change, or at one that no wait has seen yet.
+// Waiting that ends when something has changed, even if it changed before the wait began.
 
 export interface Wakeup {
   /** Resolves after `ms`, or when `wake` is called; at once if it was called while nobody waited. */

@@ -1,5 +1,4 @@
-// Room: engine/worker. A worker as ticks, the daemon and the command line see it; worker.ts opens one.
-// In: nothing. Out: types.
+// A worker as ticks, the daemon and the command line see it; worker.ts opens one.
 
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
@@ -11,7 +10,7 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined;
   /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[] | undefined;
-  /** Whether the database knows a newer version of the jobs: then only jobs in this code are claimed. */
+  /** Whether the database has a newer version of the jobs: then only jobs in this code are claimed. */
   readonly isSuperseded?: () => boolean;
 }
 
@@ -25,27 +24,23 @@ export interface Worker {
   /** Writes the worker's row in `workers`. */
   announce(): Promise<void>;
   /**
-   * Claims due runs as long as there is room and starts them. While there are more, it then goes on claiming
-   * by itself. Returns how many runs this call accepted.
-   *
+   * Claims due runs as long as there is room and starts them. While there are more, it then goes on claiming.
+   * Returns how many runs this call accepted.
    * @param hint a queue and priority in which somebody has just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
-  /** Whether there was more at the last claim, so that it goes on claiming by itself. */
+  /** Whether there was more at the last claim, so that it goes on claiming. */
   readonly hasMore: boolean;
   /** Claims no more. The runs it holds are executed. */
   close(): void;
   /** Claims one run by its id, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;
-  /**
-   * Resolves when a run has ended or `wake` is called, at once if that was since the last call; or after
-   * `ms`.
-   */
+  /** Resolves after `ms`, or when a run ends or `wake` is called, even if that was since the last call. */
   change(ms: number): Promise<void>;
   readonly wake: () => void;
   /** Soon checks whether an operator asked to cancel a run, if this worker holds it. */
   readonly checkCancel: (runId: string) => void;
-  /** The runs whose handlers are at work. */
+  /** The runs whose handlers are executing. */
   readonly atWork: () => readonly RunAtWork[];
   /**
    * For a process that an uncaught error ends: claims no more, does not wait for handlers, and writes how all
@@ -57,7 +52,7 @@ export interface Worker {
   /**
    * Drains: claims no more, lets runs end for `graceMs`, then aborts their signals, waits the engine's grace,
    * and releases the rest without counting the attempt. Renews leases until the last outcome is written, for
-   * at most one more lease where the server accepts none.
+   * at most one more lease if the server accepts none.
    */
   stop(graceMs?: number): Promise<void>;
 }

@@ -1,5 +1,4 @@
-// Room: engine/worker. The row in `workers` that shows others that this worker lives.
-// In: the worker's id. Out: the row, inserted, refreshed and removed. Failures cost no run: the lease is what
+// The row in `workers` that shows others that this worker lives. Failures cost no run: the lease is what
 // counts.
 import { hostname } from 'node:os';
 import { drainWorker, insertWorker, refreshWorker, removeWorker } from '../../store/runs/worker-rows.js';
@@ -9,9 +8,8 @@ export interface WorkerRow {
   readonly isAnnounced: boolean;
   /** Inserts the row, once. */
   readonly announce: () => Promise<void>;
-  /** Shows that the worker lives. */
   readonly refresh: () => Promise<void>;
-  /** Shows that it claims no more. */
+  /** Shows that the worker claims no more. */
   drain(): Promise<void>;
   remove(): Promise<void>;
 }

@@ -1,5 +1,4 @@
-// Room: engine/worker. A worker: its run pipeline, its heartbeat, and its row in `workers`.
-// In: how many runs at once, which queues. Out: runs that have ended, counted.
+// A worker: its run pipeline, its heartbeat, and its row in `workers`.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { Engine } from '../engine.js';

@@ -1,5 +1,4 @@
-// Room: model/explain. A time that a person asks about: an instant, a local time, or a whole local day.
-// In: a Date or text, the schedule's zone, and now. Out: which of the three it is, in whole seconds.
+// A time that a person asks about: an instant, a local time, or a whole local day.
 import { TockError } from '../errors.js';
 import { show } from '../schedule/bad-schedule.js';
 import {
@@ -15,7 +14,7 @@ import {
 import { readInstant } from '../schedule/instant-text.js';
 import type { Zone } from '../schedule/zone.js';
 
-/** `at` in epoch seconds; `civil` in seconds since 1970-01-01T00:00 on the wall; `day` in days since then. */
+/** `at`: epoch seconds. `civil`: local seconds since 1970-01-01T00:00. `day`: days since then. */
 export type AskedTime =
   | { readonly kind: 'instant'; readonly at: number }
   | { readonly kind: 'civil'; readonly civil: number }
@@ -27,7 +26,6 @@ const WITH_OFFSET = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i;
 /**
  * Reads a time: an ISO instant with Z or an offset; `2026-03-08T02:30` or `2026-03-08 02:30` in the zone;
  * `2026-03-08` for that whole day; `02:30` for today. Fractions of a second are dropped.
- *
  * @param now epoch milliseconds; decides what today is
  * @throws TockError TOCK_BAD_TIME
  */
@@ -76,20 +74,20 @@ function badTime(time: unknown, cause?: unknown): TockError {
   );
 }
 
-/** `2026-03-08`: the date of a day number. */
+/** `2026-03-08`, from a day number. */
 export function dayText(day: number): string {
   const packed = packedDate(day);
   return `${yearOf(packed)}-${two(monthOf(packed))}-${two(dayOf(packed))}`;
 }
 
-/** `02:30`, with the seconds unless they are 0: the clock of a civil time. */
+/** `02:30`, from a civil time; with seconds unless they are 0. */
 export function clockText(civil: number): string {
   const time = civil - Math.floor(civil / DAY_SECONDS) * DAY_SECONDS;
   const seconds = time % 60 === 0 ? '' : `:${two(time % 60)}`;
   return `${two(Math.floor(time / 3600))}:${two(Math.floor(time / 60) % 60)}${seconds}`;
 }
 
-/** `2026-03-08 02:30`: a civil time. */
+/** `2026-03-08 02:30`, from a civil time. */
 export function civilText(civil: number): string {
   return `${dayText(Math.floor(civil / DAY_SECONDS))} ${clockText(civil)}`;
 }

@@ -1,13 +1,10 @@
-// Room: model/explain. Explains the occurrences of a whole local day.
-// In: a schedule and a day. Out: one explanation for each nominal time, including those that the clocks skip.
+// Explains the occurrences of a whole local day, including nominal times that the clocks skip.
 
 import type { Zone } from '../schedule/zone.js';
 import { type Explained, explainCivil, explainInstant, followsLocalTime, type Timetable } from './instant.js';
 import { placeOfCivil } from './local-clock.js';
 
-/**
- * Explains the nominal local times of a day, or the occurrences of `every` and `at` in it; `limit` at most.
- */
+/** Explains a day's nominal local times, or its occurrences of `every` and `at`; at most `limit`. */
 export function explainDay(
   table: Timetable,
   day: number,
@@ -29,7 +26,7 @@ export function explainDay(
   return { explained, isCut: false };
 }
 
-/** The first instant at or after the moment at which a zone's clocks show a civil time. */
+/** The first instant at or after which a zone's clocks show a civil time. */
 export function firstInstant(zone: Zone, civil: number): number {
   const { instants, gap } = placeOfCivil(zone, civil);
   return instants[0] ?? gap?.start ?? civil;

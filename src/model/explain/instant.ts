@@ -1,5 +1,4 @@
-// Room: model/explain. Whether a schedule has an occurrence at a time, and if not, why not.
-// In: a schedule, the definition's name, and an instant or a local time. Out: a verdict and sentences.
+// Whether a schedule has an occurrence at a time, and if not, why not.
 
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { type ReadSpec, readSpec, type ScheduleSpec } from '../schedule/spec.js';
@@ -25,7 +24,7 @@ export type ScheduleVerdict =
 
 export interface Explained {
   readonly verdict: ScheduleVerdict;
-  /** The local time asked about, in seconds since 1970-01-01T00:00 on the wall. */
+  /** The local time asked about, in local seconds since 1970-01-01T00:00. */
   readonly civil: number;
   /** The instant asked about, in epoch milliseconds; null for a local time that does not exist. */
   readonly instant: number | null;
@@ -39,15 +38,12 @@ export interface Timetable {
   readonly zone: Zone;
   readonly read: ReadSpec;
   readonly compiled: CompiledSchedule;
-  /** Without startAt, endAt and exclude. */
   readonly bare: CompiledSchedule;
   /** The nominal local times as if they were UTC; null for `every` and `at`, which have none. */
   readonly nominal: CompiledSchedule | null;
 }
 
-/**
- * Reads a schedule for {@link explainInstant} and {@link explainCivil}. @throws TockError TOCK_BAD_SCHEDULE
- */
+/** Reads a schedule for the functions below. @throws TockError TOCK_BAD_SCHEDULE */
 export function openTimetable(spec: ScheduleSpec, name: string): Timetable {
   const { startAt: _from, endAt: _to, exclude: _exclude, ...bare } = spec;
   const read = readSpec(spec, name);
@@ -60,12 +56,11 @@ export function openTimetable(spec: ScheduleSpec, name: string): Timetable {
   };
 }
 
-/** Whether an instant, in epoch milliseconds, is in a schedule. */
 function occursAt(schedule: CompiledSchedule, ms: number): boolean {
   return schedule.next(ms - 1) === ms;
 }
 
-/** Explains an instant. @param second epoch seconds */
+/** @param second epoch seconds */
 export function explainInstant(table: Timetable, second: number): Explained {
   const ms = second * 1000;
   const { civil, passes, skipped } = placeOfInstant(table.zone, second);
@@ -104,7 +99,7 @@ export function explainInstant(table: Timetable, second: number): Explained {
   };
 }
 
-/** Explains a local time of the schedule's zone. @param civil seconds since 1970-01-01T00:00 on the wall */
+/** Explains a local time of the schedule's zone. @param civil local seconds since 1970-01-01T00:00 */
 export function explainCivil(table: Timetable, civil: number): Explained {
   const { instants, gap } = placeOfCivil(table.zone, civil);
   if (gap) return explainGap(table, civil, gap);
@@ -115,7 +110,6 @@ export function explainCivil(table: Timetable, civil: number): Explained {
   return { ...first, occurrences: [...first.occurrences, ...second.occurrences] };
 }
 
-/** The occurrences before and after an instant, as text. */
 export function neighbours({ compiled, zone }: Timetable, ms: number): string {
   const [previous, next] = [compiled.previous(ms), compiled.next(ms)];
   const before =
@@ -187,7 +181,6 @@ function explainGap(table: Timetable, civil: number, gap: Segment): Explained {
     : { ...about, verdict: 'nonexistent', sentences: [missing] };
 }
 
-/** A time outside of the calendar's bounds. */
 function outOfBounds(table: Timetable, civil: number): Explained {
   return {
     civil,

@@ -1,5 +1,4 @@
-// Room: model/explain. The instants of a local time, and the gaps and overlaps around it.
-// In: a zone, a local time or an instant in seconds. Out: where it lies.
+// The instants of a local time, and the gaps and overlaps around it.
 
 import { utcText } from '../schedule/instant-text.js';
 import type { Segment, Zone } from '../schedule/zone.js';
@@ -8,15 +7,13 @@ import { civilText } from './asked-time.js';
 /** No two offsets of a zone differ by more than this. */
 const REACH = 2 * 86_400;
 
-/** Where a local time lies: one instant, two in an overlap, none in a gap. */
 export interface LocalPlace {
-  /** Epoch seconds, ascending. */
+  /** Epoch seconds, ascending: one, two in an overlap, none in a gap. */
   readonly instants: readonly number[];
   /** The segment that begins with the gap the time falls into. */
   readonly gap: Segment | null;
 }
 
-/** Finds the instants at which a zone's clocks show a civil time. */
 export function placeOfCivil(zone: Zone, civil: number): LocalPlace {
   const instants: number[] = [];
   let gap: Segment | null = null;
@@ -31,16 +28,14 @@ export function placeOfCivil(zone: Zone, civil: number): LocalPlace {
   return { instants, gap: instants.length === 0 ? gap : null };
 }
 
-/** How an instant's local time relates to clock changes. In seconds. */
 export interface InstantPlace {
   readonly civil: number;
-  /** The two instants of a local time that happens twice; otherwise null. */
+  /** The two instants, in epoch seconds, of a local time that happens twice; otherwise null. */
   readonly passes: readonly [first: number, second: number] | null;
-  /** The local time that the zone skipped and `once` shifts to this instant; otherwise null. */
+  /** The local time, in seconds, that the zone skipped and `once` shifts to this instant; otherwise null. */
   readonly skipped: number | null;
 }
 
-/** Finds how an instant's local time relates to clock changes. */
 export function placeOfInstant(zone: Zone, at: number): InstantPlace {
   const { start, offset, before } = zone.segmentAt(at);
   const civil = at + offset;
@@ -54,10 +49,7 @@ export function placeOfInstant(zone: Zone, at: number): InstantPlace {
   };
 }
 
-/**
- * `2026-03-08 03:30 (2026-03-08T07:30:00Z)`: an instant in local time and UTC; only in UTC if that is the
- * same.
- */
+/** `2026-03-08 03:30 (2026-03-08T07:30:00Z)`: local time and UTC; only UTC where they are the same. */
 export function instantText(ms: number, zone: Zone): string {
   const second = Math.floor(ms / 1000);
   const { offset } = zone.segmentAt(second);

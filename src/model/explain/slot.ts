@@ -1,8 +1,7 @@
-// Room: model/explain. A slot of a limit as text.
-// In: a concurrency key, and the run that needs a slot of it. Out: text.
+// A slot of a limit as text.
 import { SUSPECTS } from '../run/limits.js';
 
-/** `the turn of report`, `a slot of job load for tenant-7`: what a concurrency key of a run stands for. */
+/** `the turn of report`, `a slot of job load for tenant-7`: what a run's concurrency key stands for. */
 export function slotText(
   key: string,
   { job, definition }: { readonly job: string; readonly definition: string | null },

@@ -1,5 +1,4 @@
-// Room: model. defineJob: the one way to make a job. Everything that can be wrong with it is refused here.
-// In: a job as its author states it. Out: the same, frozen; or a TockError with the file and the reason.
+// defineJob: the one way to make a job. Whatever can be wrong with a job is refused here.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
@@ -8,11 +7,12 @@ import { checkOptions, optionNames } from '../options.js';
 import { describeDefinition } from '../planning/definition.js';
 import { checkConcurrencyLimit } from '../run/limits.js';
 import { checkRetryPolicy } from '../run/retry.js';
+import { badJob } from './bad-job.js';
 import { readIsolate } from './isolate.js';
 import type { AnyJob, Job, JobOptions } from './job.js';
 import { isTypeOnly } from './type-only.js';
 
-/** What a job states; and what defineJob has added to one that is spread into another. */
+/** A job's options, and what defineJob adds, since one job may be spread into another. */
 const OPTIONS = optionNames<AnyJob>({
   name: true,
   description: true,
@@ -31,9 +31,8 @@ const OPTIONS = optionNames<AnyJob>({
 });
 
 /**
- * Defines a job. Checks the name, the schedule, the retry policy and the limits, so that a mistake is found
- * when the module is loaded, not at 3 o'clock in the night.
- *
+ * Defines a job. Checks the name, the schedule, the retry policy and the limits when the module is loaded, so
+ * that no mistake waits for the first run.
  * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with the file
  */
 export function defineJob<
@@ -44,14 +43,14 @@ export function defineJob<
   const file = callerFile();
   try {
     if (typeof options !== 'object' || options === null)
-      throw bad('defineJob takes an object with a name and a run function');
+      throw badJob('defineJob takes an object with a name and a run function');
     checkOptions(options, OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
     checkName(options.name, 'job');
-    if (typeof options.run !== 'function') throw bad(`job ${options.name} has no run function`);
+    if (typeof options.run !== 'function') throw badJob(`job ${options.name} has no run function`);
     checkSchema(options.name, options.payload);
     if (options.retry !== undefined) checkRetryPolicy(options.retry);
     if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
-      throw bad('timeout must be longer than 0');
+      throw badJob('timeout must be longer than 0');
     readIsolate(options.isolate);
     if (options.queue !== undefined) checkName(options.queue, 'queue');
     checkPriority(options.priority);
@@ -71,20 +70,16 @@ export function defineJob<
   }
 }
 
-/** What checks nothing is left out, so that enqueueing takes the same short way as without a schema. */
+/** Drops a schema that checks nothing, so that enqueueing takes the short path without a schema. */
 function withoutTypeOnly<Options extends { readonly payload?: unknown }>(options: Options): Options {
   if (!isTypeOnly(options.payload)) return options;
   const { payload: _typeOnly, ...others } = options;
   return others as Options;
 }
 
-/** Whether the value came from {@link defineJob}, be it another copy of the package. */
+/** Whether {@link defineJob} made the value, even in another copy of the package. */
 export function isJob(value: unknown): value is Job {
   return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'tock.job';
-}
-
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_JOB', message);
 }
 
 function checkSchema(
@@ -94,7 +89,7 @@ function checkSchema(
   if (schema === undefined) return;
   const standard = schema?.['~standard'];
   if (typeof standard?.validate !== 'function') {
-    throw bad(
+    throw badJob(
       `the payload of job ${name} is not a Standard Schema; use zod 3.24+, valibot 1, arktype 2 or another that implements it`,
     );
   }
@@ -103,14 +98,14 @@ function checkSchema(
 /** Checks a priority: a 32-bit whole number; lower goes first. */
 export function checkPriority(priority: number | undefined): void {
   if (priority === undefined || (Number.isInteger(priority) && Math.abs(priority) <= 2_147_483_647)) return;
-  throw bad(`priority ${quote(priority)} is not a whole number of 32 bits; lower goes first`);
+  throw badJob(`priority ${quote(priority)} is not a whole number of 32 bits; lower goes first`);
 }
 
 function checkOnDead(name: string, onDead: string | { readonly name: string } | undefined): void {
   if (onDead === undefined) return;
   const target = checkName(typeof onDead === 'object' ? onDead?.name : onDead, 'job');
   if (target === name)
-    throw bad(`onDead of job ${name} is the job itself; name another, or raise retry.maxAttempts`);
+    throw badJob(`onDead of job ${name} is the job itself; name another, or raise retry.maxAttempts`);
 }
 
 function where(file: string | null, options: unknown): string {
@@ -123,7 +118,7 @@ function where(file: string | null, options: unknown): string {
 
 const HERE = /[\\/](define-job\.[jt]s|chunk-[^\\/]+\.js)/;
 
-/** The file that called defineJob, from the call stack; frames of Tock itself are passed over. */
+/** The file that called defineJob, from the call stack without Tock's own frames. */
 function callerFile(): string | null {
   const lines = (new Error().stack ?? '').split('\n').slice(1);
   for (const line of lines) {

@@ -1,25 +1,21 @@
-// Room: model. How one run is enqueued. Types only.
-// In: nothing. Out: the options of `enqueue`, and the client in whose transaction it happens.
+// How one run is enqueued: the options of `enqueue`, and the client in whose transaction it happens.
 import type { Duration } from '../duration.js';
 import type { Trigger } from '../run/states.js';
 
 /** Options of one enqueued run. */
 export interface EnqueueOptions {
-  /**
-   * Identity of what the run stands for, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes.
-   */
+  /** Identity of the run's purpose, such as `invoice_charge:812`: at most one run, ever. 1-512 bytes. */
   readonly key?: string;
-  /** `ever` (default): the key is used up for good. `live`: it is free again when its run has ended. */
+  /** `ever` (default): the key is used up for good. `live`: it is free again once its run has ended. */
   readonly unique?: 'ever' | 'live';
   /**
-   * With `unique: 'live'`: while the run that has the key still waits for its first attempt, bring it to the
-   * latest state: its payload, time and priority. One that is running already is left as it is.
+   * With `unique: 'live'`: updates a run with this key that still waits for its first attempt: its payload,
+   * time and priority. A run that has started stays as it is.
    */
   readonly replace?: boolean;
   /**
-   * Not before this long after the last call with this key: short for `unique: 'live'`, `replace` and
-   * `delay`. A run that is put off again and again starts at the latest ten times as long after it was first
-   * enqueued.
+   * Starts this long after the last call with this key: short for `unique: 'live'`, `replace` and `delay`.
+   * Repeated calls postpone the run to at most ten times this long after it was first enqueued.
    */
   readonly debounce?: Duration;
   /** Not before this time. Default: now. */
@@ -35,7 +31,7 @@ export interface EnqueueOptions {
   readonly client?: QueryClient;
 }
 
-/** The least that is asked of a client in whose transaction a run is enqueued. */
+/** What a client needs for a run to be enqueued in its transaction. */
 export interface QueryClient {
   query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
 }

@@ -1,5 +1,4 @@
-// Room: model. What a job is, and what its handler is given: the types of the public face, and defineJob.
-// In: a job as its author states it. Out: the same, checked and frozen, with every default filled in.
+// What a job is, and what its handler is given: the public types.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Kysely, Transaction } from 'kysely';
 import type { Duration } from '../duration.js';
@@ -17,13 +16,13 @@ import type { RunId } from './run-id.js';
 
 export type { Json } from './json.js';
 
-/** The half-open span of time `[start, end)` between the previous occurrence and this one. */
+/** The half-open interval `[start, end)` from the previous occurrence to this one. */
 export interface DataInterval {
   readonly start: Date;
   readonly end: Date;
 }
 
-/** What a schedule's payload function gets: the occurrence. */
+/** The argument of a schedule's payload function. */
 export interface Occurrence {
   readonly scheduledFor: Date;
   readonly dataInterval: DataInterval;
@@ -32,7 +31,7 @@ export interface Occurrence {
 }
 
 /**
- * A Kysely handle on Tock's own database, for a job's own tables. The job gives the type of its tables:
+ * A Kysely handle on Tock's own database, for a job's own tables, whose types the job gives:
  * `ctx.db.withTables<{ invoices: … }>()`.
  */
 // biome-ignore lint/suspicious/noExplicitAny: the job's tables are unknown here
@@ -57,31 +56,24 @@ export interface JobContext {
   readonly occurrenceCount: number;
   readonly idempotencyKey: string | null;
   readonly trigger: Trigger;
-  /** Aborts on timeout, cancel, drain, and when the lease is lost. Pass it on to whatever waits. */
+  /** Aborts on timeout, cancel, drain, and when the lease is lost. Pass it to anything that waits. */
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** Tock's own pool, for the job's own tables; no transaction is open. */
   readonly db: Kysely<AnyDatabase>;
-  /** The scheduler itself: figures, reports, retention. */
   readonly scheduler: SchedulerView;
-  /**
-   * Records how far the run is: a fraction of 0 to 1, and a word for the stage. How often it was called is
-   * kept too.
-   */
+  /** Records the progress: a fraction of 0 to 1, and a word for the stage. Counts the calls too. */
   readonly progress: (fraction: number, stage?: string) => void;
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
    * outside any transaction, so it may be repeated if the process dies before the result is kept.
-   *
-   * @throws TockError TOCK_BAD_RESULT for a result that would not come back from JSON as it is, or is over 1
-   * MiB
+   * @throws TockError TOCK_BAD_RESULT for a result that JSON would change, or that is over 1 MiB
    */
   readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
   /**
    * Does the work exactly once, ever, under `key`: the ledger row and what `work` writes through `trx` are
-   * committed together, and later calls with the key get the kept result. Something outside the database
-   * (a mail) is repeated only if the process dies between doing it and the commit.
-   *
+   * committed together, and later calls with the key get the kept result. An effect outside the database (a
+   * mail) is repeated only if the process dies between the effect and the commit.
    * @throws TockError TOCK_BAD_RESULT, as for `step`; then all is rolled back
    */
   readonly once: <T extends Json | void>(
@@ -89,8 +81,8 @@ export interface JobContext {
     work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
   ) => Promise<T>;
   /**
-   * Commits the work together with the run's success, under the fence: either both or neither. What it
-   * returns becomes the run's output. Nothing may be done after it.
+   * Commits the work together with the run's success, under the fence: both or neither. The result becomes
+   * the run's output. The handler must do nothing afterwards.
    */
   readonly transaction: <T extends Json | void>(
     work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
@@ -104,7 +96,7 @@ export interface JobContext {
 
 /** How a failed attempt is followed by the next. */
 export interface RetryPolicy {
-  /** Attempts in all, the first included. Default 10. */
+  /** Attempts in all, including the first. Default 10. */
   readonly maxAttempts?: number;
   /**
    * Default `exponential`: base, 2 × base, 4 × base, … `linear`: base, 2 × base, 3 × base, … A function gets
@@ -115,18 +107,15 @@ export interface RetryPolicy {
   readonly base?: Duration;
   /** Longest wait. Default `1h`. */
   readonly max?: Duration;
-  /**
-   * Share of the wait that is random, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)].
-   * Default 0.2.
-   */
+  /** Random share, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)]. Default 0.2. */
   readonly jitter?: number;
 }
 
-/** A job's own schedule: when, and by which policies. See docs/schedules.md. */
+/** A job's own schedule; see docs/schedules.md. */
 export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
   /**
-   * In place of cron, every and at: run when these definitions' runs of the same occurrence have succeeded
-   * (or failed, or finished). Other options of time are theirs.
+   * Instead of cron, every and at: runs when these definitions' runs of the same occurrence have succeeded
+   * (or failed, or finished). Other time options come from those definitions.
    */
   readonly after?: After;
   /**
@@ -142,15 +131,13 @@ export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
   readonly outsideWindow?: OutsideWindow;
   /** Pauses the definition after this many dead runs in a row. Default: never. */
   readonly pauseOnFailure?: number;
-  /**
-   * Missed occurrences: `latest` (default) gives one run that knows how many it stands for, `all`, `none`.
-   */
+  /** Missed occurrences: `latest` (default) gives one run that knows how many it replaces; `all`; `none`. */
   readonly catchup?: CatchupPolicy;
   /** Missed occurrences older than this are left out. Default: no limit for `latest`, `1d` for `all`. */
   readonly catchupWindow?: Duration;
-  /** Claimed later than this after its occurrence, a run is skipped. Default: no deadline. */
+  /** A run claimed later than this after its occurrence is skipped. Default: no deadline. */
   readonly startDeadline?: Duration;
-  /** Spreads definitions over up to this long; fixed for a definition. Default 0. */
+  /** Spreads definitions over up to this long; the same for each run of a definition. Default 0. */
   readonly jitter?: Duration;
   /** How many scheduled runs to make in all. Default: no limit. */
   readonly remaining?: number;
@@ -160,15 +147,13 @@ export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
 
 /** How many runs of a job may be running at once, over all hosts. */
 export interface JobConcurrency<Payload = never> {
-  /** Places under each key: a whole number from 1. */
+  /** Slots under each key: a whole number from 1. */
   readonly limit: number;
-  /** Limits each key by itself, such as one tenant's runs. Default: all runs of the job share one key. */
+  /** Limits each key separately, such as one tenant's runs. Default: all runs of the job share one key. */
   readonly key?: (payload: Payload) => string | number;
 }
 
-/**
- * A job as its author states it. `Schema` is any Standard Schema (zod, valibot, arktype …), or `typeOnly`.
- */
+/** What defineJob takes. `Schema` is any Standard Schema (zod, valibot, arktype …), or `typeOnly`. */
 export interface JobOptions<
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
@@ -187,13 +172,13 @@ export interface JobOptions<
   /** Longest time for one attempt; then its signal aborts. Default: none. */
   readonly timeout?: Duration;
   /**
-   * `true`: each attempt gets a process of its own, for handlers that compute for long or may crash. What
-   * ends that process (an endless loop and a timeout, `process.exit`, a crash, no memory left) is an attempt
-   * that failed with TOCK_CHILD_EXITED or TOCK_TIMEOUT, never the end of the worker. `memoryMb`: the most
-   * heap, in MB of at least 32; Node's default otherwise. After timeout, cancel, drain or a lost lease the
-   * signal aborts; the process gets SIGTERM after the grace, and SIGKILL a second later. It dies with its
-   * worker, and never outlives its lease. The handler is loaded from the job module, so that it knows nothing
-   * of the worker's memory. Default: false.
+   * `true`: each attempt gets its own process, for handlers that compute for long or may crash. If that
+   * process ends (an endless loop and a timeout, `process.exit`, a crash, no memory left), the attempt fails
+   * with TOCK_CHILD_EXITED or TOCK_TIMEOUT, and the worker goes on. `memoryMb`: the most heap, in MB, at
+   * least 32; default: Node's own. After timeout, cancel, drain or a lost lease the signal aborts; the
+   * process gets SIGTERM after the grace, and SIGKILL a second later. It dies with its worker, and never
+   * outlives its lease. The handler is loaded from the job module, so it shares no memory with the worker.
+   * Default: false.
    */
   readonly isolate?: IsolateOption;
   /** Default `default`. */
@@ -203,11 +188,11 @@ export interface JobOptions<
   /** How many of its runs may be running at once, over all hosts. Default: no limit. */
   readonly concurrency?: JobConcurrency<StandardSchemaV1.InferOutput<Schema>>;
   /**
-   * A job, by its object or name, that is enqueued for each run of this one that ends dead, with the payload
-   * `{ run, job, definition, scheduledFor, payload, errors }`. Once for each time that it ends dead.
+   * A job, by object or name, that is enqueued for each run of this one that ends dead, once for each time
+   * that it does, with the payload `{ run, job, definition, scheduledFor, payload, errors }`.
    */
   readonly onDead?: string | { readonly name: string };
-  /** The handler. What it returns is kept as the run's output, as JSON. */
+  /** The handler. Its result is kept as the run's output, as JSON. */
   run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
 }
 
@@ -218,7 +203,7 @@ export interface Job<
   Name extends string = string,
 > extends JobOptions<Schema, Output, Name> {
   readonly kind: 'tock.job';
-  /** The file that defined it, where the call stack shows it; for error messages. */
+  /** The file that defined it, for error messages; null if the call stack does not show it. */
   readonly file: string | null;
 }
 
@@ -231,14 +216,14 @@ export type AnyJob = Job<any, any>;
 export type PayloadOf<J extends AnyJob> =
   J extends Job<infer Schema> ? StandardSchemaV1.InferInput<Schema> : never;
 
-/** What a succeeded run of a job keeps: what its handler returned, as it comes back from JSON. Else null. */
+/** The output of a succeeded run of a job as it comes back from JSON; otherwise null. */
 export type OutputOf<J extends AnyJob> =
   J extends Job<infer _Schema, infer Output> ? StoredOutput<Output> : never;
 
 /** The names of some jobs; any text where the compiler does not know them. */
 export type JobName<Jobs extends readonly AnyJob[] = readonly AnyJob[]> = Jobs[number]['name'];
 
-/** One of some jobs, by its object or its name; any job where the compiler does not know them. */
+/** One of some jobs, by object or name; any job where the compiler does not know them. */
 export type JobReference<Jobs extends readonly AnyJob[] = readonly AnyJob[]> =
   string extends JobName<Jobs> ? string | AnyJob : JobName<Jobs> | Jobs[number];
 
@@ -249,25 +234,25 @@ export type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends
     ? never
     : Extract<Jobs[number], { readonly name: Reference }>;
 
-/** The payload of the job that a reference stands for; unknown where only a name is known. */
+/** The payload for a reference; unknown where only a name is known. */
 export type PayloadFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
   JobOf<Reference, Jobs>,
 ] extends [never]
   ? unknown
   : PayloadOf<JobOf<Reference, Jobs>>;
 
-/** The output of the job that a reference stands for; unknown where only a name is known. */
+/** The output for a reference; unknown where only a name is known. */
 export type OutputFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
   JobOf<Reference, Jobs>,
 ] extends [never]
   ? unknown
   : OutputOf<JobOf<Reference, Jobs>>;
 
-/** Whether a payload may be left out: whether `{}` would do. */
+/** Whether a payload may be left out: whether `{}` is valid. */
 // oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
 export type IsOptional<Payload> = Record<never, never> extends Payload ? true : false;
 
-/** What follows the job: its payload, which may be left out where `{}` would do, and the options. */
+/** What follows the job: its payload, optional where `{}` is valid, and the options. */
 export type PayloadAndOptions<
   Reference,
   Options = EnqueueOptions,
@@ -277,9 +262,7 @@ export type PayloadAndOptions<
     ? [payload?: PayloadFor<Reference, Jobs>, options?: Options]
     : [payload: PayloadFor<Reference, Jobs>, options?: Options];
 
-/**
- * One of the runs that `enqueueMany` takes: the job, its payload, and the options of `enqueue` but `client`.
- */
+/** One of the runs of `enqueueMany`: the job, its payload, and the options of `enqueue` except `client`. */
 export type NewRun<Reference = string | AnyJob, Payload = unknown> = Omit<EnqueueOptions, 'client'> & {
   readonly job: Reference;
 } & (IsOptional<Payload> extends true ? { readonly payload?: Payload } : { readonly payload: Payload });

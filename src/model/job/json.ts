@@ -1,10 +1,9 @@
-// Room: model. Values as JSON keeps them. Types only.
-// In: nothing. Out: what JSON can hold, and what it makes of a value that a handler returns.
+// Values as JSON keeps them.
 
-/** A value that JSON can hold, which is what payloads and outputs are stored as. */
+/** A value that JSON can hold; payloads and outputs are stored as such. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/** A value as it comes back from JSON: a Date as text, what has a toJSON as what that gives. */
+/** A value as it comes back from JSON: a Date as text, an object with toJSON as its result. */
 export type Stored<T> = 0 extends 1 & T
   ? unknown
   : unknown extends T
@@ -21,14 +20,11 @@ export type Stored<T> = 0 extends 1 & T
               ? { [Index in keyof T]: NullForUndefined<Stored<T[Index]>> }
               : { [Key in keyof T]: Stored<T[Key]> };
 
-/** An element of an array, of which JSON makes null where it is undefined. */
+/** An element of an array: JSON makes null of undefined. */
 export type NullForUndefined<T> = unknown extends T
   ? unknown
   : Exclude<T, undefined> | (undefined extends T ? null : never);
 
-/**
- * What a handler returned, as its run keeps it. Null until it has succeeded, or where the handler returned
- * nothing.
- */
+/** A handler's result as its run keeps it. Null until the run has succeeded, or if nothing was returned. */
 // oxlint-disable-next-line typescript/no-invalid-void-type -- a handler may return nothing
 export type StoredOutput<Output> = Stored<Exclude<Output, void>> | null;

@@ -1,5 +1,4 @@
-// Room: model. What may be stored as a payload, or as the result of an effect: JSON that comes back as it
-// went in. In: any value. Out: the same as JSON, or a TockError that names the place and the remedy.
+// What may be stored as a payload, or as the result of an effect: JSON that comes back unchanged.
 import { TockError, type TockErrorCode } from '../errors.js';
 import { isStorable } from '../names.js';
 import { MAX_OUTPUT_BYTES } from '../run/sanitize.js';
@@ -8,7 +7,6 @@ import type { Json } from './job.js';
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1024 * 1024;
 const MAX_DEPTH = 200;
 
-/** What is checked, for the messages, and whether it may change on its way through JSON. */
 interface Kind {
   readonly code: TockErrorCode;
   readonly noun: 'payload' | 'result';
@@ -29,11 +27,9 @@ const PAYLOAD: Kind = {
 
 /**
  * Checks that a value survives the way into a jsonb column and back unchanged, and returns it as plain JSON.
- *
  * A Date becomes its ISO text and an undefined property is left out, as JSON.stringify does. Refused: NUL and
  * lone surrogates, BigInt, symbols, functions, NaN and infinities, whole numbers over 2^53, Map, Set and
  * other objects that would turn into `{}`, cycles, depth over 200, and more than `maxBytes` (default 1 MiB).
- *
  * @throws TockError TOCK_BAD_PAYLOAD
  */
 export function checkPayload(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES): Json {
@@ -42,19 +38,14 @@ export function checkPayload(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTE
   return checked;
 }
 
-/**
- * The same, as the JSON text that is stored, on one line. Most payloads are plain and are not copied for it.
- *
- * @throws TockError TOCK_BAD_PAYLOAD
- */
+/** {@link checkPayload}, as JSON text on one line, without a copy of plain payloads. @throws as above */
 export function payloadText(value: unknown, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES): string {
   return textOf(value, maxBytes, PAYLOAD);
 }
 
 /**
- * The result of an effect as the JSON text that is stored; null for undefined. What would come back as
- * something else is refused, a Date included; a property that is undefined is left out.
- *
+ * The result of an effect as JSON text; null for undefined. Refuses whatever would come back changed,
+ * including a Date; an undefined property is left out.
  * @param effect names it in the message, such as `step "fetch"`
  * @throws TockError TOCK_BAD_RESULT
  */
@@ -71,7 +62,7 @@ export function resultText(value: unknown, effect: string): string | null {
 
 function textOf(value: unknown, maxBytes: number, kind: Kind): string {
   const plain = isPlain(value, 0) ? JSON.stringify(value) : null;
-  // NUL and lone surrogates are escaped in JSON; so are other characters, and the copy finds out.
+  // JSON escapes NUL and lone surrogates, and other characters too; the copy tells them apart.
   const text =
     plain === null || plain.includes('\\u') ? JSON.stringify(copy(value, kind.noun, 0, kind)) : plain;
   checkLength(text, maxBytes, kind);
@@ -79,25 +70,25 @@ function textOf(value: unknown, maxBytes: number, kind: Kind): string {
 }
 
 function checkLength(text: string, maxBytes: number, kind: Kind): void {
-  // No character has more than three bytes in UTF-8 for each of its units.
+  // A UTF-16 unit takes at most three bytes in UTF-8.
   if (text.length * 3 <= maxBytes) return;
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) {
-    throw bad(`the ${kind.noun} has ${bytes} bytes, over the limit of ${maxBytes}; ${kind.ifTooLarge}`, kind);
+    throw refusal(
+      `the ${kind.noun} has ${bytes} bytes, over the limit of ${maxBytes}; ${kind.ifTooLarge}`,
+      kind,
+    );
   }
 }
 
-/**
- * Whether JSON.stringify gives what {@link copy} would, but for what the texts hold. False may only mean: ask
- * the copy.
- */
+/** Whether JSON.stringify gives what {@link copy} would, apart from unstorable text. May be falsely false. */
 function isPlain(value: unknown, depth: number): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
   if (typeof value === 'number')
     return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value));
   if (typeof value !== 'object' || depth >= MAX_DEPTH) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  // A hole of an array is undefined, which is not plain.
+  // A hole in an array is undefined, which is not plain.
   if (prototype === Array.prototype) {
     const elements = value as readonly unknown[];
     for (let index = 0; index < elements.length; index++)
@@ -112,11 +103,11 @@ function isPlain(value: unknown, depth: number): boolean {
 
 function copy(value: unknown, path: string, depth: number, kind: Kind): Json {
   if (depth > MAX_DEPTH)
-    throw bad(`the ${kind.noun} is nested deeper than ${MAX_DEPTH} levels, or holds itself`, kind);
+    throw refusal(`the ${kind.noun} is nested deeper than ${MAX_DEPTH} levels, or holds itself`, kind);
   switch (typeof value) {
     case 'string':
       if (isStorable(value)) return value;
-      throw bad(`${path} holds a NUL character or a lone surrogate, which PostgreSQL cannot store`, kind);
+      throw refusal(`${path} holds a NUL character or a lone surrogate, which PostgreSQL cannot store`, kind);
     case 'boolean':
       return value;
     case 'number':
@@ -124,7 +115,7 @@ function copy(value: unknown, path: string, depth: number, kind: Kind): Json {
     case 'object':
       return value === null ? null : copyObject(value, path, depth, kind);
     default:
-      throw bad(
+      throw refusal(
         `${path} is a ${typeof value}, which JSON cannot hold${typeof value === 'bigint' ? '; pass it as text' : ''}`,
         kind,
       );
@@ -132,25 +123,25 @@ function copy(value: unknown, path: string, depth: number, kind: Kind): Json {
 }
 
 function checkNumber(value: number, path: string, kind: Kind): number {
-  if (!Number.isFinite(value)) throw bad(`${path} is ${value}, which JSON cannot hold`, kind);
-  // A double of any size comes back as it was; in a payload it is likely to be an id that has lost digits.
+  if (!Number.isFinite(value)) throw refusal(`${path} is ${value}, which JSON cannot hold`, kind);
+  // Any double comes back unchanged; but in a payload, a large one is likely an id that has lost digits.
   if (!kind.isExact && Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw bad(`${path} is a whole number over 2^53, which would lose digits; pass it as text`, kind);
+    throw refusal(`${path} is a whole number over 2^53, which would lose digits; pass it as text`, kind);
   return value;
 }
 
 function copyObject(value: object, path: string, depth: number, kind: Kind): Json {
   if (value instanceof Date) {
     if (kind.isExact)
-      throw bad(`${path} is a Date, which would come back as text; return its ISO text`, kind);
-    if (Number.isNaN(value.getTime())) throw bad(`${path} is an invalid Date`, kind);
+      throw refusal(`${path} is a Date, which would come back as text; return its ISO text`, kind);
+    if (Number.isNaN(value.getTime())) throw refusal(`${path} is an invalid Date`, kind);
     return value.toISOString();
   }
   if (Array.isArray(value))
     return Array.from(value, (element, index) => copy(element, `${path}[${index}]`, depth + 1, kind));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
-    throw bad(
+    throw refusal(
       `${path} is a ${value.constructor?.name ?? 'class instance'}, not a plain object; ${kind.isExact ? 'return' : 'pass'} plain JSON`,
       kind,
     );
@@ -158,13 +149,13 @@ function copyObject(value: object, path: string, depth: number, kind: Kind): Jso
   const entries: [string, Json][] = [];
   for (const [key, property] of Object.entries(value)) {
     if (property === undefined) continue;
-    if (!isStorable(key)) throw bad(`${path} has a key with a NUL character or a lone surrogate`, kind);
+    if (!isStorable(key)) throw refusal(`${path} has a key with a NUL character or a lone surrogate`, kind);
     entries.push([key, copy(property, `${path}.${key}`, depth + 1, kind)]);
   }
-  // fromEntries defines own properties, so that a key "__proto__" stays a key.
+  // fromEntries defines own properties, so a key "__proto__" stays a key.
   return Object.fromEntries(entries);
 }
 
-function bad(message: string, { code, prefix }: Kind): TockError {
+function refusal(message: string, { code, prefix }: Kind): TockError {
   return new TockError(code, prefix + message);
 }

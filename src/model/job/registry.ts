@@ -1,6 +1,4 @@
-// Room: model. The jobs of a process, by name.
-// In: the array that the job module exports. Out: a lookup that refuses duplicates, and one fingerprint of
-// them all.
+// The jobs of a process, by name.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
@@ -20,8 +18,6 @@ export interface Registry {
 }
 
 /**
- * Puts jobs into a registry.
- *
  * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both
  * files, TOCK_BAD_SCHEDULE for definitions that run after each other
  */
@@ -57,7 +53,7 @@ export function createRegistry(jobs: readonly AnyJob[]): Registry {
   return { jobs: byName, definitions, fingerprint: fingerprintOf(definitions.map(each => each.fingerprint)) };
 }
 
-/** Finds a job by its object or its name. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
+/** Finds a job by object or name. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
 export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
   const name = typeof job === 'string' ? job : job.name;
   const found = registry.jobs.get(name);
@@ -69,8 +65,8 @@ export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
 }
 
 /**
- * Checks a payload by the job's schema and as JSON, and returns it as it will be stored: as it came in, since
- * the schema is applied again before the handler.
+ * Checks a payload by the job's schema and as JSON. Returns it unparsed, as it will be stored, because the
+ * schema is applied again before the handler.
  */
 export async function acceptPayload(job: AnyJob, payload: unknown, maxBytes?: number): Promise<Json> {
   const stored = checkPayload(payload ?? {}, maxBytes);
@@ -84,8 +80,8 @@ export async function parsePayload(job: AnyJob, payload: unknown): Promise<unkno
 }
 
 /**
- * As {@link parsePayload}, for `use` to take what the handler would get. A promise only where the schema
- * waits for something: with thousands of payloads, promises would take longer than all else.
+ * Like {@link parsePayload}; `use` gets the result. Gives a promise only if the schema does: with thousands
+ * of payloads, promises would take longer than everything else.
  */
 export function parsePayloadFor<T>(
   job: AnyJob,

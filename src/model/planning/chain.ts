@@ -1,18 +1,17 @@
-// Room: model. Chains: definitions that run after others.
-// In: what a schedule says in `after`, and how the others' runs of one occurrence ended. Out: whether it
-// runs. Pure.
-import { TockError } from '../errors.js';
+// Chains: definitions that run after others.
+import type { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
 import { checkOptions } from '../options.js';
 import type { RunStatus } from '../run/states.js';
+import { badSchedule } from '../schedule/bad-schedule.js';
 
 const CHAIN_ON = ['success', 'failure', 'completion'] as const;
-/** Which outcomes count: succeeded; dead; or either of them, or cancelled. */
+/** Which outcomes count: succeeded; dead; or any of succeeded, dead, cancelled. */
 export type ChainOn = (typeof CHAIN_ON)[number];
 
 /**
  * What a chained schedule waits for: one definition by its name, several (all of them), or `all` or `any` of
- * several with the outcome that counts (default `success`). For each occurrence of theirs it runs once.
+ * several with the outcome that counts (default `success`). It runs once for each of their occurrences.
  */
 export type After =
   | string
@@ -20,7 +19,7 @@ export type After =
   | { readonly all: string | readonly string[]; readonly on?: ChainOn }
   | { readonly any: string | readonly string[]; readonly on?: ChainOn };
 
-/** The same as it is stored. */
+/** {@link After} as it is stored. */
 export interface Chain {
   readonly definitions: readonly string[];
   readonly require: 'all' | 'any';
@@ -30,36 +29,36 @@ export interface Chain {
 const MAX_PARENTS = 100;
 const OPTIONS: ReadonlySet<string> = new Set(['all', 'any', 'on']);
 
-/** Checks `after` and brings it into its one form. @throws TockError TOCK_BAD_SCHEDULE */
+/** Checks `after` and normalizes it. @throws TockError TOCK_BAD_SCHEDULE */
 export function readAfter(after: After, name: string): Chain {
   const stated = typeof after === 'string' || Array.isArray(after) ? { all: after } : (after as object);
   const { all, any, on = 'success' } = stated as { all?: unknown; any?: unknown; on?: ChainOn };
   if (typeof stated !== 'object' || stated === null || (all === undefined) === (any === undefined)) {
-    throw bad(
+    throw badSchedule(
       `after is ${quote(after)}; write a definition's name, a list of names, or { all: […] } or { any: […], on: 'failure' }`,
     );
   }
   checkOptions(stated, OPTIONS, 'after', 'TOCK_BAD_SCHEDULE');
-  if (!CHAIN_ON.includes(on)) throw bad(`after.on ${quote(on)} is none of ${CHAIN_ON.join(', ')}`);
+  if (!CHAIN_ON.includes(on)) throw badSchedule(`after.on ${quote(on)} is none of ${CHAIN_ON.join(', ')}`);
   const names = [all ?? any].flat();
   if (names.length === 0 || names.length > MAX_PARENTS)
-    throw bad(`after names ${names.length} definitions; write 1 to ${MAX_PARENTS}`);
+    throw badSchedule(`after names ${names.length} definitions; write 1 to ${MAX_PARENTS}`);
   const definitions = [...new Set(names.map(each => checkName(each, 'definition', 'TOCK_BAD_SCHEDULE')))];
-  if (definitions.includes(name)) throw bad(`after names ${quote(name)} itself: it would wait for ever`);
+  if (definitions.includes(name))
+    throw badSchedule(`after names ${quote(name)} itself: it would wait for ever`);
   return { definitions: definitions.sort(), require: all === undefined ? 'any' : 'all', on };
 }
 
-/** `after load and clean`, as people read it. */
+/** `after load and clean`. */
 export function chainWords({ definitions, require, on }: Chain): string {
   const names = definitions.join(require === 'all' ? ' and ' : ' or ');
   return `after ${names}${on === 'success' ? '' : ` (on ${on})`}`;
 }
 
 /**
- * Decides what becomes of a chained definition's occurrence.
- *
+ * Decides what becomes of a chained definition's occurrence: `run`, `wait`, or `skip` once it can no longer
+ * be satisfied.
  * @param outcomes the state of each parent's run of this occurrence; null where it has none yet
- * @returns `run`; `skip` once it can no longer be satisfied; `wait`
  */
 export function decideChain(
   { definitions, require, on }: Chain,
@@ -67,7 +66,7 @@ export function decideChain(
 ): 'run' | 'skip' | 'wait' {
   const verdicts = definitions.map(name => verdictOf(outcomes.get(name) ?? null, on));
   const [enough, missing] = require === 'all' ? (['no', 'yes'] as const) : (['yes', 'no'] as const);
-  // One `no` ends an `all`, one `yes` an `any`; only when each says the other is the rest decided.
+  // One `no` decides `all`, one `yes` decides `any`; the opposite needs every verdict.
   if (verdicts.includes(enough)) return require === 'all' ? 'skip' : 'run';
   if (verdicts.every(each => each === missing)) return require === 'all' ? 'run' : 'skip';
   return 'wait';
@@ -89,9 +88,8 @@ function verdictOf(status: RunStatus | null, on: ChainOn): 'yes' | 'no' | 'open'
 }
 
 /**
- * A circle among definitions, as the names along it; null where there is none.
- *
- * @param parents by definition: what it runs after
+ * Finds a circle among definitions, as the names along it; null if there is none.
+ * @param parents for each definition, those that it runs after
  * @param from where to begin; default: everywhere
  */
 export function findCircle(
@@ -117,11 +115,7 @@ export function findCircle(
   return null;
 }
 
-/** The error for a circle: names along it, each of which runs after the next. */
+/** @param circle names, each of which runs after the next */
 export function circleError(circle: readonly string[]): TockError {
-  return bad(`after makes a circle, and none of it would ever run: ${circle.join(' after ')}`);
-}
-
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_SCHEDULE', message);
+  return badSchedule(`after makes a circle, and none of it would ever run: ${circle.join(' after ')}`);
 }

@@ -1,5 +1,4 @@
-// Room: model. A definition as a row: what a job's code says, turned into the columns of job_definitions.
-// In: a job. Out: the columns, and a fingerprint that is equal where nothing changed.
+// Turns a job in code into its definition: the columns of job_definitions, and their fingerprint.
 import { createHash } from 'node:crypto';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
@@ -52,7 +51,7 @@ export interface DefinitionColumns {
 
 type Instants = 'at' | 'start_at' | 'end_at';
 
-/** The same columns as the database gives them back: instants as Dates. */
+/** The same columns as they are read: instants as Dates. */
 export type StoredColumns = Omit<DefinitionColumns, Instants> & {
   readonly [Column in Instants]: Date | null;
 };
@@ -64,7 +63,6 @@ export interface DescribedDefinition {
 
 const DAY_MS = 86_400_000;
 
-/** What a schedule may state, of a job or made at run time. */
 export const SCHEDULE_OPTIONS = optionNames<JobSchedule>({
   cron: true,
   every: true,
@@ -89,10 +87,9 @@ export const SCHEDULE_OPTIONS = optionNames<JobSchedule>({
 });
 
 /**
- * Turns a job into its definition's columns. A job without a schedule gets a row as well, which holds the
+ * Turns a job into its definition's columns. A job without a schedule gets a row too, which holds the
  * defaults of its one-off runs.
- *
- * @throws TockError when the schedule or a policy makes no sense
+ * @throws TockError when the schedule or a policy is invalid
  */
 export function describeDefinition(job: AnyJob): DescribedDefinition {
   const { schedule } = job;
@@ -108,7 +105,7 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
   });
 }
 
-/** What a definition is made of, whether it is stated in code or at run time. */
+/** What a definition consists of, in code or made at run time. */
 export interface StatedDefinition {
   readonly name: string;
   readonly job: string;
@@ -117,11 +114,11 @@ export interface StatedDefinition {
   readonly queue: string;
   readonly priority: number;
   readonly maxAttempts: number;
-  /** Name of the job that is enqueued for each dead run; only of the definition that has its job's name. */
+  /** The job that is enqueued for each dead run; only for the definition with its job's own name. */
   readonly onDead?: string | null;
 }
 
-/** Turns a stated definition into columns. @throws TockError when the schedule or a policy makes no sense */
+/** Turns a stated definition into columns. @throws TockError when the schedule or a policy is invalid */
 export function describeSchedule(stated: StatedDefinition): DescribedDefinition {
   const { schedule } = stated;
   if (schedule !== undefined) checkOptions(schedule, SCHEDULE_OPTIONS, 'schedule', 'TOCK_BAD_SCHEDULE');
@@ -145,7 +142,7 @@ export function describeSchedule(stated: StatedDefinition): DescribedDefinition 
     exclude: schedule?.exclude ?? [],
     active_window: schedule?.window === undefined ? null : checkWindow(schedule.window),
     outside_window: oneOf(OUTSIDE_WINDOW, schedule?.outsideWindow ?? 'defer', 'outsideWindow'),
-    // What a chain waits for is spaced by its own policy; its follower would lose what it leaves out.
+    // The parent's overlap policy already spaces its runs, and a chain must not skip one of them.
     overlap: oneOf(OVERLAP_POLICIES, schedule?.overlap ?? (after ? 'buffer_all' : 'skip'), 'overlap'),
     catchup,
     catchup_window_ms:
@@ -162,7 +159,7 @@ export function describeSchedule(stated: StatedDefinition): DescribedDefinition 
   return { columns, fingerprint: fingerprintOf(columns) };
 }
 
-/** The schedule that a stored definition has; null where it has none. */
+/** A stored definition's schedule; null if it has none. */
 export function scheduleOfColumns(row: {
   readonly cron: string | null;
   readonly every_ms: number | null;
@@ -187,7 +184,7 @@ export function scheduleOfColumns(row: {
   };
 }
 
-/** One hash over any JSON, whatever the order of its keys. */
+/** A hash of any JSON, whatever the order of its keys. */
 export function fingerprintOf(value: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(sorted(value)))
@@ -195,7 +192,7 @@ export function fingerprintOf(value: unknown): string {
     .slice(0, 32);
 }
 
-/** The same with its keys sorted. A replacer of JSON.stringify would do, but takes several times as long. */
+/** Sorts keys. A replacer for JSON.stringify would do, but takes several times as long. */
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(sorted);
@@ -206,7 +203,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** A payload that is a function is computed for each occurrence, in code. */
+/** Null for a function: code computes such a payload for each occurrence. */
 function staticPayload(payload: unknown): Json | null {
   return payload === undefined || typeof payload === 'function' ? null : checkPayload(payload);
 }
@@ -228,7 +225,7 @@ function count(value: number | undefined, least: number, what: string): number |
   );
 }
 
-/** What decides when a schedule has occurrences; one that runs after others has theirs. */
+/** What decides when a schedule has occurrences. A chain has those of its parents. */
 const TIMING = [
   'cron',
   'every',

@@ -1,6 +1,4 @@
-// Room: model. What is done with occurrences that have come due: the decision behind materialization.
-// In: a definition's policies, its cursor, and now. Out: the runs to make, the skips to record, the new
-// cursor.
+// Decides which due occurrences become runs: the decision behind materialization.
 
 import type { SkipReason } from '../run/states.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
@@ -21,17 +19,17 @@ export const CATCHUP_POLICIES = ['latest', 'all', 'none'] as const;
 /** What becomes of missed occurrences; see `JobSchedule.catchup`. */
 export type CatchupPolicy = (typeof CATCHUP_POLICIES)[number];
 
-/** An occurrence this young was not missed: cron's minute, and one more for a slow start. */
+/** A younger occurrence was not missed: cron's minute, and one more for a slow start. */
 const ON_TIME_MS = 120_000;
-/** Most runs that one plan makes; what is left comes with the next plan. Bounds memory. */
+/** The most runs of one plan, to bound memory; the rest comes with the next plan. */
 export const MAX_RUNS_PER_PLAN = 1000;
-/** Occurrences are counted no further than this; an outage of more is shown as "at least". */
+/** Occurrences are counted up to this; a longer outage is shown as "at least". */
 export const MAX_COUNTED = 100_000;
 
-/** Most runs of a definition that are live at once under `buffer_all`; occurrences beyond it are skipped. */
+/** The most live runs of a definition under `buffer_all`; further occurrences are skipped. */
 export const MAX_BUFFERED = 1000;
 
-/** What planning needs to know of a definition. Times in epoch milliseconds. */
+/** What planning needs of a definition. Times in epoch milliseconds. */
 export interface Planned {
   readonly name: string;
   readonly cursor: number;
@@ -41,9 +39,8 @@ export interface Planned {
   readonly startDeadlineMs: number | null;
   readonly jitterMs: number;
   readonly remaining: number | null;
-  /** How many runs of the definition are live: waiting, running, or between two attempts. */
+  /** Runs of the definition that wait, run, or are between two attempts. */
   readonly liveRuns: number;
-  /** The hours in which runs may start; null: all. */
   readonly window: Window | null;
   readonly outsideWindow: OutsideWindow;
 }
@@ -59,7 +56,7 @@ export interface PlannedRun {
   readonly isSerial: boolean;
 }
 
-/** A span of occurrences that give no run, recorded in one row. */
+/** A span of occurrences without runs, recorded in one row. */
 export interface PlannedSkip {
   readonly first: number;
   readonly last: number;
@@ -70,9 +67,9 @@ export interface PlannedSkip {
 export interface Plan {
   readonly runs: readonly PlannedRun[];
   readonly skips: readonly PlannedSkip[];
-  /** What becomes of the definition's live runs, for the sake of the new one. */
+  /** How the definition's live runs make way for the new one. */
   readonly displaces: 'cancel' | 'terminate' | null;
-  /** The last occurrence considered; never before the cursor that came in. */
+  /** The last occurrence considered; never before the old cursor. */
   readonly cursor: number;
   readonly nextAt: number | null;
   readonly remaining: number | null;
@@ -82,15 +79,13 @@ export interface Plan {
  * Decides what becomes of the occurrences in (cursor, now].
  *
  * Computed from the cursor, never from now alone, so that repeating it, or two processes doing it, gives the
- * same runs. Under `latest` the last occurrence gives one run that stands for all of them. Under `all` each
- * gives a run, those older than the window excepted. Under `none` only one that is not late gives a run. What
- * gives no run is recorded as one skip for the whole span.
- *
- * When the clock was set back nothing is due and nothing changes.
+ * same runs. `latest`: the last occurrence gives one run that stands for all. `all`: each gives a run, except
+ * those older than the window. `none`: only one that is not late gives a run. The others are recorded as one
+ * skip for the whole span. If the clock was set back, nothing is due and nothing changes.
  */
 export function planOccurrences(schedule: CompiledSchedule, definition: Planned, now: number): Plan {
-  // The database's clock has microseconds; occurrences are whole seconds, and `now + 1` below means the next
-  // one.
+  // Floored, because the database's clock has microseconds, occurrences are whole seconds, and `now + 1`
+  // below means the next one.
   const due = dueOccurrences(schedule, definition, Math.floor(now));
   if (due === null) {
     return {
@@ -114,7 +109,7 @@ export function planOccurrences(schedule: CompiledSchedule, definition: Planned,
   return { runs, skips, displaces, cursor: due.cursor, nextAt, remaining };
 }
 
-/** An occurrence that is to give a run, and how many it stands for. */
+/** An occurrence that gets a run, and how many it stands for. */
 interface Chosen {
   readonly at: number;
   readonly count: number;
@@ -130,9 +125,9 @@ interface OverlapPlan<T> {
 /**
  * Decides which occurrences become runs while `liveRuns` earlier ones are live.
  *
- * `skip`: none. `buffer_one`: one may wait for the one that is live. `buffer_all`: all wait, up to {@link
- * MAX_BUFFERED}. `cancel_other` and `terminate_other`: only the last, in place of what is live. `allow_all`:
- * all, side by side. Under the others runs of the definition are serial: what is kept waits for its turn.
+ * `skip`: none. `buffer_one`: one may wait for the live one. `buffer_all`: all wait, up to
+ * {@link MAX_BUFFERED}. `cancel_other`, `terminate_other`: only the last, replacing live ones. `allow_all`:
+ * all, side by side. Otherwise a definition's runs are serial: each waits for its turn.
  *
  * Source: the six overlap policies of Temporal's schedules.
  */
@@ -194,7 +189,7 @@ function dueOccurrences(schedule: CompiledSchedule, definition: Planned, now: nu
     : chooseLatest(schedule, first, now, latestLimit(definition));
 }
 
-/** How old the latest occurrence may be and still give a run. */
+/** The greatest age at which the latest occurrence still gives a run. */
 function latestLimit({ catchup, catchupWindowMs }: Planned): number {
   if (catchup === 'none') return ON_TIME_MS;
   return catchupWindowMs ?? Number.POSITIVE_INFINITY;
@@ -234,7 +229,6 @@ function chooseAll(schedule: CompiledSchedule, first: number, now: number, windo
   return { chosen, missed, cursor };
 }
 
-/** How many occurrences lie in [first, end), counted up to MAX_COUNTED. */
 function countOccurrences(schedule: CompiledSchedule, first: number, end: number): number {
   let count = 0;
   for (let at: number | null = first; at !== null && at < end && count < MAX_COUNTED; at = schedule.next(at))
@@ -262,7 +256,7 @@ function plannedRun(
   };
 }
 
-/** Occurrences that give no run, as one span. The counts of what they stood for are kept. */
+/** Occurrences without runs, as one span. Keeps the counts of what they stood for. */
 function spanOf(occurrences: readonly Chosen[], reason: SkipReason): PlannedSkip[] {
   const [first, last] = [occurrences[0], occurrences.at(-1)];
   if (first === undefined || last === undefined) return [];

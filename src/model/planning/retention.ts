@@ -1,6 +1,4 @@
-// Room: model. What retention is asked to keep, and which partition's time is over.
-// In: the options of prune; partitions with their spans, and the time. Out: milliseconds by state; a decision
-// for each.
+// What retention keeps, and which partitions are past their time.
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
@@ -11,9 +9,7 @@ const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';
 const UNITS = ['month', 'day', 'auto'] as const;
 
-/**
- * From this many finished runs a day on, `auto` makes partitions of days; below half of it, of months again.
- */
+/** From this many finished runs a day, `auto` makes daily partitions; below half of it, monthly ones. */
 const DAYS_FROM = 1_000_000;
 
 /** All in milliseconds. */
@@ -26,8 +22,7 @@ export interface Retention {
 }
 
 /**
- * Reads the options of prune. Keys outlive the runs of every state, so that an occurrence cannot come again.
- *
+ * Reads the options of prune. Keys outlive all runs, so that no occurrence can come again.
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
 export function readRetention({ keep, keepKeys, partition = 'auto' }: PruneOptions): Retention {
@@ -72,9 +67,7 @@ function byStatus(read: (status: FinishedStatus) => number): Record<FinishedStat
   return Object.fromEntries(entries) as Record<FinishedStatus, number>;
 }
 
-/**
- * A partition of the finished runs: [low, high) in milliseconds since the epoch. The default one has no span.
- */
+/** A partition of the finished runs: [low, high) in epoch milliseconds. The default one has no bounds. */
 export interface Partition {
   readonly name: string;
   readonly low: number | null;
@@ -85,9 +78,9 @@ export interface Partition {
 }
 
 /**
- * keep: nothing to do. delete-runs: some of its runs are past their time and are deleted in batches. compact:
- * the shortest keep is over; it is dropped, and runs of other states stay in a smaller one. drop: all its
- * runs are past their time.
+ * keep: nothing to do. delete-runs: some runs are past their time and are deleted in batches. compact: the
+ * shortest keep is over; runs of other states move to a smaller partition, and this one is dropped. drop: all
+ * its runs are past their time.
  */
 export type Fate = 'keep' | 'delete-runs' | 'compact' | 'drop';
 
@@ -98,18 +91,14 @@ export function fateOf(partition: Partition, retention: Retention, now: number):
   if (low === null || high === null) return 'delete-runs';
   if (high + retention.longestMs <= now) return 'drop';
   if (high + retention.shortestMs <= now) return isKept ? 'delete-runs' : 'compact';
-  // A day waits for its end, which is near; to delete the first hours of it row by row would be most of the
-  // work.
+  // A day's end is near, and deleting its first hours row by row would be most of the work.
   return low + retention.shortestMs < now && high - low > DAY_MS ? 'delete-runs' : 'keep';
 }
 
-/**
- * What is kept of a month's partitions is put together up to this size, so that there are not hundreds of
- * them.
- */
+/** What is kept of a month's partitions is merged up to this size, to avoid hundreds of small ones. */
 const MAX_FOLDED_BYTES = 64 * 1024 * 1024;
 
-/** The kept partition right before this one, of the same month, that may take in what stays of it. */
+/** The kept partition right before this one, in the same month, that may take in its remaining runs. */
 export function neighbourOf(partition: Partition, all: readonly Partition[]): Partition | undefined {
   const monthOf = (ms: number) => new Date(ms).toISOString().slice(0, 7);
   const { low } = partition;
@@ -124,10 +113,7 @@ export function neighbourOf(partition: Partition, all: readonly Partition[]): Pa
   );
 }
 
-/**
- * Of what the coming partitions are: as asked, or by how many runs end in a day, with what there is in
- * between.
- */
+/** The unit of coming partitions: as asked, or by runs a day, with hysteresis. */
 export function unitOf(
   asked: Retention['partition'],
   { perDay, hasDays }: { readonly perDay: number; readonly hasDays: boolean },

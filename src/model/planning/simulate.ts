@@ -1,6 +1,4 @@
-// Room: model. What definitions would do in a window: how many runs would start in each minute, and what
-// jitter does. In: schedules with their jitter, and a window. Out: counts by local hour, the busiest minutes,
-// the peaks. Pure.
+// What definitions would do in a window: how many runs would start in each minute, and what jitter does.
 import { TockError } from '../errors.js';
 import { compileSchedule } from '../schedule/compile.js';
 import { jitterMs } from '../schedule/jitter.js';
@@ -13,7 +11,7 @@ export interface SimulatedDefinition {
   readonly spec: ScheduleSpec;
   /** Upper bound of its own jitter. Default 0. */
   readonly jitterMs?: number;
-  /** How many runs it makes at most; default: no limit. */
+  /** How many runs it makes at most. Default: no limit. */
   readonly remaining?: number | null;
   /** Local hours in which its runs may start, in the zone of its schedule. Default: all. */
   readonly window?: string | null;
@@ -21,25 +19,22 @@ export interface SimulatedDefinition {
 }
 
 export interface SimulationWindow {
-  /** Included. */
+  /** Inclusive. */
   readonly from: Date;
-  /** Excluded. */
+  /** Exclusive. */
   readonly to: Date;
-  /** Whose hours are counted. Default UTC. */
+  /** The zone of the counted hours. Default UTC. */
   readonly timezone?: string;
 }
 
-/** Runs that would start in one minute. */
 export interface BusyMinute {
   readonly minute: Date;
   readonly count: number;
-  /** Which ones, those with the most first. */
+  /** Those with the most runs first. */
   readonly definitions: readonly { readonly name: string; readonly count: number }[];
 }
 
-/**
- * The most runs that would start in any minute, and the first minute with that many; null where none would.
- */
+/** The most runs that would start in one minute, and the first such minute; null if none would start. */
 export interface Peak {
   readonly perMinute: number;
   readonly minute: Date | null;
@@ -50,37 +45,31 @@ export interface Simulation {
   readonly to: Date;
   readonly timezone: string;
   readonly definitions: number;
-  /**
-   * Runs that would start in the window: occurrences plus jitter, put off to the opening of their own window.
-   */
+  /** Runs that would start in the window, after jitter and after waiting for their own window to open. */
   readonly starts: number;
-  /** Of the starts: how many wait for the opening of their definition's window. */
+  /** Starts that wait for their definition's window to open. */
   readonly deferred: number;
-  /** Occurrences that give no run, since they are outside their definition's window. */
+  /** Occurrences without a run, because they are outside their definition's window. */
   readonly skipped: number;
-  /**
-   * Each local hour of the window, the first and the last perhaps in part. A repeated hour is there twice.
-   */
+  /** Each local hour; the first and last may be partial, and a repeated hour is listed twice. */
   readonly hours: readonly { readonly start: Date; readonly count: number }[];
   /** The five busiest minutes with the definitions' own jitter. */
   readonly busiest: readonly BusyMinute[];
   readonly peaks: { readonly withoutJitter: Peak; readonly asDefined: Peak; readonly jitterForAll: Peak };
 }
 
-/** The jitter of `jitterForAll`: 5 minutes. */
 const JITTER_FOR_ALL_MS = 300_000;
 export const MAX_SIMULATED = 5_000_000;
 const MINUTE_MS = 60_000;
 const YEAR_MS = 366 * 86_400_000;
 const BUSIEST = 5;
-/** A window opens once a day, on the day of a change of the clocks perhaps an hour or two later. */
+/** A window opens once a day; when the clocks change, an hour or two later. */
 const MAX_WAIT_MS = 27 * 3_600_000;
 
 /**
  * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up,
- * overlap, pauses and what runs after others are ignored. An occurrence just before the window counts when
- * its jitter, or the window of its definition, carries it in.
- *
+ * overlap, pauses and chains are ignored. An occurrence just before the window counts if its jitter or its
+ * definition's window moves its start into it.
  * @throws TockError TOCK_BAD_TIME for a window that is empty or longer than 366 days, and for over 5 million
  * occurrences; TOCK_BAD_SCHEDULE
  */
@@ -158,8 +147,8 @@ function startIn(hours: Window | null, at: number): number {
 }
 
 /**
- * Visits the occurrences from `reach` before the window to its end, with the gap to the next one; returns how
- * many there were. What was before the window does not count towards `remaining`.
+ * Visits the occurrences from `reach` before the window to its end, with the gap to the next one. Returns how
+ * many there were. Those before the window do not count towards `remaining`.
  */
 function walk(
   { name, spec, remaining = null }: SimulatedDefinition,
@@ -187,7 +176,6 @@ function walk(
   return count;
 }
 
-/** Counts instants by minute; those outside the window are left out. */
 function counterOf({ from, to }: SimulationWindow) {
   const [begin, end] = [from.getTime(), to.getTime()];
   const base = Math.floor(begin / MINUTE_MS) * MINUTE_MS;
@@ -232,7 +220,6 @@ function counterOf({ from, to }: SimulationWindow) {
   };
 }
 
-/** Which definitions would start runs in a minute. */
 function startsIn(
   definitions: readonly SimulatedDefinition[],
   minute: Date,

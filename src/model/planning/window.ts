@@ -1,14 +1,11 @@
-// Room: model. Windows: the hours of the day in which runs may start, such as 23:00-06:00.
-// In: the text of a window, a zone, an instant. Out: whether it is open then, and when it opens next. Pure.
-import { TockError } from '../errors.js';
+// Windows: the hours of the day in which runs may start, such as 23:00-06:00.
 import { quote } from '../names.js';
+import { badSchedule } from '../schedule/bad-schedule.js';
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { findZone } from '../schedule/zone.js';
 
 export const OUTSIDE_WINDOW = ['defer', 'skip'] as const;
-/**
- * What happens to a run that would start outside its window: it waits for the next opening, or is skipped.
- */
+/** A run that would start outside its window waits for the next opening, or is skipped. */
 export type OutsideWindow = (typeof OUTSIDE_WINDOW)[number];
 
 /** A window in a zone. Instants in epoch milliseconds. */
@@ -22,28 +19,24 @@ const WINDOW = /^\s*([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-3]|24):([0-5]\d)
 const DAY = 86_400;
 
 /**
- * Checks a window `HH:MM-HH:MM` and returns it without spaces. The first time is included, the last is not;
- * it may wrap midnight. `00:00-24:00` and windows without length are refused, since they say nothing.
- *
+ * Checks a window `HH:MM-HH:MM` and returns it without spaces. The first time is inclusive, the last
+ * exclusive; it may wrap midnight. `00:00-24:00` and empty windows are refused.
  * @throws TockError TOCK_BAD_SCHEDULE
  */
 export function checkWindow(text: unknown): string {
   const found = typeof text === 'string' ? WINDOW.exec(text) : null;
-  if (!found) throw bad(`window ${quote(text)} is not two times of day; write it as 23:00-06:00`);
+  if (!found) throw badSchedule(`window ${quote(text)} is not two times of day; write it as 23:00-06:00`);
   const [, h1 = '', m1 = '', h2 = '', m2 = ''] = found;
-  if (h2 === '24' && m2 !== '00') throw bad(`window ${quote(text)} ends after 24:00`);
+  if (h2 === '24' && m2 !== '00') throw badSchedule(`window ${quote(text)} ends after 24:00`);
   const [from, to] = [seconds(h1, m1), seconds(h2, m2)];
   if (from === to % DAY)
-    throw bad(
+    throw badSchedule(
       `window ${quote(text)} is ${from === to ? 'empty' : 'the whole day'}; leave it out, or write two different times`,
     );
   return `${h1}:${m1}-${h2}:${m2}`;
 }
 
-/**
- * Opens a window that {@link checkWindow} has passed. By the clocks of its zone: over summer time as they
- * show it.
- */
+/** A window by the clocks of its zone, which change with summer time. */
 export function windowIn(text: string, timezone: string): Window {
   const [from = '', to = ''] = checkWindow(text).split('-');
   const [first, last] = [timeOfDay(from), timeOfDay(to)];
@@ -77,8 +70,4 @@ function seconds(hours: string, minutes: string): number {
 
 function mod(a: number, b: number): number {
   return ((a % b) + b) % b;
-}
-
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_SCHEDULE', message);
 }

@@ -1,22 +1,19 @@
-// Room: model. What an uncaught error means for the runs of the process that it ends. Pure.
-// In: the error, and a run whose handler was at work. Out: how its attempt ends.
+// What an uncaught error means for the runs of the process that it ends.
 import type { Ending } from './decide.js';
 import { describeError } from './sanitize.js';
 
-/** A run whose handler was at work when the error occurred. */
 export interface CrashedRun {
   /** In a child process, so the error is not its own. */
   readonly isIsolated: boolean;
-  /** It was at work in an earlier crash too. It is not isolated where child processes are impossible. */
+  /** It was executing in an earlier crash too. Not isolated only where child processes are impossible. */
   readonly isSuspect: boolean;
 }
 
 /**
- * How its attempt ends. It cannot be known whose error it was: what one handler left behind may throw while
- * others are at work. A run that was alone is taken to be the cause, and its attempt counts. Several runs are
- * released uncounted, once: from then on they are suspects, and their attempts get their own processes.
- *
- * @param count how many handlers were at work in the process itself
+ * How its attempt ends. Which run threw cannot be known: what one handler left behind may throw while others
+ * execute. A run that was alone is taken to be the cause, and its attempt counts. Several runs are released
+ * uncounted, once; from then on they are suspects, whose attempts get their own processes.
+ * @param count how many handlers were executing in the process itself
  * @param thrown null if no run is to blame
  */
 export function endingAtCrash({ isIsolated, isSuspect }: CrashedRun, count: number, thrown: unknown): Ending {
@@ -25,7 +22,6 @@ export function endingAtCrash({ isIsolated, isSuspect }: CrashedRun, count: numb
   return { kind: 'crashed', error: crashError(thrown, isCounted, count), isCounted };
 }
 
-/** The error on record: what ended the process, and what that means for the run. */
 function crashError(thrown: unknown, isCounted: boolean, count: number): Error {
   const { name, message, stack } = describeError(thrown, 0);
   const meaning = isCounted

@@ -1,5 +1,4 @@
-// Room: model. Decides what the end of an attempt means for its run; finalize carries it out. Pure.
-// In: how the attempt ended, its number, the retry policy. Out: an outcome, one of the moves of states.ts.
+// Decides what the end of an attempt means for its run; finalize carries it out.
 import { parseDuration } from '../duration.js';
 import { isSteering, type RetryLater, TockError } from '../errors.js';
 import type { Json, RetryPolicy } from '../job/job.js';
@@ -8,7 +7,6 @@ import { backoffMs } from './retry.js';
 import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
 import type { SkipReason, TransitionName } from './states.js';
 
-/** How an attempt ended. */
 export type Ending =
   | { readonly kind: 'returned'; readonly value: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
@@ -17,13 +15,11 @@ export type Ending =
   /** The worker drains, and the handler has stopped or was abandoned. */
   | { readonly kind: 'drained' }
   | { readonly kind: 'late' }
-  /**
-   * Claimed outside its window: waits until `opensAt` (epoch milliseconds), or is skipped if that is null.
-   */
+  /** Claimed outside its window: waits until `opensAt` (epoch milliseconds), or is skipped if null. */
   | { readonly kind: 'outside'; readonly opensAt: number | null }
-  /** Claimed without the slots that it needs under these limits. */
+  /** Claimed without a free slot under these limits. */
   | { readonly kind: 'noSlot'; readonly limits: readonly Limit[] }
-  /** An uncaught error, perhaps this run's, ends the process; `isCounted`: it is taken to be this run's. */
+  /** An uncaught error ends the process. `isCounted`: this run is taken to be its cause. */
   | { readonly kind: 'crashed'; readonly error: unknown; readonly isCounted: boolean };
 
 /** What a deferred run waits for: a time in epoch milliseconds, or slots under limits. */
@@ -45,18 +41,11 @@ export interface Outcome {
   readonly skipReason: SkipReason | null;
   /** Only for `defer`. */
   readonly deferral?: Deferral;
-  /**
-   * Only for `fail` and `release`: the run may have ended a process, so its attempts get their own processes.
-   */
+  /** Only for `fail` and `release`: may have ended a process, so its attempts get their own processes. */
   readonly isSuspect?: boolean;
 }
 
-/**
- * Decides the outcome of an attempt.
- *
- * @param attempt its number: 1, 2, …
- * @param random a number in [0, 1) for the jitter of the backoff
- */
+/** @param attempt its number: 1, 2, … @param random a number in [0, 1) for the jitter of the backoff */
 export function decideOutcome(
   ending: Ending,
   run: { readonly attempt: number; readonly maxAttempts: number },
@@ -126,7 +115,6 @@ function delayAfter(error: unknown, attempt: number, policy: RetryPolicy, random
   }
 }
 
-/** The error an attempt ends with when its payload does not fit the job's schema. */
 export function payloadError(
   job: string,
   issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[],

@@ -1,6 +1,4 @@
-// Room: model. An error as plain data, for the way from one process to another.
-// In: whatever was thrown, hostile values included. Out: data; and from data an Error that steers and is
-// described alike.
+// Errors as plain data, to send them from one process to another. Hostile values are possible.
 import { Cancel, Dead, isSteering, RetryLater, TockError, type TockErrorCode } from '../errors.js';
 import { describeError, type ErrorDescription, LEFT_OUT } from './sanitize.js';
 
@@ -8,23 +6,19 @@ type Plain = string | number | boolean;
 const KINDS = ['tock.retry-later', 'tock.cancel', 'tock.dead'] as const;
 const MAX_DETAILS = 50;
 const MAX_DETAIL_LENGTH = 1000;
-/** What has a place of its own in the data. */
+/** Properties that the data hold under their own names. */
 const NOT_DETAILS = ['name', 'message', 'code', 'stack', 'kind', 'delay', 'cause', 'errors', '__proto__'];
 
-/** An error on its way between processes: as it is stored, and what a worker decides by. */
+/** What is stored of an error, and what a worker decides by. */
 export interface ErrorData extends ErrorDescription {
-  /** Which of the three errors that steer a run it is. */
+  /** Which of the three errors that decide a run's outcome it is. */
   readonly kind: (typeof KINDS)[number] | null;
-  /** The delay of RetryLater. */
   readonly delay: string | number | null;
-  /** Its own texts, numbers and booleans, such as an HTTP status: a backoff function may look at them. */
+  /** Its own texts, numbers and booleans, such as an HTTP status, for a backoff function. */
   readonly details: Readonly<Record<string, Plain>>;
 }
 
-/**
- * Turns whatever was thrown into data. Never throws; texts are cut and cleaned as they are when an error is
- * stored.
- */
+/** Turns any thrown value into data. Never throws. Texts are cut and cleaned as for storage. */
 export function packError(thrown: unknown): ErrorData {
   const { attempt: _attempt, ...description } = describeError(thrown, 0);
   const kind = KINDS.find(candidate => isSteering(thrown, candidate)) ?? null;
@@ -37,10 +31,7 @@ export function packError(thrown: unknown): ErrorData {
   };
 }
 
-/**
- * The error that the data describe. Its class is Error, AggregateError, TockError or one of the three that
- * steer.
- */
+/** The described error: an Error, AggregateError, TockError, RetryLater, Cancel or Dead. */
 export function unpackError(data: ErrorData): Error {
   return unpack(data, data.details, bare(data));
 }
@@ -65,7 +56,7 @@ function unpack(
   return error;
 }
 
-/** Undefined: it has no class of its own. */
+/** Undefined if it has no class of its own. */
 function bare({ name, message, code, kind, delay }: ErrorData): Error | undefined {
   if (kind === 'tock.retry-later') return new RetryLater(delay ?? 'unknown', message);
   if (kind === 'tock.cancel') return new Cancel(message);
@@ -83,7 +74,7 @@ function detailsOf(thrown: unknown): Record<string, Plain> {
       .map(key => [key, plain(thrown, key)] as const);
     return Object.fromEntries(pairs.filter((pair): pair is [string, Plain] => pair[1] !== undefined));
   } catch {
-    // A proxy that refuses to list its keys.
+    // A proxy may refuse to list its keys.
     return {};
   }
 }

@@ -1,5 +1,4 @@
-// Room: model. Limits over all hosts: which candidates get a slot, and which slot. Pure.
-// In: candidates in order, and the slots that are taken. Out: who is admitted, and who waits for which key.
+// Limits over all hosts: which candidates get a slot, and which slot.
 import { TockError } from '../errors.js';
 import type { JobConcurrency } from '../job/job.js';
 import { isStorable, quote } from '../names.js';
@@ -7,7 +6,6 @@ import { checkOptions, optionNames } from '../options.js';
 
 const OPTIONS = optionNames<JobConcurrency>({ limit: true, key: true });
 
-/** A key and how many slots it has. */
 export interface Limit {
   readonly key: string;
   readonly limit: number;
@@ -16,13 +14,13 @@ export interface Limit {
 export interface Candidate {
   readonly id: string;
   readonly queue: string;
-  /** The limits under which it needs a slot, all at once. */
+  /** It needs a slot under each of these limits, all at once. */
   readonly limits: readonly Limit[];
   /** A key under which another run goes first, even if a slot is free; null: none. */
   readonly waitsFor: string | null;
 }
 
-/** What is taken and what is left, read while no other transaction may admit under the same keys. */
+/** Taken slots and remaining tokens, read while no other transaction may admit under the same keys. */
 export interface Taken {
   /** By key and slot: the run that holds it. */
   readonly slots: ReadonlyMap<string, ReadonlyMap<number, string>>;
@@ -30,7 +28,6 @@ export interface Taken {
   readonly tokens: ReadonlyMap<string, number>;
 }
 
-/** A slot that an admitted run holds. */
 export interface SlotGrant {
   readonly id: string;
   readonly key: string;
@@ -50,16 +47,15 @@ export interface Admission {
 export const definitionKey = (definitionId: string) => `definition:${definitionId}`;
 export const queueKey = (queue: string) => `queue:${queue}`;
 /**
- * The limit for runs that may have ended a process, whose attempts get their own processes. It is low,
- * because hundreds of runs may have been at work in that process, and as many children at once would take all
- * memory.
+ * The limit for runs that may have ended a process and get their own. Low, because that process may have had
+ * hundreds of runs, and that many children at once would take all memory.
  */
 export const SUSPECTS: Limit = { key: 'isolated', limit: 4 };
 
 /**
- * Admits candidates in their order: those that find a free slot under each of their keys, and a token where
- * their queue has a rate. A run that holds a slot from an earlier attempt keeps it. One that lacks only a
- * token, or a slot of its queue, is not blocked: the next claim finds it again.
+ * Admits candidates, in order, that find a free slot under each of their keys, and a token if their queue has
+ * a rate. A run that holds a slot from an earlier attempt keeps it. One that lacks only a token, or a slot of
+ * its queue, is not blocked: the next claim finds it again.
  */
 export function admit(candidates: readonly Candidate[], taken: Taken): Admission {
   const bySlot = new Map([...taken.slots].map(([key, held]) => [key, new Map(held)]));
@@ -96,13 +92,12 @@ export function admit(candidates: readonly Candidate[], taken: Taken): Admission
 function freeSlot(held: ReadonlyMap<number, string> | undefined, id: string, limit: number): number | null {
   if (held === undefined) return limit > 0 ? 1 : null;
   for (const [slot, holder] of held) if (holder === id) return slot;
-  // Slots above a limit that was lowered count as taken until they are freed.
+  // After a limit was lowered, slots above it count as taken until they are freed.
   if (held.size >= limit) return null;
   for (let slot = 1; slot <= limit; slot++) if (!held.has(slot)) return slot;
   return null;
 }
 
-/** Checks a job's `concurrency`. */
 export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): void {
   if (concurrency === undefined) return;
   checkOptions(concurrency, OPTIONS, 'concurrency', 'TOCK_BAD_JOB');
@@ -117,9 +112,8 @@ export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): 
 }
 
 /**
- * The limit of a job's run with this payload; null where the job has none. Jobs do not share keys.
- *
- * @throws TockError TOCK_BAD_KEY if the job's function returns something that cannot be a key
+ * The limit for a run with this payload; null if the job has none. Jobs do not share keys.
+ * @throws TockError TOCK_BAD_KEY if the job's function returns an invalid key
  */
 export function jobLimit(
   job: { readonly name: string; readonly concurrency?: JobConcurrency },

@@ -1,16 +1,14 @@
-// Room: model. How many attempts ended in which way.
-// In: nothing. Out: counts.
+// How many attempts ended in which way.
 
 /**
- * How many attempts ended in which way. `deferred`: claimed outside the window, or without a slot under a
- * limit. `lost`: the lease had expired before the outcome could be written.
+ * `deferred`: claimed outside the window, or without a slot under a limit. `lost`: the lease had expired
+ * before the outcome could be written.
  */
 export type OutcomeCounts = Record<
   'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'deferred' | 'released' | 'lost',
   number
 >;
 
-/** All counts at zero. */
 export function noOutcomes(): OutcomeCounts {
   return {
     claimed: 0,

@@ -1,7 +1,6 @@
-// Room: model. How long a failed run waits for its next attempt.
-// In: the policy, the number of the failed attempt, and a random number. Out: milliseconds. Pure.
+// How long a failed run waits for its next attempt.
 import { parseDuration } from '../duration.js';
-import { TockError } from '../errors.js';
+import { badJob } from '../job/bad-job.js';
 import type { RetryPolicy } from '../job/job.js';
 import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
@@ -19,7 +18,6 @@ const OPTIONS = optionNames<RetryPolicy>({
 });
 const BACKOFFS = ['fixed', 'linear', 'exponential'];
 
-/** Refuses an invalid retry policy, with a message that names what is valid. */
 export function checkRetryPolicy(policy: RetryPolicy): void {
   checkOptions(policy, OPTIONS, 'retry', 'TOCK_BAD_JOB');
   if (policy.maxAttempts !== undefined) checkMaxAttempts(policy.maxAttempts);
@@ -27,28 +25,21 @@ export function checkRetryPolicy(policy: RetryPolicy): void {
   if (policy.max !== undefined) parseDuration(policy.max, 'retry.max');
   const { jitter, backoff } = policy;
   if (jitter !== undefined && !(jitter >= 0 && jitter <= 1))
-    throw bad(`retry.jitter ${quote(jitter)} is not a number between 0 and 1`);
+    throw badJob(`retry.jitter ${quote(jitter)} is not a number between 0 and 1`);
   if (backoff !== undefined && typeof backoff !== 'function' && !BACKOFFS.includes(backoff)) {
-    throw bad(`retry.backoff ${quote(backoff)} is none of ${BACKOFFS.join(', ')} and no function`);
+    throw badJob(`retry.backoff ${quote(backoff)} is none of ${BACKOFFS.join(', ')} and no function`);
   }
 }
 
-/**
- * Checks a number of attempts: whole, from 1 to 1,000,000. Their column has room for many retries of that.
- */
+/** Checks a number of attempts: 1 to 1,000,000, so that the column has room for many operator retries. */
 export function checkMaxAttempts(count: number): number {
   if (Number.isInteger(count) && count >= 1 && count <= 1_000_000) return count;
-  throw bad(`maxAttempts ${quote(count)} is not a whole number from 1 to 1000000`);
-}
-
-function bad(message: string): TockError {
-  return new TockError('TOCK_BAD_JOB', message);
+  throw badJob(`maxAttempts ${quote(count)} is not a whole number from 1 to 1000000`);
 }
 
 /**
- * The wait before the next attempt, in milliseconds: the base, multiplied by the backoff, at most max, then
- * spread in both directions by the jitter, so that runs that failed together are not retried together.
- *
+ * The wait before the next attempt, in milliseconds: the base times the backoff, at most max, spread in both
+ * directions by the jitter, so that runs that failed together are not retried together.
  * @param attempt the attempt that failed: 1, 2, …
  * @param random a number in [0, 1)
  */
@@ -59,7 +50,7 @@ export function backoffMs(policy: RetryPolicy, attempt: number, error: unknown, 
   const base = parseDuration(policy.base ?? DEFAULT_BASE);
   const max = parseDuration(policy.max ?? DEFAULT_MAX);
   const jitter = policy.jitter ?? DEFAULT_JITTER;
-  // 2^40 × any base but 0 exceeds every max; the bound keeps the power finite.
+  // 2^40 times any base but 0 exceeds every max; the bound keeps the power finite.
   const factor = { fixed: 1, linear: attempt, exponential: 2 ** Math.min(attempt - 1, 40) }[backoff];
   const wait = Math.min(base * factor, max);
   return Math.round(wait * (1 - jitter + 2 * jitter * random));

@@ -1,20 +1,18 @@
-// Room: model. Makes whatever a handler throws or returns fit to be stored: no NUL, no lone surrogate, no
-// secret, bounded. In: any value, hostile ones included. Out: an error entry, or JSON.
+// Makes whatever a handler throws or returns storable: no NUL, no lone surrogate, no secret, bounded.
 import type { Json } from '../job/job.js';
 import { isStorable } from '../names.js';
 
 /** An error as it is stored and shown: without secrets, its texts cut. */
 export interface ErrorDescription {
-  /** Such as `TypeError`; `thrown string` and the like for what is no object. */
+  /** Such as `TypeError`, or `thrown string` if it is not an object. */
   readonly name: string;
   readonly code: string | null;
-  /** At most 4,000 characters; 1,000 for what lies beneath another error. */
+  /** At most 4,000 characters; 1,000 in a cause or member. */
   readonly message: string;
-  /** At most 8,000 characters; 2,000 for what lies beneath another error. */
+  /** At most 8,000 characters; 2,000 in a cause or member. */
   readonly stack: string | null;
-  /** What `error.cause` holds; absent where it holds nothing. */
+  /** `error.cause`; absent if there is none. */
   readonly cause?: ErrorDescription;
-  /** The members of an AggregateError. */
   readonly errors?: readonly ErrorDescription[];
   /** How many causes and members are not kept: five levels are, and about 16,000 characters in all. */
   readonly leftOut?: number;
@@ -33,24 +31,24 @@ const MAX_STACK = 8000;
 const MAX_NAME = 200;
 const MAX_NESTED_MESSAGE = 1000;
 const MAX_NESTED_STACK = 2000;
-/** Levels of causes and members beneath the error that was thrown. */
+/** Levels of causes and members below the thrown error. */
 const MAX_DEPTH = 5;
-/** Characters of all causes and members together. The last that is kept may go beyond. */
+/** Characters of all causes and members together; the last one kept may exceed it. */
 const MAX_NESTED_TEXT = 16_000;
-/** What each of them counts for at least, so that thousands of empty ones are not kept. */
+/** The least that each of them counts for, so that thousands of empty ones are not kept. */
 const MIN_NESTED_TEXT = 100;
 const MAX_MEMBERS = 100;
-/** What is cut off is searched for passwords this far. */
+/** How far beyond a cut passwords are searched for. */
 const MAX_SECRET = 2000;
-/** An output larger than this is left out, with a note in its place. */
+/** A larger output is replaced by a note. */
 export const MAX_OUTPUT_BYTES = 1024 * 1024;
 
-/** How many causes and members an error that came from a child process has lost there. */
+/** How many causes and members a child process left out of an error. */
 export const LEFT_OUT = Symbol('tock.leftOut');
 
 /**
- * Describes whatever was thrown, with its causes and the members of an AggregateError. Never throws itself,
- * not even for a hostile getter; a circle of causes ends where it closes.
+ * Describes any thrown value with its causes and the members of an AggregateError. Never throws, not even for
+ * a hostile getter; a circle of causes ends where it closes.
  */
 export function describeError(thrown: unknown, attempt: number): ErrorEntry {
   return {
@@ -60,7 +58,7 @@ export function describeError(thrown: unknown, attempt: number): ErrorEntry {
   };
 }
 
-/** The same without stacks, for a line of the log. */
+/** Without stacks, for a line of the log. */
 export function withoutStacks({ name, code, message, cause, errors, leftOut }: ErrorDescription): object {
   return {
     name,
@@ -119,13 +117,12 @@ function lengthOf({ name, code, message, stack }: ErrorDescription): number {
 
 interface Members {
   readonly members: readonly unknown[];
-  /** How many there are beyond those. */
   readonly beyond: number;
 }
 
 const NO_MEMBERS: Members = { members: [], beyond: 0 };
 
-/** The members of an AggregateError, also of one from another realm; of other errors none. */
+/** Members of an AggregateError, even from another realm; none for other errors. */
 function membersOf(thrown: object): Members {
   try {
     if (!(thrown instanceof AggregateError) && Reflect.get(thrown, 'name') !== 'AggregateError')
@@ -139,7 +136,7 @@ function membersOf(thrown: object): Members {
   }
 }
 
-/** Turns a handler's result into JSON that can be stored; what cannot be is replaced by a note. */
+/** Turns a handler's result into storable JSON, or into a note if that is impossible. */
 export function describeOutput(value: unknown): Json | null {
   if (value === undefined || value === null) return null;
   try {
@@ -147,7 +144,7 @@ export function describeOutput(value: unknown): Json | null {
     if (text === undefined) return note(`a ${typeof value} cannot be kept as JSON`);
     if (Buffer.byteLength(text) > MAX_OUTPUT_BYTES)
       return note(`the output of ${text.length} characters is too large to keep`);
-    // Escaped NULs and lone surrogates are legal JSON, but PostgreSQL refuses them.
+    // JSON may escape NULs and lone surrogates, but PostgreSQL refuses them.
     return JSON.parse(text, (_key, part: unknown) => storablePart(part)) as Json;
   } catch (error) {
     return note(`the output cannot be kept as JSON: ${describeError(error, 0).message}`);
@@ -184,12 +181,11 @@ function cleanOrNull(text: string | null, maxLength: number): string | null {
 }
 
 function clean(text: string, maxLength: number): string {
-  // A message of 10 MB must not be searched whole; but a password must not be cut before it is found.
+  // A message of 10 MB must not be searched whole, nor a password be cut before it is found.
   const safe = redact(storable(text.slice(0, maxLength + MAX_SECRET)));
   return safe.length > maxLength ? `${safe.slice(0, maxLength - 1)}…`.toWellFormed() : safe;
 }
 
-/** One value of parsed JSON, made storable: a text, or an object with a key that is not. */
 function storablePart(part: unknown): unknown {
   if (typeof part === 'string') return storable(part);
   if (typeof part !== 'object' || part === null || Object.keys(part).every(isStorable)) return part;

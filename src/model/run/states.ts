@@ -1,20 +1,20 @@
-// Room: model. The life of a run, written once: its states and the only moves between them.
-// In: nothing. Out: the table that store/ builds its fenced moves from and docs/state-machine.md is made of.
+// The states of a run, and the only moves between them. store/ builds its fenced moves from this table, and
+// docs/state-machine.md is generated from it.
 
-/** States of a run that waits or works. Their rows are in `job_runs_live`. */
+/** States of a run that waits or executes. Their rows are in `job_runs_live`. */
 export const LIVE_STATUSES = ['queued', 'running', 'failed'] as const;
 /** States of a run that has ended. Their rows are in `job_runs_finished`. */
 export const FINISHED_STATUSES = ['succeeded', 'dead', 'cancelled', 'skipped'] as const;
 export const RUN_STATUSES = [...LIVE_STATUSES, ...FINISHED_STATUSES] as const;
 
-/** A state that a run leaves by itself. */
+/** A state that a run leaves without an operator. */
 export type LiveStatus = (typeof LIVE_STATUSES)[number];
-/** A state that a run does not leave, but by an operator’s retry. */
+/** A state that only an operator's retry ends. */
 export type FinishedStatus = (typeof FINISHED_STATUSES)[number];
-/** The state of a run; see docs/state-machine.md. */
+/** See docs/state-machine.md. */
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-/** What each state means, in the words of the documentation. */
+/** In the words of the documentation. */
 export const STATUS_MEANINGS: Readonly<Record<RunStatus, string>> = {
   queued: 'waits for its time, or for a worker',
   running: 'a worker holds its lease and executes it',
@@ -37,8 +37,7 @@ export interface Transition {
 }
 
 /**
- * Every move a run can make. A row changes its state through one of these and in no other way; each
- * statement that moves rows takes its `from` from here.
+ * Every move of a run. No statement changes a state in any other way; each takes its `from` from here.
  *
  * `claim`, `terminate` and `retry` raise the fence. Moves by the `holder` must match id, fence and locked_by,
  * or they change nothing.
@@ -181,7 +180,6 @@ export const TRANSITIONS = {
 
 export type TransitionName = keyof typeof TRANSITIONS;
 
-/** Reasons on record for an expected occurrence that gave no execution. */
 export const SKIP_REASONS = {
   overlap: 'an earlier run of the definition was still live, and the overlap policy has no room for another',
   catchup: 'it was missed, and the catch-up policy or window left it out',

@@ -1,12 +1,10 @@
-// Room: model. The JSON of a run's row in a form that readers can rely on, whatever was written there by
-// hand.
-// In: any JSON. Out: error entries, progress. Pure.
+// Makes the JSON of a run's row reliable for readers, even if it was written by hand.
 import type { ErrorEntry } from './sanitize.js';
 
-/** An error entry that is on record, with the time of the failure. */
+/** A stored error entry, with the time of the failure. */
 export type DatedError = ErrorEntry & { readonly at: string };
 
-/** How far a run is; `events`: how often its handler has reported in this attempt. */
+/** `events`: how often the handler has reported progress in this attempt. */
 export interface StoredProgress {
   readonly fraction: number;
   readonly stage: string | null;
@@ -15,7 +13,6 @@ export interface StoredProgress {
 
 /**
  * The entries of `errors`. An invalid one becomes an entry whose message is its JSON.
- *
  * @param at the time of such an entry
  */
 export function readErrors(value: unknown, at: Date): readonly DatedError[] {

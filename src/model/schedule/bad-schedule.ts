@@ -1,13 +1,12 @@
-// Room: model/schedule. The error of this folder: TOCK_BAD_SCHEDULE.
-// In: what is wrong and how to fix it. Out: a TockError; values as they may be shown in a message.
+// The error for an invalid schedule, TOCK_BAD_SCHEDULE.
 import { TockError } from '../errors.js';
 
-/** The error for an invalid schedule; the message names the option, what is wrong, and how to fix it. */
+/** @param message names the option, what is wrong, and how to fix it */
 export function badSchedule(message: string, cause?: unknown): TockError {
   return new TockError('TOCK_BAD_SCHEDULE', message, cause === undefined ? undefined : { cause });
 }
 
-/** A value for a message: text quoted, cut at 60 characters and free of control characters. */
+/** A value for a message: quoted, cut at 60 characters and free of control characters. */
 export function show(value: unknown): string {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);

@@ -1,5 +1,4 @@
-// Room: model/schedule. Small sets of small numbers, held in the bits of integers.
-// In: numbers 0-59 (Bits60) or 0-30 (one integer). Out: membership, and the nearest member either way.
+// Small sets of small numbers, held in the bits of integers.
 
 /** A set of numbers 0-59: 0-29 in `low`, 30-59 in `high`, so that no bit is the sign of a 32-bit integer. */
 export interface Bits60 {
@@ -7,7 +6,6 @@ export interface Bits60 {
   readonly high: number;
 }
 
-/** Packs numbers 0-59 into a set. */
 export function bits60(values: Iterable<number>): Bits60 {
   let low = 0;
   let high = 0;
@@ -25,7 +23,7 @@ export function bits(values: Iterable<number>): number {
   return mask;
 }
 
-/** The least member of `mask` that is >= `from`, or -1. `from` may be any number from 0 up. */
+/** The least member of `mask` that is >= `from` (0 or more), or -1. */
 export function bitFrom(mask: number, from: number): number {
   if (from > 30) return -1;
   const rest = mask & (-1 << from);
@@ -39,7 +37,6 @@ export function bitTo(mask: number, to: number): number {
   return rest === 0 ? -1 : 31 - Math.clz32(rest);
 }
 
-/** Whether `value` (0-59) is a member. */
 export function has60(set: Bits60, value: number): boolean {
   return value < 30 ? ((set.low >>> value) & 1) === 1 : ((set.high >>> (value - 30)) & 1) === 1;
 }

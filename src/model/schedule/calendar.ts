@@ -1,19 +1,14 @@
-// Room: model/schedule. The Gregorian calendar as arithmetic, free of Date and of any zone.
-// In: days since 1970-01-01. Out: year, month and day of month, and back. Valid for the years 0 to 10,000.
+// The Gregorian calendar as arithmetic, free of Date and of any zone. Valid for the years 0 to 10,000.
 
-/** Seconds in a civil day. */
 export const DAY_SECONDS = 86_400;
 /** The first and last year in which a schedule has occurrences. */
 export const FIRST_YEAR = 1900;
 export const LAST_YEAR = 2200;
 
 /**
- * Days since 1970-01-01 of a date.
+ * Days since 1970-01-01 of a date; month 1-12, day 1-31.
  *
  * Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", days_from_civil.
- *
- * @param month 1-12
- * @param day 1-31
  */
 function daysFromDate(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
@@ -25,10 +20,8 @@ function daysFromDate(year: number, month: number, day: number): number {
 }
 
 /**
- * The date of a day number, packed into one integer so that a walk allocates nothing: see {@link yearOf},
- * {@link monthOf} and {@link dayOf}.
- *
- * Source: as above, civil_from_days.
+ * The date of a day number, packed into one integer, so that a walk allocates nothing; read it with
+ * {@link yearOf}, {@link monthOf} and {@link dayOf}. Source: as above, civil_from_days.
  */
 export function packedDate(days: number): number {
   const z = days + 719_468;
@@ -49,20 +42,19 @@ export function packedDate(days: number): number {
   return (year << 9) | (month << 5) | day;
 }
 
-/** The year of a packed date. */
 export const yearOf = (packed: number): number => packed >> 9;
-/** The month, 1-12, of a packed date. */
+/** 1-12. */
 export const monthOf = (packed: number): number => (packed >> 5) & 15;
-/** The day of month, 1-31, of a packed date. */
+/** 1-31. */
 export const dayOf = (packed: number): number => packed & 31;
 
-/** How many days a month (1-12) has. */
+/** @param month 1-12 */
 export function monthLength(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/** The weekday of a day number: 0 is Sunday. */
+/** 0 is Sunday. */
 export function weekdayOf(days: number): number {
   // 1970-01-01 was a Thursday; the second modulo keeps days before it positive.
   return (((days + 4) % 7) + 7) % 7;
@@ -70,7 +62,7 @@ export function weekdayOf(days: number): number {
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 
-/** The day number of `'YYYY-MM-DD'`, or null if it is not a date of the calendar. */
+/** The day number of `'YYYY-MM-DD'`; null for anything but a date of the calendar. */
 export function readDate(text: string): number | null {
   const match = DATE.exec(text);
   if (!match) return null;

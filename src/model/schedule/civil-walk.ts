@@ -1,7 +1,5 @@
-// Room: model/schedule. The civil times that an expression names, as a walk over days in either direction.
-// In: fields, what is excluded, and a civil time in seconds since 1970-01-01T00:00 on the wall. Out: the
-// nearest civil time that matches, or an infinity. No zones here: a civil time may be one that a zone skips
-// or repeats.
+// The civil times that an expression names, as a walk over days in either direction. Without zones: a civil
+// time, in local seconds since 1970-01-01T00:00, may be one that a zone skips or repeats.
 import { bitFrom, bitFrom60, bitTo, bitTo60, has60 } from './bits.js';
 import {
   DAY_SECONDS,
@@ -17,13 +15,12 @@ import {
 import { type CronFields, dayMask } from './cron-fields.js';
 import { dayGate, type Exclusions, minuteExcluded } from './exclusions.js';
 
-/** A set of civil times: those that the fields name, without the excluded ones. */
 export interface CivilSet {
   readonly fields: CronFields;
   readonly exclusions: Exclusions | null;
 }
 
-/** The least civil time of the set that is >= `civil`, or Infinity when there is none up to the year 2200. */
+/** The least civil time of the set that is >= `civil`, or Infinity if there is none up to the year 2200. */
 export function nextCivil(set: CivilSet, civil: number): number {
   const { fields, exclusions } = set;
   const from = Math.floor(civil / DAY_SECONDS);
@@ -41,9 +38,7 @@ export function nextCivil(set: CivilSet, civil: number): number {
   }
 }
 
-/**
- * The greatest civil time of the set that is <= `civil`, or -Infinity when there is none since the year 1900.
- */
+/** The greatest civil time of the set that is <= `civil`, or -Infinity if there is none since 1900. */
 export function previousCivil(set: CivilSet, civil: number): number {
   const { fields, exclusions } = set;
   const from = Math.floor(civil / DAY_SECONDS);
@@ -68,8 +63,7 @@ function nextDay(fields: CronFields, day: number): number {
   let month = monthOf(packed);
   let date = dayOf(packed);
   let first = day - date + 1;
-  // At most 12 months a year until LAST_YEAR; a match is at most 40 years away, for 29 February on one
-  // weekday.
+  // Bounded by LAST_YEAR. A match is at most 40 years away: 29 February on a given weekday.
   while (year <= LAST_YEAR) {
     const length = monthLength(year, month);
     if (((fields.months >>> month) & 1) === 1) {
@@ -108,7 +102,7 @@ function previousDay(fields: CronFields, day: number): number {
   return Number.NEGATIVE_INFINITY;
 }
 
-/** The least matching second of a day that is >= `time`, or -1. `time` may be 86,400. */
+/** The least matching second of a day that is >= `time` (up to 86,400), or -1. */
 function nextTime(fields: CronFields, time: number): number {
   const hour = Math.floor(time / 3600);
   if (((fields.hours >>> hour) & 1) === 1) {
@@ -124,7 +118,7 @@ function nextTime(fields: CronFields, time: number): number {
   return later < 0 ? -1 : later * 3600 + bitFrom60(fields.minutes, 0) * 60 + bitFrom60(fields.seconds, 0);
 }
 
-/** The greatest matching second of a day that is <= `time`, or -1. `time` may be -1. */
+/** The greatest matching second of a day that is <= `time` (-1 or more), or -1. */
 function previousTime(fields: CronFields, time: number): number {
   if (time < 0) return -1;
   const hour = Math.floor(time / 3600);

@@ -1,24 +1,18 @@
-// Room: model/schedule. From civil times to instants and back: what happens at a gap and at an overlap.
-// In: a set of civil times, a zone, a way of mapping, and an instant in seconds. Out: the nearest instant, or
-// null. Inside a segment the instants are civil times less the offset; only at its start is there anything to
-// decide.
+// From civil times to instants and back, with gaps and overlaps. Inside a segment an instant is the civil
+// time less the offset; only its start needs a decision.
 import { type CivilSet, nextCivil, previousCivil } from './civil-walk.js';
 import type { Segment, Zone } from './zone.js';
 
 /**
- * How civil times map to instants where a zone skips or repeats them. `once`: each gives one instant: in a
- * gap by the offset before it, in an overlap the first. `skip`: as `once`, but in a gap none. `literal`:
- * every instant whose civil time matches: in a gap none, in an overlap both.
+ * How civil times map to instants where a zone skips or repeats them. `once`: one instant each; in a gap by
+ * the offset before it, in an overlap the first. `skip`: as `once`, but none in a gap. `literal`: every
+ * instant whose civil time matches; in a gap none, in an overlap both.
  */
 export type Mapping = 'once' | 'skip' | 'literal';
 
 const DAY = 86_400;
 
-/**
- * The least instant >= `from` that the set names, or null when there is none up to the year 2200.
- *
- * @param from whole seconds since 1970-01-01T00:00Z
- */
+/** The least instant >= `from` of the set, or null if there is none up to the year 2200. Epoch seconds. */
 export function nextInstant(set: CivilSet, zone: Zone, mapping: Mapping, from: number): number | null {
   let at = from;
   for (;;) {
@@ -36,11 +30,7 @@ export function nextInstant(set: CivilSet, zone: Zone, mapping: Mapping, from: n
   }
 }
 
-/**
- * The greatest instant <= `to` that the set names, or null when there is none since the year 1900.
- *
- * @param to whole seconds since 1970-01-01T00:00Z
- */
+/** The greatest instant <= `to` of the set, or null if there is none since 1900. Epoch seconds. */
 export function previousInstant(set: CivilSet, zone: Zone, mapping: Mapping, to: number): number | null {
   let at = to;
   for (;;) {
@@ -58,7 +48,7 @@ export function previousInstant(set: CivilSet, zone: Zone, mapping: Mapping, to:
   }
 }
 
-/** The first civil time that belongs to a segment: after an overlap, the first that has not occurred yet. */
+/** The first civil time of a segment: after an overlap, the first that has not occurred yet. */
 function firstCivil({ start, offset, before }: Segment, mapping: Mapping): number {
   return start + (mapping === 'literal' ? offset : Math.max(offset, before));
 }

@@ -1,6 +1,4 @@
-// Room: model/schedule. Compiles a spec into two functions: the next and the previous occurrence.
-// In: a spec, and the definition's name for `H`. Out: pure functions of an instant, in epoch milliseconds.
-// They read no clock: the same question has the same answer at any time, on any host.
+// Compiles a schedule into two pure functions: the next and the previous occurrence of an instant.
 import { TockError } from '../errors.js';
 import { nextInstant, previousInstant } from './civil.js';
 import { type CivilSet } from './civil-walk.js';
@@ -10,21 +8,15 @@ import { type ReadSpec, readSpec, type ScheduleSpec } from './spec.js';
 
 /** A set of instants, all of them whole seconds, between the years 1900 and 2200. */
 export interface CompiledSchedule {
-  /**
-   * The least occurrence > `after`, or null when there is none. Epoch milliseconds. @throws TockError
-   * TOCK_BAD_TIME on NaN
-   */
+  /** The least occurrence > `after`, or null. Epoch milliseconds. @throws TockError TOCK_BAD_TIME on NaN */
   readonly next: (after: number) => number | null;
-  /**
-   * The greatest occurrence < `before`, or null when there is none. Epoch milliseconds. @throws TockError
-   * TOCK_BAD_TIME on NaN
-   */
+  /** The greatest occurrence < `before`, or null. Epoch ms. @throws TockError TOCK_BAD_TIME on NaN */
   readonly previous: (before: number) => number | null;
 }
 
 type Step = (second: number) => number | null;
 
-/** Like {@link CompiledSchedule}, but inclusive, in seconds, and without startAt and endAt. */
+/** Inclusive, in seconds, without startAt and endAt. */
 interface Instants {
   readonly atOrAfter: Step;
   readonly atOrBefore: Step;
@@ -35,14 +27,13 @@ const MAX_EXCLUDED = 200_000;
 
 /**
  * Compiles a schedule. Cheap to repeat: expressions and zones are cached, within bounds.
- *
  * @param seed the definition's name, which decides what `H` stands for. Without it H is the same for all.
  * @throws TockError TOCK_BAD_SCHEDULE; the message names the option, what is wrong and how to fix it
  */
 export function compileSchedule(spec: ScheduleSpec, seed?: string): CompiledSchedule {
   const read = readSpec(spec, seed);
   let compiled: Instants | undefined;
-  // Compiled on first use: a check of a schedule does not need it.
+  // Compiled on first use: checking a schedule does not need it.
   const instants = () => {
     compiled ??= instantsOf(read);
     return compiled;
@@ -107,7 +98,7 @@ function oneInstant(ms: number): Instants {
   };
 }
 
-/** The nearest instant that is in both sets, found by asking them in turn. */
+/** The nearest instant in both sets, found by asking them in turn. */
 function meet(second: number, grid: Step, open: Step): number | null {
   let at: number | null = second;
   for (let step = 0; step < MAX_EXCLUDED; step++) {

@@ -1,9 +1,7 @@
-// Room: model/schedule. One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L`,
-// `5L`, `1#2`.
-// In: the field's rule and the entry. Out: the entry for the parser, or an error that says how to fix it.
+// One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L`, `5L`, `1#2`.
 import type { CronFieldRule } from './cron-rules.js';
 
-/** Says why an entry is refused; never returns. */
+/** Throws with the reason. */
 export type Refuse = (why: string) => never;
 
 /** `L`, `5L`, `friL`, `FRIL`; not `JUL`. */
@@ -11,10 +9,8 @@ const LAST = /^(?:\d*|[A-Za-z]{3})L$/;
 const HASH = /^H(?:\((\d+)-(\d+)\))?$/;
 
 /**
- * Checks one entry of a field's list.
- *
+ * Checks one entry of a field's list. Returns it with the bounds of a bare `H` written out.
  * @param listed whether the field has other entries: `#` must stand alone
- * @returns the entry, with the bounds of a bare `H` written out
  */
 export function checkEntry(rule: CronFieldRule, entry: string, listed: boolean, refuse: Refuse): string {
   if (entry === '')
@@ -34,7 +30,7 @@ export function checkEntry(rule: CronFieldRule, entry: string, listed: boolean, 
   return entry;
 }
 
-/** `0-59`, `1-12 or jan-dec`: what a field may hold. */
+/** `0-59`, `1-12 or jan-dec`. */
 function bounds(rule: CronFieldRule): string {
   const names = rule.names.length > 0 ? ` or ${rule.names[0]}-${rule.names.at(-1)}` : '';
   return `${rule.min}-${rule.max}${names}`;
@@ -58,7 +54,7 @@ function checkRange(rule: CronFieldRule, text: string, refuse: Refuse): void {
   if (to === undefined) return;
   const last = readValue(rule, to, refuse);
   if (first <= last) return;
-  // Sunday as the end of a range is 7: fri-sun is 5-7.
+  // As the end of a range Sunday is 7: fri-sun is 5-7.
   const fix =
     rule.span === 7 && last === 0
       ? `${first}-7`

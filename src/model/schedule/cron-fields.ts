@@ -1,7 +1,5 @@
-// Room: model/schedule. A cron expression as sets of bits. The only file that knows cron-parser.
-// In: an expression and a seed for `H`. Out: which seconds, minutes, hours and months match, and which days
-// of any month, by Vixie's day rule. cron-parser expands the entries of a field; it never sees a zone or a
-// clock.
+// A cron expression as sets of bits, by Vixie's day rule. The only file that uses cron-parser, which expands
+// the entries of a field and never sees a zone or a clock.
 import { type CronExpression, CronExpressionParser } from 'cron-parser';
 import { badSchedule, show } from './bad-schedule.js';
 import { type Bits60, bits, bits60 } from './bits.js';
@@ -10,43 +8,36 @@ import { type CronText, type FieldText, readCronText } from './cron-text.js';
 import { createLru } from './lru.js';
 import { isPastMonthEnd } from './never-comes.js';
 
-/**
- * An expression, ready to be walked. Bit n stands for the value n; in `days`, bit n stands for the day n + 1.
- */
+/** An expression, ready to be walked. Bit n stands for the value n; in `days`, for the day n + 1. */
 export interface CronFields {
   readonly seconds: Bits60;
   readonly minutes: Bits60;
   readonly hours: number;
   readonly months: number;
-  /** The days that match, by length of the month and weekday of its first day: see {@link dayMask}. */
+  /** The matching days, by length of the month and weekday of its first day: see {@link dayMask}. */
   readonly days: Int32Array;
   /** Whether the hour field covers all 24 hours: then the expression is continuous in real time. */
   readonly everyHour: boolean;
 }
 
-/** How many parsed expressions are cached. One takes about 400 bytes. */
+/** How many parsed expressions are cached, each about 400 bytes. */
 const CACHED_EXPRESSIONS = 5000;
 const ALL_HOURS = 2 ** 24 - 1;
 /** An H for a hash, not one inside THU or MARCH. */
 const HASHED = /(?:^|[\s,])H/;
-/** The seed for a definition without a name. With an empty seed cron-parser would choose at random. */
+/** For a definition without a name. With an empty seed cron-parser would choose at random. */
 const NO_NAME = 'tock';
 
 const cache = createLru<CronFields>(CACHED_EXPRESSIONS);
 
-/**
- * The bits of the days that match in a month of `length` days (28-31) that begins on `firstWeekday` (0 is
- * Sunday).
- */
+/** The matching days of a month, as bits. @param length 28-31 @param firstWeekday 0 is Sunday */
 export function dayMask(fields: CronFields, length: number, firstWeekday: number): number {
   return fields.days[(length - 28) * 7 + firstWeekday] ?? 0;
 }
 
 /**
- * Reads a cron expression. Cached: the same expression and seed give the same object.
- *
- * Day of month and weekday are OR only where neither begins with `*`, else AND, as in Vixie cron.
- *
+ * Reads a cron expression. Cached: the same expression and seed give the same object. Day of month and
+ * weekday are OR only if neither begins with `*`, else AND, as in Vixie cron.
  * @param seed decides what `H` stands for: the definition's name. Without it, H is the same for all.
  * @throws TockError TOCK_BAD_SCHEDULE for invalid cron, and for a date that never comes
  */
@@ -62,9 +53,8 @@ export function readCron(expression: string, seed?: string): CronFields {
 }
 
 /**
- * Checks a cron expression like {@link readCron}, but expands a plain one only on first use: most processes
- * that define a schedule, such as each tick, never use it.
- *
+ * Like {@link readCron}, but expands a plain expression only on first use: most processes that define a
+ * schedule, such as each tick, never use it.
  * @throws TockError TOCK_BAD_SCHEDULE
  */
 export function checkCron(expression: string, seed?: string): void {
@@ -101,7 +91,7 @@ interface Days {
 }
 
 /**
- * The parser refuses lists that overlap and drops days that the month lacks, so it gets one entry of each
+ * The parser refuses lists that overlap and drops days that the month lacks. So it gets one entry of each
  * field at a time, and the months separately from the days.
  */
 function expand(text: CronText, expression: string, seed: string | undefined): CronFields {
@@ -181,7 +171,7 @@ function addDays(days: Days, fields: CronExpression['fields']): void {
   days.nth = fields.dayOfWeek.nthDay;
 }
 
-/** By the length of a month and the weekday of its first day, as {@link dayMask} reads it. */
+/** By the length of a month and the weekday of its first day; see {@link dayMask}. */
 function daysOf({ dayOfMonth, weekday }: CronText, days: Days): Int32Array {
   const and = dayOfMonth.text.startsWith('*') || weekday.text.startsWith('*');
   const masks = new Int32Array(28);
@@ -202,10 +192,7 @@ function daysOf({ dayOfMonth, weekday }: CronText, days: Days): Int32Array {
   return masks;
 }
 
-/**
- * Every month begins on every weekday in some year, leap years too: so the masks show whether a day ever
- * matches.
- */
+/** Every month begins on every weekday in some year, also in leap years, so the masks suffice. */
 function everComes(months: ReadonlySet<number>, days: Int32Array): boolean {
   return [...months].some(month => {
     // 2001 and 2000: February with 28 days and with 29.

@@ -1,14 +1,13 @@
-// Room: model/schedule. What each of cron's six fields may hold.
-// Out: names and bounds of the fields, in cron's order.
+// What each of cron's six fields may hold.
 
-/** The bounds of one field. `max` of the weekday is 7, because Sunday is both 0 and 7. */
+/** `max` of the weekday is 7, because Sunday is both 0 and 7. */
 export interface CronFieldRule {
   readonly name: 'second' | 'minute' | 'hour' | 'day of month' | 'month' | 'weekday';
   readonly min: number;
   readonly max: number;
   /** The greatest value that `H` may choose: it exists in every month, and names no weekday twice. */
   readonly hashMax: number;
-  /** How many different values the field has: the widest step. */
+  /** How many different values the field has, which is the widest step. */
   readonly span: number;
   /** Three-letter names, the first standing for `min`. */
   readonly names: readonly string[];
@@ -17,7 +16,7 @@ export interface CronFieldRule {
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
-/** The fields in cron's order, seconds first. */
+/** In cron's order, seconds first. */
 export const CRON_FIELDS: readonly CronFieldRule[] = [
   { name: 'second', min: 0, max: 59, hashMax: 59, span: 60, names: [] },
   { name: 'minute', min: 0, max: 59, hashMax: 59, span: 60, names: [] },

@@ -1,6 +1,4 @@
-// Room: model/schedule. Cron's language, checked before any parser sees it.
-// In: an expression. Out: its six fields as lists of valid entries, or an error that names the
-// field and says what would be right. Linear in the length of the text, which is at most 1,024.
+// Checks cron's language before any parser sees it, in time linear in the length of the text.
 import { badSchedule, show } from './bad-schedule.js';
 import { checkEntry } from './cron-entry.js';
 import { CRON_FIELDS, type CronFieldRule } from './cron-rules.js';
@@ -11,7 +9,7 @@ export interface FieldText {
   readonly entries: readonly string[];
 }
 
-/** The six fields of an expression, in cron's order. Without a seconds field, `second` is `0`. */
+/** The six fields, in cron's order. Without a seconds field, `second` is `0`. */
 export interface CronText {
   readonly second: FieldText;
   readonly minute: FieldText;
@@ -21,7 +19,7 @@ export interface CronText {
   readonly weekday: FieldText;
 }
 
-/** The longest expression allowed. Listing every value of every field needs half of it. */
+/** Twice what listing every value of every field takes. */
 const MAX_CRON_LENGTH = 1024;
 
 const MACROS: Readonly<Record<string, string>> = {
@@ -38,7 +36,6 @@ const SHAPE = 'minute hour day-of-month month weekday, as in "30 2 * * 1-5"';
 /**
  * Splits an expression into fields and checks every entry: five fields, six with seconds first, or one of
  * `@yearly @annually @monthly @weekly @daily @midnight @hourly`.
- *
  * @throws TockError TOCK_BAD_SCHEDULE, which names the field, the entry, and what would be right
  */
 export function readCronText(expression: string): CronText {

@@ -1,22 +1,18 @@
-// Room: model/schedule. What a schedule leaves out: local dates, and cron sets such as holidays.
-// In: the option `exclude`. Out: for a civil day, whether it is open, closed, or which sets contain some of
-// its minutes. Exclusion acts on nominal civil time, before a zone maps it to instants.
+// What a schedule leaves out: local dates, and cron sets such as holidays. Exclusion acts on nominal civil
+// time, before a zone maps it to instants.
 import { checkOptions } from '../options.js';
 import { badSchedule, show } from './bad-schedule.js';
 import { bitFrom, has60 } from './bits.js';
 import { dayOf, monthLength, monthOf, packedDate, readDate, weekdayOf, yearOf } from './calendar.js';
 import { type CronFields, dayMask, readCron } from './cron-fields.js';
 
-/** The excluded days, as day numbers, and the excluded sets, each of whole minutes. */
+/** Excluded days as day numbers, and excluded sets, each of whole minutes. */
 export interface Exclusions {
   readonly dates: ReadonlySet<number>;
   readonly sets: readonly CronFields[];
 }
 
-/**
- * `open`: nothing of the day is excluded; `closed`: all of it is; otherwise the sets that exclude some
- * minutes.
- */
+/** `open`: nothing of the day is excluded; `closed`: all; otherwise the sets that exclude some minutes. */
 export type DayGate = 'open' | 'closed' | readonly CronFields[];
 
 const MAX_ENTRIES = 10_000;
@@ -25,10 +21,8 @@ const SET_OPTIONS: ReadonlySet<string> = new Set(['cron']);
 
 /**
  * Reads the option `exclude`: dates `'YYYY-MM-DD'` in the schedule's zone, and sets `{ cron }` of five
- * fields. A set excludes the minutes that it names, whole: `'* * 25 12 *'` is all of Christmas Day, `'0 9 25
- * 12 *'` only 09:00.
- *
- * @returns null if nothing is excluded
+ * fields. A set excludes whole minutes: `'* * 25 12 *'` is all of Christmas Day, `'0 9 25 12 *'` only 09:00.
+ * Null if nothing is excluded.
  * @throws TockError TOCK_BAD_SCHEDULE
  */
 export function readExclusions(exclude: unknown, seed: string | undefined): Exclusions | null {
@@ -73,7 +67,6 @@ function readSet(entry: unknown, seed: string | undefined): CronFields {
   return readCron(cron, seed);
 }
 
-/** What exclusion means for one civil day of a schedule. */
 export function dayGate(exclusions: Exclusions | null, fields: CronFields, day: number): DayGate {
   if (exclusions === null) return 'open';
   if (exclusions.dates.has(day)) return 'closed';

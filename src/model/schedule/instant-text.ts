@@ -1,18 +1,15 @@
-// Room: model/schedule. Instants as text.
-// In: a Date, or ISO 8601 text with Z or an offset. Out: epoch milliseconds. Text without an offset is
-// refused: it would mean another instant on another host.
+// Instants as text. Text without an offset is refused: it would mean another instant on another host.
 import { badSchedule, show } from './bad-schedule.js';
 import { FIRST_YEAR, LAST_YEAR, readDate } from './calendar.js';
 
 const TEXT = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
 
-/** The bounds within which schedules are evaluated, in epoch milliseconds: [1900, 2201). */
+/** Schedules are evaluated within these bounds, in epoch milliseconds: [1900, 2201). */
 export const EARLIEST_MS: number = Date.UTC(FIRST_YEAR, 0, 1);
 export const LATEST_MS: number = Date.UTC(LAST_YEAR + 1, 0, 1) - 1000;
 
 /**
- * Reads an instant into epoch milliseconds.
- *
+ * Reads a Date or ISO 8601 text into epoch milliseconds.
  * @param what names the option in the error message
  * @throws TockError TOCK_BAD_SCHEDULE when it is not an instant, has no offset, or is not between 1900 and
  * 2200
@@ -47,7 +44,7 @@ function readText(text: string, what: string): number {
   return readDate(date) === null ? Number.NaN : Date.parse(text);
 }
 
-/** `2026-03-08T07:30:00Z`: an instant without milliseconds. */
+/** `2026-03-08T07:30:00Z`. */
 export function utcText(at: Date | number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }

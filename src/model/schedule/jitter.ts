@@ -1,14 +1,10 @@
-// Room: model/schedule. Jitter: a delay that spreads definitions which would start in the same second.
-// In: the definition's name, the maximum delay, and the gap to its next occurrence. Out: milliseconds, whole
-// seconds.
+// Jitter: a delay that spreads definitions which would start in the same second.
 
 /**
- * How long after its nominal time an occurrence is to run: hash(name) mod jitter, so fixed for a definition
- * and the same on every host, and less than the gap, so that two occurrences never swap.
- *
+ * How long after its nominal time an occurrence runs, in whole seconds, in milliseconds: hash(name) mod
+ * jitter, so the same on every host, and less than the gap, so that two occurrences never swap.
  * @param maxJitterMs the delay is less than this; 0 means none
- * @param gapMs from this occurrence to the next; Infinity when there is none
- * @returns whole seconds, in milliseconds, in [0, min(maxJitterMs, gapMs))
+ * @param gapMs from this occurrence to the next; Infinity if there is none
  */
 export function jitterMs(definitionName: string, maxJitterMs: number, gapMs: number): number {
   const seconds = Math.floor(maxJitterMs / 1000);
@@ -18,8 +14,8 @@ export function jitterMs(definitionName: string, maxJitterMs: number, gapMs: num
 }
 
 /**
- * FNV-1a over the UTF-16 units of a name, then mixed so that names which differ in their last letter, such as
- * `report-1` and `report-2`, end far apart. An unsigned 32-bit integer.
+ * FNV-1a over the UTF-16 units of a name, mixed so that similar names such as `report-1` and `report-2` end
+ * far apart. An unsigned 32-bit integer.
  *
  * Source: Fowler, Noll and Vo, FNV-1a; Austin Appleby, the finalizer of MurmurHash3.
  */

@@ -1,13 +1,12 @@
-// Room: model/schedule. A bounded cache that drops the least recently used entry.
+// A bounded cache that drops the least recently used entry.
 
-/** A bounded cache. `get` makes an entry the newest; `set` drops the oldest when the cache is full. */
+/** `get` makes an entry the newest; `set` drops the oldest when the cache is full. */
 export interface Lru<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
   readonly size: number;
 }
 
-/** Makes an empty {@link Lru} that keeps at most `limit` entries. */
 export function createLru<Value>(limit: number): Lru<Value> {
   const entries = new Map<string, Value>();
   return {

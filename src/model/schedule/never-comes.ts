@@ -1,7 +1,5 @@
-// Room: model/schedule. Finds dates that never come, such as 30 February, from the text of an expression
-// alone.
-// In: the checked fields. Out: whether no named month has a named day. Asked before the parser, so that the
-// refusal is quick; the parsed days find the other cases.
+// Finds dates that never come, such as 30 February, from the text of an expression alone. Asked before the
+// parser, so that the refusal is quick; the parsed days find the other cases.
 import { CRON_FIELDS } from './cron-rules.js';
 import type { CronText, FieldText } from './cron-text.js';
 
@@ -9,9 +7,8 @@ const MAX_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const SPAN = /^(\*|\w+)(?:-(\w+))?(?:\/(\d+))?$/;
 
 /**
- * Whether every named day of the month is past the end of every named month, and no weekday can help.
- *
- * False if unsure: for `H` and `L`, and for weekdays that never meet the dates.
+ * Whether every named day is past the end of every named month, and no weekday can match instead. False if
+ * unsure: for `H` and `L`, and for weekdays that never meet the dates.
  */
 export function isPastMonthEnd({ dayOfMonth, month, weekday }: CronText): boolean {
   // If neither field begins with a star, the weekdays match on their own.
@@ -20,7 +17,6 @@ export function isPastMonthEnd({ dayOfMonth, month, weekday }: CronText): boolea
   return firstDay > 29 && firstDay > maxMonthLength(month);
 }
 
-/** The smallest day that an entry can name: it begins with it. */
 function minDay(entry: string): number {
   const day = Number.parseInt(entry, 10);
   return Number.isNaN(day) ? 1 : day;

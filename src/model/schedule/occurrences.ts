@@ -1,20 +1,16 @@
-// Room: model/schedule. The public functions: when does, or did, a schedule fire?
-// In: a schedule and Dates. Out: Dates. Pure: no clock is read, and the host's own time zone does not matter.
+// The public functions: when does, or did, a schedule fire? The host's own time zone does not matter.
 import { TockError } from '../errors.js';
 import { show } from './bad-schedule.js';
 import { type CompiledSchedule, compileSchedule } from './compile.js';
 import type { ScheduleSpec } from './spec.js';
 
-/** How many occurrences one call lists at most. */
 export const MAX_OCCURRENCES = 1_000_000;
 
 /**
- * Lists the occurrences in [from, to): `from` is included, `to` is not. Nominal times: jitter is not added.
- *
+ * Lists the occurrences in [from, to). Nominal times: jitter is not added.
  * @param name the definition's name, for a schedule that uses `H`
  * @returns Dates in ascending order, each a whole second; empty when `to` is not after `from`
- * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date and for a window of over a
- * million
+ * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date or over a million occurrences
  */
 export function occurrencesBetween(
   schedule: ScheduleSpec | CompiledSchedule,
@@ -38,10 +34,9 @@ export function occurrencesBetween(
 }
 
 /**
- * The first occurrence after an instant, that instant excluded. Nominal time: jitter is not added.
- *
+ * The first occurrence after an instant, exclusive; null if there is none up to the year 2200. Nominal time:
+ * jitter is not added.
  * @param name the definition's name, for a schedule that uses `H`
- * @returns null when there is none, up to the year 2200
  * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date
  */
 export function nextOccurrence(
@@ -53,10 +48,9 @@ export function nextOccurrence(
 }
 
 /**
- * The last occurrence before an instant, that instant excluded. Nominal time: jitter is not added.
- *
+ * The last occurrence before an instant, exclusive; null if there is none back to the year 1900. Nominal
+ * time: jitter is not added.
  * @param name the definition's name, for a schedule that uses `H`
- * @returns null when there is none, back to the year 1900
  * @throws TockError TOCK_BAD_SCHEDULE, or TOCK_BAD_TIME for an invalid Date
  */
 export function previousOccurrence(

@@ -1,5 +1,4 @@
-// Room: model/schedule. A schedule as code writes it, and its validation.
-// In: a spec, which may contain other options. Out: its parts, validated.
+// A schedule as code writes it, and its validation.
 import { type Duration, parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { badSchedule, show } from './bad-schedule.js';
@@ -9,10 +8,10 @@ import { readInstant } from './instant-text.js';
 import { findZone, type Zone } from './zone.js';
 
 /**
- * How local times are treated that a time zone skips or repeats.
+ * What happens to local times that a time zone skips or repeats.
  *
- * - `once` (the default): each local time gives exactly one instant. 02:30 in a gap happens at 03:30 summer
- *   time; a repeated time happens at its first pass.
+ * - `once` (default): each local time gives exactly one instant. 02:30 in a gap happens at 03:30 summer time;
+ *   a repeated time happens at its first pass.
  * - `skip`: as `once`, but a time in a gap does not happen.
  * - `literal`: every instant whose local time matches: in a gap none, in an overlap two.
  *
@@ -23,8 +22,8 @@ export type Dst = 'once' | 'skip' | 'literal';
 /** When to run. Exactly one of `cron`, `every` and `at`. */
 export interface ScheduleSpec {
   /**
-   * Five fields, six with seconds first, or a name such as `@daily`. `H` stands for a value fixed by the
-   * definition's name.
+   * Five fields, six with seconds first, or a name such as `@daily`. `H` stands for a value that the
+   * definition's name decides.
    */
   readonly cron?: string;
   /** An interval of whole seconds, aligned to 1970-01-01T00:00Z. Not affected by daylight saving time. */
@@ -43,7 +42,7 @@ export interface ScheduleSpec {
   readonly endAt?: Date | string;
   /**
    * Excluded times: local dates `'YYYY-MM-DD'` in the schedule's zone, or cron sets of five fields, which
-   * exclude the minutes that they name. `{ cron: '* * 25 12 *' }` is all of Christmas Day. Default: nothing.
+   * exclude the minutes that they name. `{ cron: '* * 25 12 *' }` is all of Christmas Day. Default: none.
    */
   readonly exclude?: readonly (string | { readonly cron: string })[];
 }
@@ -64,9 +63,7 @@ export interface ReadSpec {
 const MODES: readonly unknown[] = ['once', 'skip', 'literal'];
 
 /**
- * Reads a spec. Keys that are not schedule options are ignored; `undefined` counts as absent, `null` does
- * not.
- *
+ * Reads a spec. Ignores keys that are not schedule options; `undefined` counts as absent, `null` does not.
  * @param seed decides what `H` stands for: the definition's name
  * @throws TockError TOCK_BAD_SCHEDULE
  */

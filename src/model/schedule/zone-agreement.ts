@@ -1,12 +1,7 @@
-// Room: model/schedule. Compares the time zone data of this process with the server's, which are updated
-// separately.
-// In: a zone, and the server's offsets at some instants. Out: the spans in which they differ.
+// Compares this process's time zone data with the server's, which are updated separately.
 import { findZone } from './zone.js';
 
-/**
- * A span [from, to) in which this process and the server have different offsets. Epoch seconds; offsets in
- * seconds east of UTC.
- */
+/** A span [from, to) with different offsets. Epoch seconds; offsets in seconds east of UTC. */
 export interface ZoneDifference {
   readonly timezone: string;
   readonly from: number;
@@ -15,10 +10,7 @@ export interface ZoneDifference {
   readonly there: number;
 }
 
-/**
- * Compares offsets at instants `step` seconds apart, from `start` on. Exact to one step, which is enough: a
- * changed rule holds for weeks.
- */
+/** Compares offsets `step` seconds apart from `start`. Exact to one step: a changed rule holds for weeks. */
 export function zoneDifferences(
   timezone: string,
   start: number,

@@ -1,14 +1,12 @@
-// Room: model/schedule. Checks names of time zones.
-// In: a name. Out: nothing, or an error with a hint. Only names that both PostgreSQL and Intl know are
-// accepted.
+// Checks names of time zones. Accepts only names that both PostgreSQL and Intl have.
 import { editDistance } from '../nearest.js';
 import { badSchedule, show } from './bad-schedule.js';
 
 const SHORT_NAMES =
   'CET CST6CDT Cuba EET EST EST5EDT Egypt Eire GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT UTC Universal W-SU WET Zulu';
-/** The zones without a `/` that are in the IANA database. Intl knows more (PST, IST): PostgreSQL does not. */
+/** The zones without a `/` that are in the IANA database. Intl has more (PST, IST), PostgreSQL does not. */
 const SHORT: ReadonlySet<string> = new Set(SHORT_NAMES.toLowerCase().split(' '));
-/** The regions of the IANA database. Intl knows one more (SystemV). */
+/** The regions of the IANA database. Intl has one more (SystemV). */
 const REGIONS: ReadonlySet<string> = new Set(
   'africa america antarctica arctic asia atlantic australia brazil canada chile etc europe indian mexico pacific us'.split(
     ' ',
@@ -20,7 +18,6 @@ let listed: ReadonlySet<string> | undefined;
 
 /**
  * Checks that a name is an IANA time zone, in any case of letters.
- *
  * @throws TockError TOCK_BAD_SCHEDULE with a hint: the nearest name, or why offsets and `local` are refused
  */
 export function checkZoneName(name: unknown): asserts name is string {
@@ -36,8 +33,8 @@ function isZone(name: string): boolean {
   if (!lower.includes('/')) return SHORT.has(lower);
   // US/Pacific-New: an old name that ICU keeps and PostgreSQL does not.
   if (!REGIONS.has(lower.slice(0, lower.indexOf('/'))) || lower === 'us/pacific-new') return false;
-  // Asking Intl for its list takes 2 ms, the first formatter 10 to 40 ms, which an idle tick should not pay.
-  // The list lacks old names and other cases.
+  // Intl's list takes 2 ms, the first formatter 10 to 40 ms, which an idle tick should not spend. The list
+  // lacks old names and other cases.
   listed ??= new Set(Intl.supportedValuesOf('timeZone'));
   if (listed.has(name)) return true;
   try {

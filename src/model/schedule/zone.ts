@@ -1,12 +1,9 @@
-// Room: model/schedule. A time zone as a row of segments in which its offset from UTC is constant.
-// In: an IANA name and an instant in seconds. Out: the segment around it. The offsets come from Intl, probed
-// once per zone and year at steps of two days, and are cached.
+// A time zone as a sequence of segments with a constant offset from UTC. The offsets come from Intl, probed
+// once per zone and year in steps of two days, and are cached.
 import { createLru, type Lru } from './lru.js';
 import { checkZoneName } from './zone-names.js';
 
-/**
- * A span [start, end) of instants with one offset. Seconds since 1970-01-01T00:00Z; offsets are east of UTC.
- */
+/** A span [start, end) with one offset. Epoch seconds; offsets are in seconds east of UTC. */
 export interface Segment {
   readonly start: number;
   readonly end: number;
@@ -15,13 +12,12 @@ export interface Segment {
   readonly before: number;
 }
 
-/** A time zone. `segmentAt` always gives the same answer; it only caches. */
 export interface Zone {
   readonly name: string;
   segmentAt(instant: number): Segment;
 }
 
-/** What changed in one UTC year: `first` is the offset when it begins. */
+/** The changes in one UTC year; `first` is the offset at its beginning. */
 interface YearTable {
   readonly first: number;
   readonly at: readonly number[];
@@ -39,8 +35,7 @@ const zones = createLru<Zone>(CACHED_ZONES);
 const formats = createLru<Intl.DateTimeFormat>(CACHED_FORMATS);
 
 /**
- * Looks a zone up. Cached by name; memory is bounded: 600 zones of 64 years, and 32 formatters.
- *
+ * Cached by name; memory is bounded: 600 zones of 64 years, and 32 formatters.
  * @throws TockError TOCK_BAD_SCHEDULE if there is no such zone
  */
 export function findZone(name: unknown): Zone {
@@ -83,7 +78,7 @@ function findSegment(name: string, years: Lru<YearTable>, instant: number): Segm
   while (index >= 0 && (table.at[index] ?? 0) > instant) index--;
   const offset = index < 0 ? table.first : (table.offsets[index] ?? table.first);
   const start = index >= 0 ? startIn(table, index) : startBefore(name, years, year, offset);
-  // If nothing changes until the year after next, the segment ends there; the next one has the same offset.
+  // Without a change until the year after next, the segment ends there; the next one has the same offset.
   const end = table.at[index + 1] ?? yearTable(name, years, year + 1).at[0] ?? yearStart(year + 2);
   return { start: start.at, end, offset, before: start.before };
 }
@@ -97,10 +92,7 @@ function startIn(table: YearTable, index: number): Start {
   return { at: table.at[index] ?? 0, before: index === 0 ? table.first : (table.offsets[index - 1] ?? 0) };
 }
 
-/**
- * Without a change last year, the segment begins two days into it, farther from an earlier change than any
- * gap.
- */
+/** Without a change last year, the segment begins two days into it, farther back than any gap. */
 function startBefore(name: string, years: Lru<YearTable>, year: number, offset: number): Start {
   const table = yearTable(name, years, year - 1);
   if (table.at.length > 0) return startIn(table, table.at.length - 1);

@@ -1,5 +1,4 @@
-// Room: store/connection. The database's time, which is the only one.
-// In: a session. Out: an instant.
+// The database's time, which is the only one.
 import type { Session } from './database.js';
 import { db, epochMs, firstRow, now } from './query.js';
 
@@ -9,9 +8,7 @@ export async function readClock(session: Session): Promise<Date> {
   return row.now;
 }
 
-/**
- * The same in whole epoch milliseconds. Read after a lock, it is past any cursor that another holder wrote.
- */
+/** In epoch milliseconds. Read after a lock, it is past any cursor that another holder wrote. */
 export async function readNow(session: Session): Promise<number> {
   const row = await firstRow(session, db.selectNoFrom(epochMs(now).as('ms')));
   if (!row) throw new Error('the database returned no time');

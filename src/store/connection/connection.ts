@@ -1,12 +1,8 @@
-// Room: store/connection. How to connect to the database, as plain data, so that a child process can too.
-// In: a connection string, or the app's own pool. Out: data; and a small pool made from such data.
+// How to connect to the database, as plain data, so that a child process can too.
 import pg from 'pg';
 import { TockError } from '../../model/errors.js';
 
-/**
- * What pg.Pool takes, without functions. Holds the password: it goes through memory and pipes, never to argv
- * or a log.
- */
+/** What pg.Pool takes, without functions. Holds the password, so it never goes into argv or a log. */
 export type Connection = Readonly<Record<string, unknown>>;
 
 const KEPT_OPTIONS = [
@@ -28,9 +24,8 @@ const KEPT_OPTIONS = [
 ] as const;
 
 /**
- * Describes the connection. What a pool's options leave out comes from the environment (PGHOST and the like),
+ * Describes the connection. Options that a pool leaves out come from the environment (PGHOST and the like),
  * which a child process inherits.
- *
  * @throws TockError TOCK_BAD_OPTION for a pool whose options hold a function
  */
 export function connectionOf(options: {
@@ -42,7 +37,7 @@ export function connectionOf(options: {
     ?.options;
   try {
     if (stated === undefined) throw new Error('it has no options');
-    // One by one: pg hides the password from enumeration.
+    // One by one, because pg hides the password from enumeration.
     return structuredClone(Object.fromEntries(KEPT_OPTIONS.map(key => [key, stated[key]])));
   } catch (error) {
     throw new TockError(
@@ -53,7 +48,7 @@ export function connectionOf(options: {
   }
 }
 
-/** What `pg` accepts at the beginning of a URL; a text without one names a socket or a database. */
+/** What `pg` accepts at the beginning of a URL; a text without a scheme names a socket or a database. */
 const SCHEMES = ['postgres:', 'postgresql:', 'pg:', 'socket:'];
 
 /** Refuses options that do not name a PostgreSQL database. @throws TockError TOCK_BAD_OPTION */
@@ -80,7 +75,7 @@ const CONNECT_MS = 10_000;
 
 /**
  * Opens a pool of at most `max` connections, which connects on first use. An error of an idle client does not
- * end the process. Connecting may take 10 s, or as long as a statement may if that is shorter.
+ * end the process. Connecting may take 10 s, or as long as a statement if that is shorter.
  */
 export function openPoolTo(connection: Connection, max: number, deadlineMs = CONNECT_MS): pg.Pool {
   const pool = new pg.Pool({
@@ -89,8 +84,7 @@ export function openPoolTo(connection: Connection, max: number, deadlineMs = CON
     max,
     connectionTimeoutMillis: Math.max(1, Math.min(CONNECT_MS, deadlineMs)),
     idleTimeoutMillis: 30_000,
-    // A connection on which we only wait (LISTEN, a long statement) is then known to be dead in half a
-    // minute.
+    // Detects in half a minute that a connection that only waits (LISTEN, a long statement) is dead.
     keepAlive: true,
     keepAliveInitialDelayMillis: 15_000,
     allowExitOnIdle: true,

@@ -1,6 +1,5 @@
-// Room: store/connection. The connection to PostgreSQL: one way to run a statement, one way to open a
-// transaction. No statement waits for ever, and no lost client ends the process.
-// In: a connection string, or the app's own pool. Out: a Database, which all of store/ and engine/ uses.
+// The connection to PostgreSQL: one way to run a statement, one way to open a transaction. No statement waits
+// for ever, and no lost client ends the process.
 import { createHash } from 'node:crypto';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type pg from 'pg';
@@ -12,11 +11,10 @@ import { isSerializationFailure, isUnknownStatement, isUnsupported } from './err
 import type { PREPARED } from './prepared.js';
 import { schemaRewriter } from './schema-name.js';
 
-/** Something that runs a statement: the pool, or an open transaction. */
 export interface Session {
   /**
-   * Runs one statement, written for the schema `tock`, and returns its rows. One that is {@link PREPARED} is
-   * planned once per connection, where the route to the server allows it: a pooler may not.
+   * Runs one statement, written for the schema `tock`, and returns its rows. A {@link PREPARED} one is
+   * planned once per connection, if the route to the server allows it: a pooler may not.
    */
   run<Row>(text: string, values?: readonly unknown[], prepared?: typeof PREPARED): Promise<Row[]>;
 }
@@ -32,7 +30,7 @@ export interface Database extends Session {
    * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when
    * `work` throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work`
    * must do nothing but SQL, unless `retries` is 0. Each statement has its deadline; with `mayTakeLong`, only
-   * those that begin and end the transaction have one, since the others are a handler's or a migration's.
+   * those that begin and end the transaction do, since the others are a handler's or a migration's.
    */
   transaction<T>(
     work: (session: Session, trx: Transaction<AnyDatabase>) => Promise<T>,
@@ -49,7 +47,7 @@ export interface DatabaseOptions {
   /** The maximum of connections of our own pool. Default 10. */
   readonly connections?: number;
   /**
-   * How long one statement of Tock's own may take, in milliseconds; then its connection is closed and the
+   * Longest time for one of Tock's own statements, in milliseconds; then its connection is closed and the
    * error is TOCK_DATABASE_UNREACHABLE. Does not apply to statements of handlers. Default 60,000.
    */
   readonly statementTimeoutMs?: number;
@@ -58,7 +56,7 @@ export interface DatabaseOptions {
 const MAX_RETRIES = 5;
 const STATEMENT_TIMEOUT_MS = 60_000;
 
-/** Opens the database. Connects on first use. */
+/** Connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   const deadlineMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
@@ -82,7 +80,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     schema,
     rewrite,
     async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
-      // A lone statement runs at the role's default isolation. Where that is not READ COMMITTED, it gets a
+      // A lone statement runs at the role's default isolation; other than READ COMMITTED, it gets a
       // transaction.
       if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
       const rewritten = rewrite(text);
@@ -111,11 +109,11 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * Runs statements by name. A pooler that gives each transaction another connection may not know a name, or
- * may have it already: then nothing was executed, and from there on this process uses no names.
+ * Runs statements by name. A pooler that gives each transaction another connection may lack a name, or have
+ * it already: then nothing was executed, and this process stops using names.
  *
- * Where a column's type was altered, PostgreSQL refuses what was prepared before, on each connection ("cached
- * plan must not change result type"): then the statement gets another name, and is prepared anew.
+ * After a column's type was altered, PostgreSQL refuses earlier prepared statements on each connection
+ * ("cached plan must not change result type"): then the statement is prepared anew under another name.
  */
 function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T> {
   const names = new Map<string, string>();
@@ -149,8 +147,8 @@ function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>)
 
 /**
  * Listens to 'error' of each client: Node ends the process for an 'error' without a listener, and the pool's
- * own covers idle clients only. At 'acquire', not at 'connect': an app's pool has clients that were connected
- * before.
+ * own covers idle clients only. At 'acquire', not at 'connect', because clients of an app's pool may have
+ * connected earlier.
  */
 function surviveLostClients(pool: pg.Pool): () => void {
   const listened = new WeakSet<pg.PoolClient>();
@@ -163,7 +161,7 @@ function surviveLostClients(pool: pg.Pool): () => void {
   return () => pool.off('acquire', listen);
 }
 
-/** Whether lone statements run READ COMMITTED; asked once, and again after a failure to ask. */
+/** Whether lone statements run READ COMMITTED; asked once, and again if asking failed. */
 function isolationProbe(pool: pg.Pool, deadlineMs: number): () => Promise<boolean> {
   let asked: Promise<boolean> | null = null;
   const ask = async () => {
@@ -182,7 +180,6 @@ function isolationProbe(pool: pg.Pool, deadlineMs: number): () => Promise<boolea
   };
 }
 
-/** A session over an open Kysely transaction. */
 function sessionOf(trx: Transaction<AnyDatabase>, rewrite: (text: string) => string): Session {
   return {
     async run<Row>(text: string, values: readonly unknown[] = []) {

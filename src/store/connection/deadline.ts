@@ -1,7 +1,4 @@
-// Room: store/connection. No statement waits for ever: not for a dead network, not for a lock that is never
-// released.
-// In: a client of the pool, a statement, how long it may take. Out: its result, or TOCK_DATABASE_UNREACHABLE;
-// and whether the client may go back to the pool.
+// No statement waits for ever: not for a dead network, not for a lock that is never released.
 //
 // PostgreSQL's statement_timeout does not do: as a setting of the session it breaks behind pgbouncer, and its
 // error would not come through a dead network. The driver's query_timeout leaves a statement running on the
@@ -15,10 +12,10 @@ import { isConnectionFailure } from './errors.js';
 
 /** How long a cancel may take to reach the server, and then the answer to come. */
 const CANCEL_MS = 500;
-/** Two, since one that arrives while pgbouncer keeps the client waiting for a session comes too early. */
+/** Two, because one that arrives while pgbouncer keeps the client waiting for a session comes too early. */
 const MAX_CANCELS = 2;
 
-/** A statement. With a name, each connection prepares it under that name. */
+/** With a name, each connection prepares it under that name. */
 export interface Statement {
   readonly name: string | null;
   readonly text: string;
@@ -44,9 +41,8 @@ export async function queryWithin(
 }
 
 /**
- * The pool as Kysely takes it. Each statement has its deadline. A client whose connection failed is destroyed
- * at its release, and a rollback on it counts as done: the server rolls back by itself.
- *
+ * The pool as Kysely takes it, with a deadline for each statement. A client whose connection failed is
+ * destroyed at its release, and a rollback on it counts as done, because the server does it.
  * @param edgeMs the deadline of statements that begin and end a transaction
  * @param deadlineMs the deadline of all others; null: none
  */
@@ -119,8 +115,8 @@ async function isAnswered(answer: Promise<unknown>, withinMs: number): Promise<b
 }
 
 /**
- * Asks the server, over another connection, to end what the client waits for. Otherwise a backend that waits
- * for a lock would go on waiting after its client has left, one more with each tick.
+ * Asks the server, over another connection, to cancel what the client waits for. Otherwise a backend that
+ * waits for a lock would keep waiting after its client has left, one more with each tick.
  */
 async function askToCancel(client: pg.PoolClient): Promise<void> {
   const { processID, secretKey, host, port } = client as unknown as {
@@ -130,7 +126,7 @@ async function askToCancel(client: pg.PoolClient): Promise<void> {
     readonly port: number;
   };
   if (typeof processID !== 'number' || typeof secretKey !== 'number') return;
-  // CancelRequest: its length, the code 1234 5678, the backend, and the proof that it is ours.
+  // CancelRequest: its length, the code 1234 5678, the backend, and its secret.
   const request = Buffer.alloc(16);
   request.writeInt32BE(16, 0);
   request.writeInt16BE(1234, 4);
@@ -140,7 +136,7 @@ async function askToCancel(client: pg.PoolClient): Promise<void> {
   await new Promise<void>(resolve => {
     const socket = createConnection(
       host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
-      // Not ended by us: pgbouncer drops a cancel whose client has left. The server closes when it is done.
+      // The server closes it; ending it here would make pgbouncer drop the cancel.
       () => socket.write(request),
     );
     const timer = setTimeout(() => socket.destroy(), CANCEL_MS);

@@ -1,9 +1,8 @@
-// Room: store/connection. What an error of the driver means.
-// In: what pg threw. Out: whether to try again, and an error that a person can act on.
+// What an error of the driver means: whether to try again, and how to say it to a person.
 import { TockError } from '../../model/errors.js';
 import { redact } from '../../model/run/sanitize.js';
 
-/** The SQLSTATE of an error; null where the server did not answer. */
+/** The SQLSTATE of an error; null if the server did not answer. */
 export function sqlState(error: unknown): string | null {
   const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
@@ -15,18 +14,13 @@ export function isSerializationFailure(error: unknown): boolean {
   return state === '40001' || state === '40P01';
 }
 
-/**
- * The connection does not know a prepared statement, or has one of this name already: nothing was executed.
- */
+/** The connection lacks a prepared statement, or has one of this name already: nothing was executed. */
 export function isUnknownStatement(error: unknown): boolean {
   const state = sqlState(error);
   return state === '26000' || state === '42P05';
 }
 
-/**
- * Among others: a table was altered, and a prepared statement would give other column types. Nothing was
- * executed.
- */
+/** Among others: column types of a prepared statement, after its table was altered. Nothing happened. */
 export function isUnsupported(error: unknown): boolean {
   return sqlState(error) === '0A000';
 }
@@ -37,8 +31,8 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * PostgreSQL will never store this, however often it is sent: data that no column takes (class 22), a
- * violated constraint (23), more than its limits allow (54). A missing partition is none of these.
+ * PostgreSQL will never store this: data that no column takes (class 22), a violated constraint (23), more
+ * than its limits allow (54). A missing partition is none of these.
  */
 export function isUnstorable(error: unknown): boolean {
   const state = sqlState(error);
@@ -57,19 +51,18 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** No partition takes the row, or one was attached meanwhile. The error of a real constraint has its name. */
+/** No partition takes the row, or one was attached meanwhile. A real constraint's error has its name. */
 function isPartitionMissing(error: unknown): boolean {
   return sqlState(error) === '23514' && (error as { constraint?: unknown }).constraint === undefined;
 }
 
-/** There is a row of the same key. */
 export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';
 }
 
 /**
- * The server cannot be reached, is going away, refuses us, or is a standby: reconnecting later may help.
- * An error without SQLSTATE comes from the network or the driver.
+ * The server cannot be reached, is going away, refuses us, or is a standby: reconnecting later may help. An
+ * error without SQLSTATE comes from the network or the driver.
  */
 export function isConnectionFailure(error: unknown): boolean {
   if (error instanceof TockError) return error.code === 'TOCK_DATABASE_UNREACHABLE';

@@ -1,23 +1,20 @@
-// Room: store/connection. Locks on tables that are in use.
-// In: a transaction's work. Out: what it gave; or null, where it did not get its locks in several short
-// tries.
+// Locks on tables that are in use.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database, Session } from './database.js';
 import { isLockTimeout } from './errors.js';
 
-/** Short, and rather several times: while we wait for a lock, all later statements wait behind us. */
+/** Short, but tried several times: while we wait for a lock, all later statements wait behind us. */
 export const LOCK_TIMEOUT = '500ms';
 const PAUSES_MS = [250, 500, 1000, 2000];
 
 export interface LockRetries {
   readonly signal?: AbortSignal | undefined;
-  /** Statements have no deadline. */
   readonly mayTakeLong?: boolean | undefined;
 }
 
 /**
- * Five tries, each with 500 ms for a lock unless `work` sets another time, with growing pauses in which
- * others go ahead.
+ * Makes five tries, with growing pauses for others; each waits 500 ms for a lock unless `work` sets another
+ * time. Null if none of them got its locks.
  */
 export async function withLockRetries<T>(
   database: Database,

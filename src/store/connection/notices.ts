@@ -1,14 +1,14 @@
-// Room: store/connection. What notifications say: that there is a new run, or that one is to be cancelled.
-// In: the payload of a NOTIFY. Out: what it says. Only a hint: every role that may connect can send one.
+// The payload of a NOTIFY: there is a new run, or one is to be cancelled. Only a hint: every role that may
+// connect can send one.
 import { isName } from '../../model/names.js';
 import type { QueuePriority } from '../runs/claim/claim.js';
 
-/** `queuePriority`: where there is something new; null: anywhere. */
+/** `queuePriority`: where there is a new run; null: anywhere. */
 export type Notice =
   | { readonly kind: 'queued'; readonly queuePriority: QueuePriority | null }
   | { readonly kind: 'cancel'; readonly runId: string };
 
-/** Reads a payload; null for one that Tock does not send. */
+/** Null for a payload that Tock does not send. */
 export function readNotice(payload: string): Notice | null {
   if (payload === 'queued') return { kind: 'queued', queuePriority: null };
   const runId = /^cancel:(\d{1,19})$/.exec(payload)?.[1];

@@ -1,5 +1,4 @@
-// Room: store/connection. Queries of Kysely's builder, for all that is neither hot nor a locking protocol.
-// In: a query made with `db`. Out: its rows, run by a session, with all that goes for its statements.
+// Queries of Kysely's builder, for everything that is neither hot nor a locking protocol.
 import {
   type CompiledQuery,
   DummyDriver,
@@ -16,10 +15,7 @@ import type { Schema } from '../schema/tables.js';
 import type { Session } from './database.js';
 import { AFTER_LATEST, EARLIEST } from './readable-instant.js';
 
-/**
- * Makes queries, and executes none: that is for {@link runQuery}, which knows the deadline and the schema's
- * name.
- */
+/** Makes queries, but executes none: that is for {@link runQuery}, which applies deadline and schema name. */
 export const db = new Kysely<Schema>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
@@ -29,7 +25,7 @@ export const db = new Kysely<Schema>({
   },
 });
 
-/** What `db` and Kysely's `sql` make. */
+/** A query of `db`, or of Kysely's `sql`. */
 export interface Query<Row> {
   compile(executor: QueryExecutorProvider): CompiledQuery<Row>;
 }
@@ -40,15 +36,13 @@ export async function runQuery<Row>(session: Session, query: Query<Row>): Promis
   return await session.run<Row>(text, parameters);
 }
 
-/** The first row, for queries that return at most one. */
 export async function firstRow<Row>(session: Session, query: Query<Row>): Promise<Row | undefined> {
   return (await runQuery(session, query))[0];
 }
 
-/** The database's time, in a query. */
 export const now = sql<Date>`tock.now()`;
 
-/** Whether a value is one of a list, which is one parameter however long it is. */
+/** As one parameter, however long the list is. */
 export const isAnyOf = (
   value: Expression<unknown>,
   list: readonly unknown[],
@@ -57,10 +51,9 @@ export const isAnyOf = (
 
 export const isSet = (value: Expression<unknown>) => sql<boolean>`${value} is not null`;
 
-/** An instant as every reader can carry it: out of the years 0001 to 9999, the bound. */
+/** An instant, or the bound if it is outside the years 0001 to 9999, so that every reader can hold it. */
 export const readableInstant = <T extends Date | null>(instant: Expression<T>): RawBuilder<T> =>
   sql<T>`case when ${instant} >= ${sql.raw(AFTER_LATEST)} then '9999-12-31T23:59:59Z' when ${instant} < ${sql.raw(EARLIEST)} then ${sql.raw(EARLIEST)} else ${instant} end`;
 
-/** An instant in epoch milliseconds. */
 export const epochMs = (instant: Expression<Date>): RawBuilder<number> =>
   sql<number>`(extract(epoch from ${instant}) * 1000)::float8`;

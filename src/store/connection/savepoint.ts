@@ -1,6 +1,4 @@
-// Room: store/connection. A part of a transaction that may fail without the rest.
-// In: an open transaction, and the part. Out: what the part gave; or its error, with the transaction as it
-// was before.
+// A part of a transaction that may fail without the rest.
 import type { Session } from './database.js';
 import { isConnectionFailure } from './errors.js';
 import { statement } from './statement.js';
@@ -10,23 +8,17 @@ const RELEASE = statement<object, unknown>('release-savepoint', 'release savepoi
 const ROLL_BACK = statement<object, unknown>('rollback-to-savepoint', 'rollback to savepoint tock_part');
 
 export interface SavepointOptions {
-  /**
-   * Release the savepoint after the part: for many parts in one transaction. A round trip more. Default
-   * false.
-   */
+  /** Releases the savepoint after the part, one more round trip, if there are many. Default false. */
   readonly isReleased?: boolean;
 }
 
-/**
- * Runs a part of a transaction. When it throws, what it wrote and locked is undone, and the transaction may
- * go on.
- */
+/** Runs a part of a transaction. If it throws, it is undone, and the transaction may go on. */
 export async function inSavepoint<T>(
   session: Session,
   part: () => Promise<T>,
   { isReleased = false }: SavepointOptions = {},
 ): Promise<T> {
-  // In a transaction that an error has aborted already, this is refused.
+  // Refused in a transaction that an error has already aborted.
   await SAVE.run(session, {});
   try {
     const value = await part();

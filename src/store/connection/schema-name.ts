@@ -1,5 +1,4 @@
-// Room: store/connection. SQL is written for the schema `tock`, and run in the schema that is configured.
-// In: a statement of the code; a schema name that names.ts has checked. Out: the statement for that schema.
+// SQL is written for the schema `tock`, and run in the configured schema.
 
 /** Replaces `tock` as a qualifier, and as a literal of its own, such as the channel of NOTIFY. */
 export function inSchema(text: string, schema: string): string {
@@ -11,7 +10,7 @@ export function inSchema(text: string, schema: string): string {
     .replace(/'tock'/g, `'${schema}'`);
 }
 
-/** The same, each statement rewritten once per schema. */
+/** {@link inSchema}, with each statement rewritten only once. */
 export function schemaRewriter(schema: string): (text: string) => string {
   const rewritten = new Map<string, string>();
   return text => {

@@ -1,10 +1,7 @@
-// Room: store/connection. A statement: SQL with a name and named parameters.
-// In: SQL in which parameters are written `:name`. Out: the same with `$1…`, and one way to run it with typed
-// values.
+// A statement: SQL with a name and named parameters, written `:name` and sent as `$1…`.
 import type { Session } from './database.js';
 import { PREPARED } from './prepared.js';
 
-/** SQL that is run as it stands, with typed parameters and rows. */
 export interface Statement<Params extends object, Row> {
   /** Unique; used in errors and in the snapshot of all statements. */
   readonly name: string;
@@ -12,26 +9,23 @@ export interface Statement<Params extends object, Row> {
   readonly text: string;
   readonly parameters: readonly (keyof Params & string)[];
   run(session: Session, params: Params): Promise<Row[]>;
-  /** The first row, for statements that return at most one. */
   first(session: Session, params: Params): Promise<Row | undefined>;
 }
 
 export interface StatementOptions {
-  /** Plan it once per connection: for the few that are run again and again. Default false. */
+  /** Plan it once per connection, for the few that run again and again. Default false. */
   readonly prepared?: boolean;
 }
 
 const defined = new Map<string, Statement<never, unknown>>();
 
-/** Every statement of the modules that are loaded, by name: for tests. */
+/** Every statement of the loaded modules, by name, for tests. */
 export const definedStatements = (): ReadonlyMap<string, Statement<never, unknown>> => defined;
 
 /**
- * Defines a statement. Throws on a name that is taken, and on a `$1` among the named parameters.
- *
+ * Defines a statement. Throws on a duplicate name, and on a `$1` among the named parameters.
  * @param sql written for the schema `tock`. `:name` is a parameter, except within quotes and comments, and
- *   after
- *   another colon (`::text`)
+ * after another colon (`::text`)
  */
 export function statement<Params extends object, Row>(
   name: string,
@@ -61,9 +55,7 @@ export function statement<Params extends object, Row>(
   return made;
 }
 
-/**
- * Quoted text, quoted names, comments and casts are matched first, so that a colon in them is no parameter.
- */
+/** Quoted text, quoted names, comments and casts come first, so that a colon in them is no parameter. */
 const TOKENS =
   /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\/\*[\s\S]*?\*\/|(\$\w*\$)[\s\S]*?\1|::|:([a-z]\w*)|(\$\d+)/gi;
 

@@ -1,13 +1,9 @@
-// Room: store/definitions. The links of chains: which definition runs after which.
-// In: names. Out: definitions marked as having followers; all links there are.
+// The links of chains: which definition runs after which.
 import { sql } from 'kysely';
 import type { Session } from '../connection/database.js';
 import { db, isAnyOf, isSet, runQuery } from '../connection/query.js';
 
-/**
- * Marks those of the definitions that others run after: `parents` in any case, `written` where a chain names
- * them.
- */
+/** Marks definitions that others run after: `parents` in any case, `written` only if a chain names them. */
 export async function markFollowed(
   session: Session,
   { parents, written }: { readonly parents: readonly string[]; readonly written: readonly string[] },
@@ -36,7 +32,7 @@ export async function markFollowed(
   await runQuery(session, query);
 }
 
-/** By the name of each definition that can run: what it runs after. */
+/** For each definition that can run, by name: what it runs after. */
 export async function readChainLinks(session: Session): Promise<Map<string, readonly string[]>> {
   const query = db
     .selectFrom('tock.job_definitions as d')

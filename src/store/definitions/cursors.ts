@@ -1,6 +1,4 @@
-// Room: store/definitions. Cursors that are ahead of the database's clock, because it was wrong and was set
-// back.
-// In: names of definitions. Out: which are ahead, and where they belong; cursors set back.
+// Cursors that are ahead of the database's clock, because it was wrong and was set back.
 import { sql } from 'kysely';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
@@ -8,7 +6,7 @@ import { db, epochMs, firstRow, isAnyOf, now, runQuery } from '../connection/que
 import { statement } from '../connection/statement.js';
 import { PLAIN_COLUMNS, selectDurations } from './stated-columns.js';
 
-/** A definition whose cursor is ahead. Times in epoch milliseconds. */
+/** Times in epoch milliseconds. */
 export interface AheadDefinition extends StoredColumns {
   readonly id: string;
   readonly cursor_ms: number;
@@ -19,11 +17,11 @@ export interface AheadFilter {
   readonly names: readonly string[] | null;
   readonly afterId: string;
   readonly limit: number;
-  /** Their rows are locked until the transaction ends. */
+  /** Locked until the transaction ends. */
   readonly isLocked: boolean;
 }
 
-/** Definitions whose cursor is ahead, in the order of their ids. */
+/** In the order of their ids. */
 export async function readAhead(
   session: Session,
   { names, afterId, limit, isLocked }: AheadFilter,
@@ -47,8 +45,8 @@ const READ_PLACES = statement<{ ids: readonly string[] }, { id: string; place_ms
   'read-cursor-places',
   `
 -- The last occurrence that was considered while the clock was right, and no earlier than the last edit and
--- the end of the last pause. What was written by the wrong clock is dated later than now. When an edit by it
--- really happened nobody knows: then from now on.
+-- the end of the last pause. Whatever the wrong clock wrote has a time after now. The real time of such an edit
+-- is unknown, so the cursor goes to now.
 select d.id::text, floor(extract(epoch from case
     when greatest(d.updated_at, d.resumed_at) > tock.now() then tock.now()
     else greatest(d.updated_at, d.resumed_at, (
@@ -77,7 +75,7 @@ const SET_BACK = statement<{ places: string }, never>(
 with u as materialized (
   select * from jsonb_to_recordset(:places::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz)
 ), freed as (
-  -- An occurrence that the wrong clock made a run of stays taken. One that it skipped may come again.
+  -- An occurrence that got a run under the wrong clock stays taken. A skipped one may come again.
   delete from tock.job_occurrences o using u, tock.job_runs_finished r
   where o.definition_id = u.id and o.scheduled_for > u.cursor and r.id = o.run_id and r.definition_id = u.id
     and r.scheduled_for > u.cursor and r.status = 'skipped' and r.created_at > tock.now()
@@ -87,12 +85,12 @@ set cursor = u.cursor, next_at = u.next_at, resumed_at = least(d.resumed_at, toc
 from u where d.id = u.id`,
 );
 
-/** Sets cursors back; the caller holds the locks. The only statement by which a cursor falls. */
+/** The only statement by which a cursor falls. The caller holds the locks. */
 export async function setCursorsBack(session: Session, places: readonly CursorPlace[]): Promise<void> {
   await SET_BACK.run(session, { places: JSON.stringify(places) });
 }
 
-/** How many definitions get no runs until the clock has caught up, and for how long at most. */
+/** How many definitions get no runs until the clock has caught up, and how long that takes at most. */
 export async function countAhead(session: Session): Promise<{ definitions: number; aheadMs: number }> {
   const query = db
     .selectFrom('tock.job_definitions as d')

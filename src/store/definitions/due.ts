@@ -1,6 +1,4 @@
-// Room: store/definitions. Definitions that are due: locked, and moved on once their occurrences are
-// inserted.
-// In: an open transaction. Out: rows; cursors moved in the same transaction.
+// Definitions that are due: locked, and moved on once their occurrences are inserted, in one transaction.
 //
 // Ticks share the work: each locks definitions that no other has locked, and reads the clock after that, so
 // that no other tick's cursor is past it. The lock saves work; that an occurrence runs once is held by
@@ -10,7 +8,7 @@ import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { STORED_COLUMNS } from './stated-columns.js';
 
-/** A definition as materializing reads it. Durations and the cursor in milliseconds. */
+/** A definition for materializing. Durations and the cursor in milliseconds. */
 export interface DueDefinition extends StoredColumns {
   readonly id: string;
   readonly cursor_ms: number;
@@ -29,9 +27,7 @@ for update skip locked`,
 );
 
 /**
- * Locks definitions that are due until the transaction ends, the longest due first. Those that are locked are
- * skipped.
- *
+ * Locks due definitions until the transaction ends, longest due first. Skips locked ones.
  * @param ids only these; null: all
  */
 export async function lockDueDefinitions(
@@ -42,10 +38,7 @@ export async function lockDueDefinitions(
   return await LOCK_DUE.run(session, { limit, ids });
 }
 
-/**
- * The database's time in epoch milliseconds, and how many live runs definitions have, by id; those without
- * any are left out.
- */
+/** The database's time in epoch milliseconds, and the live runs of definitions by id; 0 is left out. */
 export interface ClockAndLive {
   readonly now: number;
   readonly live: Readonly<Record<string, number>>;
@@ -59,12 +52,12 @@ select (extract(epoch from tock.now()) * 1000)::float8 as now,
     select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any(:ids::bigint[]) group by 1) b) as live`,
 );
 
-/** Reads the clock, and how many live runs these definitions have. To be called once they are locked. */
+/** To be called once the definitions are locked. */
 export async function readClockAndLive(session: Session, ids: readonly string[]): Promise<ClockAndLive> {
   return (await CLOCK_AND_LIVE.first(session, { ids })) ?? { now: 0, live: {} };
 }
 
-/** Where a definition goes on. Instants as ISO text. */
+/** Instants as ISO text. */
 export interface MovedCursor {
   readonly id: string;
   readonly cursor: string;
@@ -91,7 +84,7 @@ const SPEND_REMAINING = statement<{ readonly id: string; readonly count: number 
   `update tock.job_definitions set remaining_count = greatest(remaining_count - :count, 0) where id = :id`,
 );
 
-/** Counts runs against those that a definition still has to give. The caller holds its lock. */
+/** Subtracts runs from a definition's remaining count. The caller holds its lock. */
 export async function spendRemainingCount(session: Session, id: string, count: number): Promise<void> {
   await SPEND_REMAINING.run(session, { id, count });
 }
@@ -101,7 +94,7 @@ const MARK_BROKEN = statement<{ readonly id: string; readonly reason: string }, 
   `update tock.job_definitions set broken_at = tock.now(), broken_reason = left(:reason, 1000) where id = :id`,
 );
 
-/** Leaves a definition out of what is materialized until it is edited. */
+/** Keeps a definition from being materialized until it is edited. */
 export async function markDefinitionBroken(session: Session, id: string, reason: string): Promise<void> {
   await MARK_BROKEN.run(session, { id, reason });
 }

@@ -1,9 +1,8 @@
-// Room: store/definitions. Occurrences that have had a run already.
-// In: occurrences. Out: which of them are taken.
+// Which occurrences have had a run already.
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 
-/** An occurrence of a definition. `at` in epoch milliseconds, a whole second. */
+/** `at` in epoch milliseconds, a whole second. */
 export interface Occurrence {
   readonly definitionId: string;
   readonly at: number;
@@ -20,7 +19,7 @@ from unnest(:definitionIds::bigint[], :instants::float8[]) as w(definition_id, a
 join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled_for = to_timestamp(w.at / 1000)`,
 );
 
-/** Reads which of the occurrences are taken, and returns whether one of them is. */
+/** Reads which occurrences are taken; returns a function that tells whether one is. */
 export async function readTaken(
   session: Session,
   occurrences: readonly Occurrence[],

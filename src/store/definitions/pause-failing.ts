@@ -1,5 +1,4 @@
-// Room: store/definitions. Pauses definitions whose runs fail too often.
-// In: the ids of runs that have just ended dead. Out: the definitions that are paused now.
+// Pauses definitions whose runs fail too often.
 import { statement } from '../connection/statement.js';
 
 export interface PausedDefinition {

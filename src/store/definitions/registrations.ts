@@ -1,29 +1,27 @@
-// Room: store/definitions. Which set of definitions is in force, and when each was last seen.
-// In: the fingerprint of a set. Out: whether it is in force; the others; a change of hands.
+// Which set of definitions is in force, and when each set was last seen.
 import { sql } from 'kysely';
 import type { Database, Session } from '../connection/database.js';
 import { db, epochMs, now, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 
-/** The database's clock was set back since: a minute is more than what the clocks of servers differ by. */
+/** Then the database's clock was set back since: clocks of servers differ by less than a minute. */
 const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
 
 /**
- * A set that was in force before wins back only when the one in force has not been seen for so long: that is
- * a roll-back. Until then, in a rolling deploy, the newest one holds.
+ * An earlier set wins back only when the current one has not been seen for so long: that is a roll-back.
+ * Until then, in a rolling deploy, the newest one holds.
  */
 const STALE_AFTER = '5 minutes';
 
-/** Whether these definitions are in force. */
 export interface Seen {
   readonly isCurrent: boolean;
-  /** They were last seen at a time that is yet to come. */
+  /** They were last seen in the future. */
   readonly wasAhead: boolean;
   /** The database is a copy that nobody has adopted. */
   readonly isCopy: boolean;
 }
 
-/** Notes that the definitions were seen, where they are in force. With every tick. */
+/** Notes with every tick that the definitions were seen, if they are in force. */
 export const noteSeen = statement<{ fingerprint: string }, Seen>(
   'note-definitions-seen',
   `
@@ -48,7 +46,7 @@ export interface Registration {
   readonly seen_ms: number;
 }
 
-/** Has processes that register go one after the other, until the transaction ends. */
+/** Registering processes go one after the other, until the transaction ends. */
 export async function lockRegistrations(session: Session, { schema }: Database): Promise<void> {
   await runQuery(
     session,
@@ -56,7 +54,6 @@ export async function lockRegistrations(session: Session, { schema }: Database):
   );
 }
 
-/** The set in force, and the one of this fingerprint. */
 export async function readRegistrations(session: Session, fingerprint: string): Promise<Registration[]> {
   const query = db
     .selectFrom('tock.registrations')
@@ -70,10 +67,7 @@ export async function readRegistrations(session: Session, fingerprint: string): 
   return await runQuery(session, query);
 }
 
-/**
- * Takes back a time that is yet to come. An alive version writes anew within a minute; a dead one must not
- * look alive.
- */
+/** Corrects times in the future: a dead version must not look alive. Live ones write a new time soon. */
 export async function setSeenBack(session: Session): Promise<void> {
   const query = db
     .updateTable('tock.registrations')
@@ -83,7 +77,6 @@ export async function setSeenBack(session: Session): Promise<void> {
   await runQuery(session, query);
 }
 
-/** Puts a set in force, in place of the one that is. */
 export async function putInForce(session: Session, fingerprint: string): Promise<void> {
   await runQuery(
     session,

@@ -1,10 +1,9 @@
-// Room: store/definitions. The columns of job_definitions that code or an operator states.
-// In: nothing. Out: their names, and how they are selected; durations in milliseconds, as numbers.
+// The columns of job_definitions that code or an operator states. Durations are read as milliseconds.
 import type { ExpressionBuilder } from 'kysely';
 import type { DefinitionColumns } from '../../model/planning/definition.js';
 import type { Schema } from '../schema/tables.js';
 
-/** All of them: one that is left out does not compile. */
+/** All of them: leaving one out does not compile. */
 const COLUMNS = {
   name: 'plain',
   job: 'plain',

@@ -1,5 +1,4 @@
-// Room: store/definitions. Definitions as they are stored, with or without their lock.
-// In: a name or a time zone. Out: rows with all that a schedule is made of.
+// Definitions as they are stored, with or without their lock.
 import type { ExpressionBuilder } from 'kysely';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
@@ -7,7 +6,7 @@ import { db, epochMs, firstRow, isAnyOf, isSet, runQuery } from '../connection/q
 import type { Origin, Schema } from '../schema/tables.js';
 import { PLAIN_COLUMNS, selectDurations } from './stated-columns.js';
 
-/** A row of job_definitions, with what an edit has to know of it. */
+/** A row of job_definitions, with everything that an edit needs. */
 export interface StoredDefinition extends StoredColumns {
   readonly id: string;
   readonly origin: Origin;
@@ -20,7 +19,7 @@ export interface StoredDefinition extends StoredColumns {
   readonly is_broken: boolean;
 }
 
-/** What a row has besides the columns that code or an operator stated. */
+/** The columns of a row that neither code nor an operator stated. */
 export const UNSTATED_COLUMNS: ReadonlySet<string> = new Set<
   Exclude<keyof StoredDefinition, keyof StoredColumns>
 >(['id', 'origin', 'version', 'fingerprint', 'cursor_ms', 'is_vanished', 'is_paused', 'is_broken']);
@@ -37,9 +36,7 @@ const DEFINITIONS = db
     isSet(eb.ref('d.broken_at')).as('is_broken'),
   ]);
 
-/**
- * Whether a definition `d` has an occurrence to come, or may have. As the index `job_definitions_due` asks.
- */
+/** Whether a definition `d` may have a next occurrence; the condition of the index `job_definitions_due`. */
 export const isPlanned = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
   eb.and([
     eb('d.next_at', 'is not', null),
@@ -48,14 +45,12 @@ export const isPlanned = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_d
     eb('d.vanished_at', 'is', null),
   ]);
 
-/** Reads a definition; null when there is none of the name. Takes no lock. */
+/** Takes no lock. */
 export async function readDefinition(session: Session, name: string): Promise<StoredDefinition | null> {
   return (await firstRow(session, DEFINITIONS.where('d.name', '=', name))) ?? null;
 }
 
-/**
- * Reads a definition and locks it until the transaction ends: a tick that is materializing it is waited for.
- */
+/** Locks a definition until the transaction ends; waits for a tick that is materializing it. */
 export async function lockDefinition(session: Session, name: string): Promise<StoredDefinition | null> {
   return (await firstRow(session, DEFINITIONS.where('d.name', '=', name).forUpdate())) ?? null;
 }
@@ -73,7 +68,7 @@ export async function lockDefinitionsOfCode(
   return await runQuery(session, query);
 }
 
-/** The definitions of a time zone that are planned, those due next first. */
+/** The planned definitions of a time zone, those due next first. */
 export async function readZoneDefinitions(
   session: Session,
   timezone: string,
@@ -87,7 +82,7 @@ export async function readZoneDefinitions(
   return await runQuery(session, query);
 }
 
-/** Those of the names that no definition has; `isLive`: nor one that is still in code, or not removed. */
+/** The names that no definition has; with `isLive`, also those that vanished from code or were removed. */
 export async function readUnknownNames(
   session: Session,
   names: readonly string[],

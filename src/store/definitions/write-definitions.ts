@@ -1,6 +1,5 @@
-// Room: store/definitions. What is written to definitions: by code, by an operator, and where they break.
-// In: rows or ids; the caller holds the locks, unless it says otherwise. Out: nothing, or whether a row was
-// made.
+// Writes to definitions: by code, by an operator, or because one is broken. The caller holds the locks,
+// unless a function says otherwise.
 import { sql } from 'kysely';
 import type { DefinitionColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
@@ -8,7 +7,7 @@ import { db, firstRow, isAnyOf, now, runQuery } from '../connection/query.js';
 import type { Origin } from '../schema/tables.js';
 import { STATED_COLUMNS } from './stated-columns.js';
 
-/** A definition as it is written. Instants as ISO text. */
+/** Instants as ISO text. */
 export interface WrittenDefinition extends DefinitionColumns {
   readonly fingerprint: string;
   readonly cursor: string;
@@ -35,7 +34,7 @@ const insertRows = (rows: readonly WrittenDefinition[], origin: Origin) =>
         .orderBy('n.name'),
     );
 
-/** Writes definitions over those of their names, each at its next version; what is new is made. */
+/** Updates definitions by name, each to its next version, and inserts new ones. */
 export async function upsertDefinitions(
   session: Session,
   origin: Origin,
@@ -56,8 +55,8 @@ export async function upsertDefinitions(
 }
 
 /**
- * Makes a definition at run time, unless one has the name. No lock is needed: where somebody else is making
- * it, this waits for their commit.
+ * Inserts a definition made at run time, unless its name is taken. Needs no lock: it waits for the commit of
+ * anybody else who is inserting it.
  */
 export async function insertDefinition(session: Session, row: WrittenDefinition): Promise<boolean> {
   const query = insertRows([row], 'runtime')
@@ -76,10 +75,7 @@ export async function markVanished(session: Session, ids: readonly string[]): Pr
   await runQuery(session, query);
 }
 
-/**
- * Hides a definition that was made at run time, with its cursor at `now` at least. @param cursor epoch
- * milliseconds
- */
+/** Hides a definition that was made at run time, with its cursor at `now` at least. @param cursor epoch ms */
 export async function markRemoved(session: Session, id: string, cursor: number): Promise<void> {
   const query = update
     .set(eb => ({
@@ -101,7 +97,7 @@ export async function markBroken(session: Session, names: readonly string[], rea
   await runQuery(session, query);
 }
 
-/** Pauses a definition. One that is paused stays so since then; a note replaces the one before. */
+/** If it is paused already, the pause keeps its start, and a new note replaces the old one. */
 export async function markPaused(session: Session, id: string, note: string | null): Promise<void> {
   const query = update
     .set(eb => ({
@@ -112,7 +108,7 @@ export async function markPaused(session: Session, id: string, note: string | nu
   await runQuery(session, query);
 }
 
-/** Ends a pause. Times in epoch milliseconds; `next` null: no occurrence is to come. */
+/** Ends a pause. Times in epoch milliseconds; `next` null: there is no next occurrence. */
 export async function markResumed(
   session: Session,
   id: string,
@@ -130,7 +126,7 @@ export async function markResumed(
   await runQuery(session, query);
 }
 
-/** Takes the pause off a definition that is made again under its old name. */
+/** Ends the pause of a definition that is made again under its old name. */
 export async function clearPause(session: Session, id: string): Promise<void> {
   await runQuery(session, update.set({ paused_at: null, pause_reason: null }).where('d.id', '=', id));
 }

@@ -1,12 +1,11 @@
-// Room: store/definitions. Time zones as the server has them.
-// In: instants. Out: the zones that are in use, and their offsets.
+// Time zones as the server has them.
 import type { Session } from '../connection/database.js';
 import { sqlState } from '../connection/errors.js';
 import { db, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 import { isPlanned } from './stored-definition.js';
 
-/** The zones by which definitions are planned and queues are opened, without UTC. */
+/** The zones of planned definitions and of queues with a window, without UTC. */
 export async function readUsedZones(session: Session): Promise<string[]> {
   const query = db
     .selectFrom('tock.job_definitions as d')
@@ -41,14 +40,11 @@ group by z.timezone order by z.timezone`,
 
 export interface ZoneOffsets {
   readonly timezone: string;
-  /**
-   * In seconds east of UTC, `step` seconds apart, beginning with `start`. Null: the server does not know the
-   * zone.
-   */
+  /** In seconds east of UTC, `step` seconds apart from `start`. Null: the server lacks the zone. */
   readonly offsets: readonly number[] | null;
 }
 
-/** The offsets of zones at `count` instants from `start` (epoch seconds) on, `step` seconds apart. */
+/** Offsets at `count` instants from `start` (epoch seconds), `step` seconds apart. */
 export async function readZoneOffsets(
   session: Session,
   zones: readonly string[],
@@ -59,7 +55,7 @@ export async function readZoneOffsets(
     return await READ_OFFSETS.run(session, { zones, start, step, count });
   } catch (error) {
     if (sqlState(error) !== '22023') throw error;
-    // The server does not know one of the zones; asked one by one, the others have an answer.
+    // The server lacks one of the zones; asked one by one, the others have an answer.
     const [only, ...others] = zones;
     if (only !== undefined && others.length === 0) return [{ timezone: only, offsets: null }];
     const singly = await Promise.all(

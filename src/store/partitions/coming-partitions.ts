@@ -1,5 +1,4 @@
-// Room: store/partitions. Makes the coming partitions of the finished runs, beside live traffic.
-// In: months or days. Out: how many were made; whether the rest is left to the next try.
+// Makes the coming partitions of the finished runs, beside live traffic.
 import type { Database, Session } from '../connection/database.js';
 import { type LockRetries, withLockRetries } from '../connection/lock-retries.js';
 import { statement } from '../connection/statement.js';
@@ -20,9 +19,8 @@ const CREATE = statement<{ unit: string | null }, { made: number; next: string |
 const VALIDATE = statement<object, object>('validate-bounds', `select tock.validate_bounds()`);
 
 /**
- * Makes the coming partitions: see `tock.create_partitions`. In short transactions, the locks of each in
- * several short tries. Safe to repeat, to race, and after a crash at any point.
- *
+ * Makes the coming partitions with `tock.create_partitions`, in short transactions; each tries several times
+ * for its locks. Safe to repeat, to race, and after a crash at any point.
  * @param unit null: as the latest partition
  */
 export async function makeComingPartitions(
@@ -47,8 +45,8 @@ export async function makeComingPartitions(
 const ARE_DUE = statement<object, { areDue: boolean }>(
   'claim-upkeep',
   `
--- Written once an hour by one of all processes: the others ask nothing more. A clock that was set back must
--- not make them wait for it. What a crash left behind is due as well.
+-- One process an hour writes this row; the others do nothing more. A row from the future counts as old, because
+-- the clock may have been set back. What a crash left behind is due too.
 with mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
@@ -64,8 +62,8 @@ select case when exists (select from mine) then
 );
 
 /**
- * Whether this process is the one to make the coming partitions now: half of them are used up, nobody else
- * has looked within the hour, and its role may.
+ * Whether this process should make the coming partitions now: half of them are used up, nobody else has
+ * looked within the hour, and its role may.
  */
 export async function arePartitionsDue(session: Session): Promise<boolean> {
   return (await ARE_DUE.first(session, {}))?.areDue === true;

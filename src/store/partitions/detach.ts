@@ -1,6 +1,4 @@
-// Room: store/partitions. Replaces a partition of finished runs by what stays of it, and drops what was
-// detached.
-// In: partitions by name, cutoffs by state. Out: rows counted; partitions that are gone.
+// Replaces a partition of finished runs by a copy of the runs that stay, and drops detached tables.
 //
 // How a partition goes: what stays is copied, a few blocks at a time, into a table beside it; a trigger notes
 // what changes meanwhile. Then one short transaction takes the locks, detaches the partition, corrects the
@@ -20,7 +18,7 @@ const DETACHED = 'tock: detached ';
 
 const LAST_LOCK_TIMEOUT = '200ms';
 
-/** A span of time that the table of what stays will take. Epoch milliseconds. */
+/** The span of the table with the runs that stay. Epoch milliseconds. */
 export interface Span {
   readonly low: number;
   readonly high: number;
@@ -29,9 +27,8 @@ export interface Span {
 const instant = (ms: number) => sql.lit(new Date(ms).toISOString());
 
 /**
- * Makes the table that what stays is copied into, and begins to note what changes in the sources. Its checks
- * say what the partition's bounds will: so nothing is scanned when it is attached, and its indexes are there
- * already.
+ * Makes the table for the runs that stay, and begins to note changes in the sources. Its checks equal the
+ * partition's bounds, so attaching it scans nothing, and its indexes are there already.
  */
 export async function beginCopy(
   session: Session,
@@ -63,8 +60,8 @@ export async function beginCopy(
 }
 
 /**
- * Has autovacuum end its work on these tables. It does so for whatever waits longer than deadlock_timeout (1
- * s), which is too long to wait in everybody's way; while this lock waits, nothing else does.
+ * Makes autovacuum end its work on these tables. It yields to a lock that waits longer than deadlock_timeout
+ * (1 s): too long for a lock that blocks everybody, so this one, which blocks nobody, waits first.
  */
 async function endVacuum(session: Session, tables: readonly string[]): Promise<void> {
   await setLockTimeout(session, '2s');
@@ -77,7 +74,7 @@ async function setLockTimeout(session: Session, timeout: string): Promise<void> 
   await runQuery(session, sql`set local lock_timeout = ${sql.lit(timeout)}`);
 }
 
-/** Copies what stays out of some blocks of a source. Returns how many runs. */
+/** Copies the runs that stay out of some blocks of a source. Returns how many. */
 export async function copySlice(
   session: Session,
   table: string,
@@ -94,7 +91,7 @@ export async function copySlice(
   return (await firstRow(session, query))?.count ?? 0;
 }
 
-/** What takes the place of the sources: a copy under its own name, and the name and span that it gets. */
+/** A copy under its own name, and the name and span that it gets in the place of the sources. */
 export interface Replacement extends Span {
   readonly table: string;
   readonly name: string;
@@ -102,9 +99,9 @@ export interface Replacement extends Span {
 }
 
 /**
- * Detaches partitions, and attaches what stays of them in their place. It takes the parent exclusively, then
- * the sources and the default partition, waits briefly for each, and does nothing there that takes long.
- * Returns whether any run stays.
+ * Detaches partitions, and attaches the copy in their place. Locks the parent exclusively, then the sources
+ * and the default partition, waits briefly for each, and does nothing there that takes long. Returns whether
+ * any run stays.
  */
 export async function detach(
   session: Session,
@@ -112,8 +109,8 @@ export async function detach(
   replacement: Replacement | null,
 ): Promise<boolean> {
   await endVacuum(session, [...sources, 'job_runs_finished_default']);
-  // The parent first, as all do who read or write through it: the other way round would be a deadlock. From
-  // here on all wait for us. Locks on the rest are held by those who went past the parent; they get less
+  // The parent first, like everyone who reads or writes through it: the other way round would be a deadlock.
+  // From here on all wait for us. Locks on the rest are held by those who bypassed the parent; they get less
   // time.
   await runQuery(session, sql`lock table only tock.job_runs_finished in access exclusive mode`);
   await setLockTimeout(session, LAST_LOCK_TIMEOUT);
@@ -122,7 +119,7 @@ export async function detach(
     await runQuery(session, sql`alter table tock.job_runs_finished detach partition ${tableOf(source)}`);
     oids.push(await readOid(session, source));
   }
-  // Nobody else is in the sources now, and all that was done there is committed and noted.
+  // Nobody else is in the sources now, and everything done there is committed and noted.
   const changes = db
     .deleteFrom('tock.retention_changes as c')
     .where(eb => isAnyOf(eb.ref('c.source'), oids, 'oid'))
@@ -134,7 +131,7 @@ export async function detach(
     await runQuery(session, sql`alter table ${tableOf(source)} rename to ${sql.id(name)}`);
     await runQuery(session, sql`comment on table ${tableOf(name)} is ${sql.lit(`${DETACHED}${source}`)}`);
   }
-  // Only now: the one before it may have had the same name.
+  // Only now: the old partition may have had the same name.
   if (hasRuns)
     await runQuery(
       session,
@@ -150,7 +147,6 @@ async function readOid(session: Session, table: string): Promise<number> {
   return row.oid;
 }
 
-/** Corrects the copy, and attaches it. */
 async function putInPlace(
   session: Session,
   sources: readonly string[],
@@ -168,7 +164,7 @@ async function putInPlace(
     }
   }
   const query = sql<{ hasRuns: boolean }>`select exists (select from ${tableOf(table)}) as "hasRuns"`;
-  // An empty copy is dropped as one that was never put in place.
+  // An empty copy is dropped as one that was never attached.
   if ((await firstRow(session, query))?.hasRuns !== true) return false;
   await runQuery(
     session,
@@ -199,17 +195,14 @@ where c.relnamespace = (select relnamespace from pg_class where oid = 'tock.job_
 order by c.oid`,
 );
 
-/** A table of ours that is no partition (any more). */
+/** A table of ours that is not, or no longer, a partition. */
 export interface Leftover {
   readonly name: string;
-  /** The partition that it was; null for a copy that was never put in place. */
+  /** The partition that it was; null for a copy that was never attached. */
   readonly was: string | null;
 }
 
-/**
- * What was detached, and copies that were never put in place: by name, by our comment, and since they are no
- * partition.
- */
+/** Detached partitions and unattached copies: known by name, by our comment, and as no partition. */
 export async function readLeftovers(session: Session): Promise<Leftover[]> {
   const rows = await READ_LEFTOVERS.run(session, {});
   return rows.map(({ name, comment }) => ({

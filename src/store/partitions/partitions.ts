@@ -1,6 +1,5 @@
-// Room: store/partitions. The partitions of the finished runs: which there are, what is deleted from them in
-// batches, and the lock of retention. Keys, occurrences and effects are deleted in the same way.
-// In: tables by name, cutoffs. Out: partitions with their spans, volumes; rows counted.
+// The partitions of the finished runs: which there are, what is deleted from them in batches, and the lock of
+// retention. Keys, occurrences and effects are deleted in the same way.
 import { type RawBuilder, sql } from 'kysely';
 import type { Partition } from '../../model/planning/retention.js';
 import { FINISHED_STATUSES, type FinishedStatus } from '../../model/run/states.js';
@@ -8,7 +7,7 @@ import type { Database, Session } from '../connection/database.js';
 import { firstRow, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 
-/** Instants, in milliseconds, before which a run of a state is past its time. */
+/** For each state, the instant in epoch milliseconds before which a run is past its time. */
 export type Cutoffs = Readonly<Record<FinishedStatus, number>>;
 
 const READ_PARTITIONS = statement<object, Partition>(
@@ -26,7 +25,7 @@ export async function readPartitions(session: Session): Promise<Partition[]> {
 const READ_VOLUME = statement<object, { perDay: number; hasDays: boolean }>(
   'read-volume',
   `
--- By what the planner and the statistics know: to count a million rows each night would be work of its own.
+-- From the planner's figures and the statistics: counting a million rows each night would cost too much.
 select coalesce(sum(v.rows * v.shared / greatest(v.lasted, 1)) / greatest(sum(v.shared) / 86400, 1), 0)::float8 as "perDay",
   exists (select from tock.finished_partitions() p
     where not p.is_kept and p.high > tock.now() and p.high - p.low <= interval '1 day') as "hasDays"
@@ -41,10 +40,7 @@ from (
 ) v`,
 );
 
-/**
- * How many runs ended a day in the last week, as far as the statistics know, and whether there are partitions
- * of days.
- */
+/** How many runs ended a day in the last week, by the statistics, and whether there are daily partitions. */
 export async function readVolume(session: Session): Promise<{ perDay: number; hasDays: boolean }> {
   return (await READ_VOLUME.first(session, {})) ?? { perDay: 0, hasDays: false };
 }
@@ -60,7 +56,7 @@ export const stays = (cutoffs: Cutoffs) => {
   return sql<boolean>`r.finished_at >= case r.status ${sql.join(cases, sql` `)} end`;
 };
 
-/** The blocks of a table, from the first to before the last. */
+/** Blocks of a table: `from` inclusive, `to` exclusive. */
 export interface Slice {
   readonly from: number;
   readonly to: number;
@@ -79,9 +75,9 @@ export async function countBlocks(session: Session, table: string): Promise<numb
 
 interface OldRows {
   readonly table: string;
-  /** Of a row `r`. */
+  /** A condition on a row `r`. */
   readonly isOld: RawBuilder<boolean>;
-  /** In which they are locked. */
+  /** The order in which rows are locked. */
   readonly order: string;
   readonly slice: Slice;
   readonly limit: number;
@@ -102,7 +98,7 @@ async function deleteOldRows(
   return (await firstRow(session, query))?.count ?? 0;
 }
 
-/** Deletes runs that are past their time, `limit` at most. Returns how many. */
+/** Deletes at most `limit` runs that are past their time. Returns how many. */
 export async function deleteRuns(
   session: Session,
   table: string,
@@ -120,7 +116,7 @@ const ORDER = {
   job_effects: 'r.key',
 } as const;
 
-/** Deletes keys, occurrences or effects from before an instant, `limit` at most. Returns how many. */
+/** Deletes at most `limit` keys, occurrences or effects from before an instant. Returns how many. */
 export async function deleteKeys(
   session: Session,
   table: keyof typeof ORDER,
@@ -139,13 +135,13 @@ const TRY_LOCK = statement<object, { isMine: boolean }>(
 );
 
 /**
- * Runs `work`, unless another holds the lock of retention: then null. It is an advisory lock of a transaction
- * of its own, which holds no snapshot meanwhile.
+ * Runs `work`, unless another process holds the lock of retention: then null. It is an advisory lock of a
+ * transaction of its own, which holds no snapshot meanwhile.
  */
 export async function withRetentionLock<T>(database: Database, work: () => Promise<T>): Promise<T | null> {
   return await database.transaction(
     async session => {
-      // Between its two statements it is idle for as long as the work takes.
+      // The connection is idle between its two statements for as long as the work takes.
       await runQuery(session, STAY_OPEN);
       return (await TRY_LOCK.first(session, {}))?.isMine === true ? await work() : null;
     },

@@ -1,5 +1,4 @@
-// Room: store/reads. Figures of the scheduler: how much waits, since when, what ended how.
-// In: a span of time, or nothing. Out: numbers, by the database's clock.
+// Figures of the scheduler, by the database's clock: how much waits, since when, what ended how.
 import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
 import type { Database } from '../connection/database.js';
 import { readable } from '../connection/readable-instant.js';
@@ -77,7 +76,6 @@ select jsonb_build_object(
 from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`,
 );
 
-/** Reads the scheduler's figures in one statement. */
 export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
   const row = await READ_STATUS.first(database, {});
   if (!row) throw new Error('the status query gave no row');
@@ -118,7 +116,7 @@ select jsonb_build_object(
 ) as report`,
 );
 
-/** What ended in [from, to), by job and by UTC day, with the most frequent errors. */
+/** The runs that ended in [from, to), by job and by UTC day, with the most frequent errors. */
 export async function readReport(database: Database, from: Date, to: Date): Promise<RunReport> {
   const row = await READ_REPORT.first(database, { from, to });
   if (!row) throw new Error('the report query gave no row');

@@ -1,7 +1,5 @@
-// Room: store/reads. What there is to do, and when something will be due next: how long a daemon sleeps, and
-// whether a tick can leave.
-// In: which queues; which definitions. Out: milliseconds, by the database's clock; whether there is nothing
-// to do.
+// What there is to do, and when something will be due next: how long a daemon sleeps, and whether a tick can
+// leave. By the database's clock.
 import type { Session } from '../connection/database.js';
 import { msBetween } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
@@ -15,7 +13,7 @@ const msFromNow = (instant: string) => msBetween('tock.now()', instant);
 
 interface Looked {
   readonly queues: readonly string[] | null;
-  readonly asksForRemains: boolean;
+  readonly checksReaping: boolean;
 }
 
 const NEXT_DUE = statement<Looked, NextDue>(
@@ -29,43 +27,38 @@ select
       and r.run_at > tock.now() and r.status in (${statuses('claim')})
     order by r.run_at, r.id limit 1) f where :queues::text[] is null or p.queue = any(:queues)),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", case when :asksForRemains::boolean then ${NEEDS_REAPING} else false end as "hasRemains"`,
+  exists (select from open) as "isOverdue", case when :checksReaping::boolean then ${NEEDS_REAPING} else false end as "needsReaping"`,
   { prepared: true },
 );
 
 /** Milliseconds until the next occurrence, and until the next waiting run is due. */
 export interface NextDue {
-  /** Negative where it is overdue. Null: no occurrence is to come. */
+  /** Negative if it is overdue. Null: there is no next occurrence. */
   readonly occurrenceMs: number | null;
-  /** Of those that are not due yet. Null: none. */
+  /** Null: no run waits for a time in the future. */
   readonly runMs: number | null;
   /** Runs are due and could be claimed now. */
   readonly isOverdue: boolean;
-  /**
-   * A reaping would find something to do: an expired lease, or what a process that died left undone. False if
-   * not asked.
-   */
-  readonly hasRemains: boolean;
+  /** Reaping would find an expired lease, or what a dead process left undone. False if not checked. */
+  readonly needsReaping: boolean;
 }
 
 /**
- * Reads what is due next: one index look-up for the occurrences, and a few for each queue and priority. Locks
- * nothing.
- *
- * @param asksForRemains whether to look for something to reap too: a few look-ups more, over all that is due
+ * One index look-up for the occurrences, and a few for each queue and priority. Locks nothing.
+ * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
  */
 export async function readNextDue(
   session: Session,
   queues: readonly string[] | null,
-  asksForRemains: boolean,
+  checksReaping: boolean,
 ): Promise<NextDue> {
-  const due = await NEXT_DUE.first(session, { queues, asksForRemains });
-  return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, hasRemains: false };
+  const due = await NEXT_DUE.first(session, { queues, checksReaping });
+  return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
 }
 
-// Something to do: also definitions of another version, a missing migration, a clock that was set back. The
-// registration is written only when others would begin to take it for old, not with each of the ticks of
-// several hosts.
+// Other versions of the definitions, a missing migration and a clock that was set back count as something to
+// do. The registration is written only when others would soon consider it old, not with every tick of every
+// host.
 const IS_IDLE = statement<IdleQuestion, { readonly isIdle: boolean }>(
   'is-idle',
   `
@@ -81,7 +74,6 @@ select not exists (select from unnest(:migrations::text[]) n(name) where n.name 
   and not exists (select from open) and not ${NEEDS_REAPING} as "isIdle"`,
 );
 
-/** What a tick would look for. */
 export interface IdleQuestion {
   readonly queues: readonly string[] | null;
   /** Of the definitions in code. */
@@ -92,8 +84,8 @@ export interface IdleQuestion {
 
 /**
  * Whether a tick would find nothing to do: nothing to migrate, register, reap, materialize or claim. One
- * statement, which locks nothing and may run under any isolation; it notes that the definitions were seen, as
- * registering does.
+ * statement, which locks nothing and may run under any isolation. Like registering, it notes that the
+ * definitions were seen.
  */
 export async function askWhetherIdle(session: Session, question: IdleQuestion): Promise<boolean> {
   return (await IS_IDLE.first(session, question))?.isIdle === true;

@@ -1,11 +1,10 @@
-// Room: store/reads. Queues: their limits and pauses, and what is in them.
-// In: a name and what to change. Out: rows in the words of the public API.
+// Queues: their limits and pauses, and what is in them, in the words of the public API.
 import { type Expression, sql } from 'kysely';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, now, readableInstant, runQuery } from '../connection/query.js';
 
-/** A queue as the API and `--json` show it. Limits hold over all hosts. */
+/** Limits hold over all hosts. */
 export interface QueueRecord {
   readonly name: string;
   /** Most runs at once; null: no limit. */
@@ -17,12 +16,12 @@ export interface QueueRecord {
   readonly timezone: string;
   readonly pausedAt: Date | null;
   readonly pauseReason: string | null;
-  /** Due and not claimed, those that wait for a place included. */
+  /** Due and not claimed, including runs that wait for a slot. */
   readonly waiting: number;
   readonly running: number;
 }
 
-/** The queues that have a row, or runs that are live, sorted by name. @param name only this one */
+/** The queues that have a row, or live runs, sorted by name. @param name only this one */
 export async function listQueues(session: Session, name?: string): Promise<QueueRecord[]> {
   const live = db
     .selectFrom('tock.job_runs_live as r')
@@ -69,7 +68,7 @@ const rateOf = (count: Expression<number | null>, periodMs: Expression<string | 
   sql<QueueRecord['rate']>`case when ${count} is not null
     then jsonb_build_object('count', ${count}, 'perMs', ${periodMs}) end`;
 
-/** Columns of job_queues to write; what is left out stays as it is. */
+/** Columns of job_queues to write; absent ones stay as they are. */
 export interface QueueColumns {
   readonly concurrency?: number | null;
   readonly rate_count?: number | null;
@@ -78,7 +77,7 @@ export interface QueueColumns {
   readonly timezone?: string;
 }
 
-/** Writes limits of a queue, and makes its row where it has none. */
+/** Writes limits of a queue; inserts its row if it has none. */
 export async function setQueue(session: Session, name: string, columns: QueueColumns): Promise<void> {
   const query = db
     .insertInto('tock.job_queues')
@@ -86,7 +85,7 @@ export async function setQueue(session: Session, name: string, columns: QueueCol
     .onConflict(conflict =>
       conflict.column('name').doUpdateSet({
         ...columns,
-        // A new rate begins at once: what was saved up, or owed, under the old one does not count.
+        // A new rate begins at once: tokens saved or owed under the old one do not count.
         ...(columns.rate_count === undefined ? {} : { rate_next_at: null }),
         updated_at: now,
       }),
@@ -94,7 +93,7 @@ export async function setQueue(session: Session, name: string, columns: QueueCol
   await runQuery(session, query);
 }
 
-/** Pauses a queue. One that is paused stays so since then; a note replaces the one before. */
+/** If it is paused already, the pause keeps its start, and a new note replaces the old one. */
 export async function pauseQueue(session: Session, name: string, note: string | null): Promise<void> {
   const query = db
     .insertInto('tock.job_queues')
@@ -109,7 +108,6 @@ export async function pauseQueue(session: Session, name: string, note: string | 
   await runQuery(session, query);
 }
 
-/** Ends a queue's pause. */
 export async function resumeQueue(session: Session, name: string): Promise<void> {
   const query = db
     .updateTable('tock.job_queues')
@@ -118,7 +116,7 @@ export async function resumeQueue(session: Session, name: string): Promise<void>
   await runQuery(session, query);
 }
 
-/** Removes a queue's row, and with it all limits and its pause. Whether there was one. */
+/** Removes a queue's row, with all limits and its pause. Returns whether there was one. */
 export async function removeQueue(session: Session, name: string): Promise<boolean> {
   const query = db.deleteFrom('tock.job_queues').where('name', '=', name).returning('name');
   return (await firstRow(session, query)) !== undefined;

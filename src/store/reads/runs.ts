@@ -1,5 +1,4 @@
-// Room: store/reads. What people look at: runs and definitions.
-// In: filters. Out: rows in the words of the public API: ids as text, times as Dates.
+// Runs and definitions as people see them, in the words of the public API: ids as text, times as Dates.
 import { type ExpressionBuilder, sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { Chain } from '../../model/planning/chain.js';
@@ -37,24 +36,24 @@ export interface RunRecord<Output = unknown> {
   readonly finishedAt: Date | null;
   readonly lockedUntil: Date | null;
   readonly lockedBy: string | null;
-  /** Host and process id of the worker that holds the lease, where it is known. */
+  /** Host and process id of the worker that holds the lease, if known. */
   readonly worker: string | null;
   readonly cancelRequestedAt: Date | null;
   readonly idempotencyKey: string | null;
   readonly payload: unknown;
   /** `events`: how often its handler reported progress in this attempt. */
   readonly progress: StoredProgress | null;
-  /** What its handler returned, once it has succeeded; else null. Typed where the run's job is known. */
+  /** The handler's result, once it has succeeded; otherwise null. Typed if the run's job is known. */
   readonly output: Output;
   readonly errors: readonly DatedError[];
-  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the words of the cancel. */
+  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the reason that was given. */
   readonly skipReason: string | null;
   readonly fence: number;
   readonly generation: number;
   readonly releases: number;
-  /** The limits under which it needs a place to run; null: none. While it is running it holds them. */
+  /** The limits under which it needs a slot; null: none. A running run holds these slots. */
   readonly concurrencyKeys: readonly string[] | null;
-  /** The one of them that has no place for it now. */
+  /** The one of them that has no free slot now. */
   readonly blockedOn: string | null;
 }
 
@@ -120,7 +119,7 @@ const recordOf = (row: RunRow): RunRecord => ({
   errors: readErrors(row.errors, row.createdAt),
 });
 
-/** Lists runs, the newest first. Walks the ids downward, so that a page costs the same at any depth. */
+/** Lists runs, newest first. Walks the ids downward, so that a page costs the same at any depth. */
 export async function listRuns(
   session: Session,
   { status, job, definition, before, limit = 50 }: RunFilter = {},
@@ -139,7 +138,6 @@ export async function listRuns(
   return (await runQuery(session, query)).map(recordOf);
 }
 
-/** One run, or null. */
 export async function getRun(session: Session, id: string): Promise<RunRecord | null> {
   if (!/^\d{1,18}$/.test(id)) return null;
   const row = await firstRow(session, RUNS.where('r.id', '=', id));
@@ -152,11 +150,11 @@ export interface DefinitionRecord {
   readonly name: string;
   readonly job: string;
   readonly origin: 'code' | 'runtime';
-  /** Grows with each edit; pausing is none. */
+  /** Grows with each edit, but not with a pause. */
   readonly version: number;
   readonly cron: string | null;
   readonly everyMs: number | null;
-  /** With `everyMs`: how far after its alignment. */
+  /** With `everyMs`: the offset from its alignment. */
   readonly phaseMs: number;
   readonly at: Date | null;
   /** What it runs after; null: it has a schedule of its own, or none. */
@@ -174,7 +172,7 @@ export interface DefinitionRecord {
   readonly catchupWindowMs: number | null;
   readonly startDeadlineMs: number | null;
   readonly jitterMs: number;
-  /** Of the scheduled runs; null where code computes it, or where there is no schedule. */
+  /** Of the scheduled runs; null if code computes it, or if there is no schedule. */
   readonly payload: unknown;
   readonly queue: string;
   readonly priority: number;
@@ -234,7 +232,7 @@ const DEFINITIONS = db
     readableInstant(eb.ref('d.vanished_at')).as('vanishedAt'),
   ])
   .select(eb => [
-    // Until the first tick it is not worked out.
+    // Unknown before the first tick.
     eb
       .case()
       .when('d.next_at', '>', sql<Date>`'-infinity'`)
@@ -268,7 +266,7 @@ export interface DefinitionFilter {
   readonly removed?: boolean;
 }
 
-/** Definitions, those that are due next first. */
+/** Those due next first. */
 export async function listDefinitions(
   session: Session,
   { name, limit = 1000, removed = false }: DefinitionFilter = {},

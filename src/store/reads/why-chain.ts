@@ -1,6 +1,4 @@
-// Room: store/reads. What the ledger holds about an occurrence of a chain: the runs of what a definition runs
-// after.
-// In: names and an instant. Out: rows. Reads only.
+// What the tables hold about an occurrence of a chain: the runs of its parents. Reads only.
 import { sql } from 'kysely';
 import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
@@ -9,17 +7,16 @@ import { db, epochMs, firstRow, isAnyOf, isSet, readableInstant, runQuery } from
 /** A definition that another one runs after, and its run of one occurrence. */
 export interface ChainParent {
   readonly name: string;
-  /** There is a definition of this name. */
   readonly exists: boolean;
-  /** Of the run; null where there is none. */
+  /** Null if there is no run. */
   readonly id: string | null;
   readonly status: RunStatus | null;
-  /** Why it was skipped; null where it was not. */
+  /** Null if it was not skipped. */
   readonly isSkippedFor: string | null;
   readonly finishedAt: Date | null;
 }
 
-/** The runs of an occurrence of what a definition runs after, sorted by name. */
+/** The parents' runs of an occurrence, sorted by name. */
 export async function readChainParents(
   session: Session,
   names: readonly string[],
@@ -31,7 +28,7 @@ export async function readChainParents(
       join.onRef('d.name', '=', 'n.name').on('d.vanished_at', 'is', null),
     )
     .leftJoinLateral(
-      // As the chain itself sees it: of a skipped row and a run, the run counts.
+      // As for the chain itself: of a skipped row and a run, the run counts.
       eb =>
         eb
           .selectFrom('tock.job_runs as r')
@@ -56,9 +53,7 @@ export async function readChainParents(
   return await runQuery(session, query);
 }
 
-/**
- * The instants in a span at which a chained definition, or what it runs after, has a run. Epoch milliseconds.
- */
+/** Instants in a span at which a chained definition, or a parent, has a run. Epoch milliseconds. */
 export async function readChainTimes(
   session: Session,
   definitionId: string,

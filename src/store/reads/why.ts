@@ -1,6 +1,4 @@
-// Room: store/reads. What the ledger holds about the occurrences of one definition: what `tock why` answers
-// from.
-// In: a definition's name, or its id and a span of time. Out: rows. Reads only.
+// What the tables hold about the occurrences of one definition, for `tock why`. Reads only.
 import { sql } from 'kysely';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
@@ -9,7 +7,7 @@ import { db, firstRow, isSet, now, readableInstant, runQuery } from '../connecti
 import { PLAIN_COLUMNS, selectDurations } from '../definitions/stated-columns.js';
 import type { Origin } from '../schema/tables.js';
 
-/** A definition with all that its schedule is made of, and when a tick was last seen. */
+/** A definition with its whole schedule, and when a tick was last seen. */
 export interface WhyDefinition extends StoredColumns {
   readonly id: string;
   readonly origin: Origin;
@@ -23,11 +21,10 @@ export interface WhyDefinition extends StoredColumns {
   readonly broken_reason: string | null;
   readonly vanished_at: Date | null;
   readonly now: Date;
-  /** When a tick or a daemon was last seen; null where none ever was. */
+  /** Null if no tick or daemon was ever seen. */
   readonly seen_at: Date | null;
 }
 
-/** The definition, or null. */
 export async function readWhyDefinition(session: Session, name: string): Promise<WhyDefinition | null> {
   const registered = db
     .selectFrom('tock.registrations')
@@ -52,7 +49,7 @@ export async function readWhyDefinition(session: Session, name: string): Promise
   return (await firstRow(session, query)) ?? null;
 }
 
-/** A run as far as it says which occurrences it stands for. */
+/** What a run says about the occurrences that it stands for. */
 export interface WhyRow {
   readonly id: string;
   readonly scheduled_for: Date;
@@ -97,7 +94,6 @@ export async function readWhyRows(
   return await runQuery(session, query);
 }
 
-/** Which run an occurrence was given, and when. */
 export async function readOccurrence(
   session: Session,
   definitionId: string,
@@ -111,10 +107,7 @@ export async function readOccurrence(
   return (await firstRow(session, query)) ?? null;
 }
 
-/**
- * The runs that were live when an occurrence was skipped for overlap, the last ones first, as far as they are
- * known.
- */
+/** The runs that were live when an occurrence was skipped for overlap, newest first, as far as known. */
 export async function readBlockers(
   session: Session,
   definitionId: string,
@@ -136,7 +129,7 @@ export async function readBlockers(
 
 const MAX_HOLDERS = 5;
 
-/** The runs that hold places under a concurrency key: the first five, and how many there are. */
+/** The first five runs that hold slots under a concurrency key, and how many there are in all. */
 export async function readHolders(
   session: Session,
   key: string,

@@ -1,16 +1,15 @@
-// Room: store/runs. The ledger of effects (job_effects), and the lease under which it is written.
-// In: a key, and who holds the run. Out: the results on record.
+// The ledger of effects (job_effects), and the lease under which it is written.
 import { TRANSITIONS } from '../../model/run/states.js';
 import { statement } from '../connection/statement.js';
 
-/** Who holds a run: the fence and the worker id of its lease. */
+/** The fence and the worker id of a run's lease. */
 export interface LeaseHolder {
   readonly id: string;
   readonly fence: number;
   readonly workerId: string;
 }
 
-/** A row of the ledger. `result` is JSON as text; null where the work returned nothing. */
+/** `result` is JSON as text; null if the work returned nothing. */
 export interface StoredEffect {
   readonly result: string | null;
 }
@@ -21,7 +20,7 @@ const RESULT = 'result::text as result';
 const HELD_ROW = `select from tock.job_runs_live r
   where r.id = :id and r.fence = :fence and r.locked_by = :workerId and r.status = '${TRANSITIONS.claim.to}'`;
 
-/** Reads an effect. No row: it has not happened yet. */
+/** No row: it has not happened yet. */
 export const readEffect = statement<{ key: string }, StoredEffect>(
   'read effect',
   `select ${RESULT} from tock.job_effects where key = :key`,
@@ -33,9 +32,7 @@ export const readEffectIfHeld = statement<LeaseHolder & { key: string }, StoredE
   `select ${RESULT} from tock.job_effects where key = :key and exists (${HELD_ROW})`,
 );
 
-/**
- * Keeps the result of a step if the lease is held. No row: the lease is lost, or the step is kept already.
- */
+/** Keeps the result of a step if the lease is held. No row: the lease is lost, or it is kept already. */
 export const keepStep = statement<LeaseHolder & { key: string; result: string | null }, StoredEffect>(
   'keep step',
   `insert into tock.job_effects (key, run_id, result) select :key, :id, :result where exists (${HELD_ROW})
@@ -44,8 +41,8 @@ returning ${RESULT}`,
 );
 
 /**
- * Reserves a key, at the beginning of the transaction that performs the effect. Waits for another transaction
- * that has reserved it. No row: that one has committed, and the effect has happened.
+ * Reserves a key at the beginning of the effect's transaction. Waits for another transaction that has
+ * reserved it. No row: that one has committed, so the effect has happened.
  */
 export const reserveEffect = statement<{ key: string; id: string }, { readonly key: string }>(
   'reserve effect',

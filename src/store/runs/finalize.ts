@@ -1,7 +1,4 @@
-// Room: store/runs. Writes the outcomes of a batch of attempts, with at most four statements; see finish.ts,
-// give-back.ts.
-// In: runs by id and fence, with their outcomes. Out: which leases were lost, what failed, what is left to
-// do.
+// Writes the outcomes of a batch of attempts, with at most four statements; see finish.ts and give-back.ts.
 import type { Outcome } from '../../model/run/decide.js';
 import type { Session } from '../connection/database.js';
 import { isConnectionFailure } from '../connection/errors.js';
@@ -19,7 +16,7 @@ import {
 
 export type { Finalization } from './finish.js';
 
-/** A part of a batch whose statement failed, and why. The other parts were written all the same. */
+/** A part of a batch whose statement failed, and why. The other parts were written. */
 export interface FailedPart<Run> {
   readonly part: readonly Run[];
   readonly error: unknown;
@@ -27,7 +24,7 @@ export interface FailedPart<Run> {
 
 /** What became of a batch, and what is left to do. */
 export interface Finalized<Run> extends AfterMove {
-  /** The ids that did not move: their lease had expired, and they were taken back. Empty nearly always. */
+  /** Ids that did not move, because their lease had expired and they were reaped. Usually empty. */
   readonly lost: ReadonlySet<string>;
   readonly failed: readonly FailedPart<Run>[];
   readonly freed: readonly string[];
@@ -36,9 +33,8 @@ export interface Finalized<Run> extends AfterMove {
 const NONE_MOVED: Moved = { ids: [], freed: null, outboxWritten: false };
 
 /**
- * Carries out the outcomes of a batch of attempts: four statements at most, however large the batch. Each
- * commits by itself, unless `session` is a transaction. Does not throw: an error concerns one part, and is in
- * `failed`.
+ * Writes the outcomes of a batch: four statements at most, however large the batch. Each commits on its own,
+ * unless `session` is a transaction. Does not throw: an error concerns one part, and is in `failed`.
  */
 export async function finalizeRuns<Run extends Finalization>(
   session: Session,
@@ -54,7 +50,7 @@ export async function finalizeRuns<Run extends Finalization>(
     if (part.length === 0) continue;
     let moved: Moved;
     try {
-      // A server that is away is asked once.
+      // A server that cannot be reached is tried once.
       if (unreachable !== null) throw unreachable.error;
       moved = (await carryOut(session, part, workerId)) ?? NONE_MOVED;
     } catch (error) {
@@ -72,7 +68,6 @@ export async function finalizeRuns<Run extends Finalization>(
   return { lost, failed, freed: [...freed].sort(), outboxWritten };
 }
 
-/** A batch by the statements that carry it out. */
 function partsOf<Run extends Finalization>(batch: readonly Run[]): [CarryOut, readonly Run[]][] {
   const of = (transition: Outcome['transition']) =>
     batch.filter(run => run.outcome.transition === transition);
@@ -85,8 +80,8 @@ function partsOf<Run extends Finalization>(batch: readonly Run[]): [CarryOut, re
   return [[finish, others.size === 0 ? batch : batch.filter(run => !others.has(run))], ...givenBack];
 }
 
-// An attempt that was given back left its run live, without a holder, under its own fence. So did one that
-// was reaped, but with an error that says so.
+// An attempt that was given back left its run live, without a holder, under its own fence. So did a reaped
+// one, but with an error that says so.
 const ENDED_ATTEMPTS = statement<FencedBatch, { readonly id: string }>(
   'ended-attempts',
   `
@@ -98,9 +93,8 @@ where ${isUnderItsFence('r')} and locked_by is null and status <> 'running'
 );
 
 /**
- * Which of these runs had their attempt ended by its holder. For the case that an outcome was sent and the
- * reply was lost:
- * then the state is read back, never guessed.
+ * Which of these runs had their attempt ended by its holder. For an outcome whose reply was lost: the state
+ * is read back, never guessed.
  */
 export async function readEndedAttempts(
   session: Session,

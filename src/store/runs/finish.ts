@@ -1,5 +1,4 @@
-// Room: store/runs. Ends runs: their rows move from job_runs_live to job_runs_finished.
-// In: runs by id and fence, with the outcomes that end them. Out: which of them have moved.
+// Ends runs: their rows move from job_runs_live to job_runs_finished.
 //
 //   worker A, holds runs 1 and 2 under fence 1              reaper
 //                                                           took run 2 back: it is failed, without a holder
@@ -34,20 +33,19 @@ import {
   writeOutbox,
 } from './transition.js';
 
-/** An outcome and the run it is for. */
 export type Finalization = Held & { readonly outcome: Outcome };
 
-/** The row of a statement that carries out outcomes; `ids`: those that moved, null for all of them. */
+/** The row of a statement that writes outcomes; `ids`: those that moved, null for all of them. */
 export type Moved = AfterMove & { readonly ids: readonly string[] | null };
 
-/** Carries out a sorted batch of outcomes. */
+/** Writes a sorted batch of outcomes. */
 export type CarryOut = (
   session: Session,
   sorted: readonly Finalization[],
   workerId: string,
 ) => Promise<Moved | undefined>;
 
-/** The ids of a {@link Moved}; null where all have moved, as nearly always. */
+/** The ids of a {@link Moved}; null if all have moved, the usual case. */
 export const MOVED_IDS = `case when count(*) < cardinality(:ids::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids`;
 
 interface Ends extends FencedBatch {
@@ -78,7 +76,7 @@ select ${MOVED_IDS}, ${AFTER_MOVE} from ended`,
   { prepared: true },
 );
 
-// Successes without output, as most are that run by the thousand: a row is passed on once, without what is
+// Successes without output, the usual case among thousands: a row is passed on once, without columns that are
 // not kept.
 const FINISH_PLAIN = statement<FencedBatch, Moved>(
   'finish-plain',
@@ -92,7 +90,6 @@ select ${MOVED_IDS}, ${AFTER_MOVE} from gone`,
   { prepared: true },
 );
 
-/** Ends runs: succeeded, dead, cancelled or skipped. */
 export const finish: CarryOut = async (session, sorted, workerId) => {
   const batch = fencedBatch(sorted, workerId);
   if (sorted.every(({ outcome }) => outcome.transition === 'succeed' && outcome.output === null))

@@ -1,6 +1,4 @@
-// Room: store/runs. Gives runs back to the queue: to be tried again after a failure, by another worker, or
-// later.
-// In: runs by id and fence, with their outcomes. Out: which of them have moved.
+// Gives runs back to the queue: to be tried again after a failure, by another worker, or later.
 //
 //   worker A, holds run 1 under fence 1             operator
 //                                                   asks to cancel run 1: cancel_requested_at is set
@@ -25,8 +23,7 @@ import {
 } from './transition.js';
 
 /**
- * Moves the runs that are held to a status in which they wait.
- *
+ * Moves held runs to a status in which they wait.
  * @param outcome arrays, the ids first, and the names of their columns
  * @param assignments to the run `r`, from its outcome `o`
  */
@@ -66,7 +63,7 @@ export const fail: CarryOut = async (session, sorted, workerId) =>
     areSuspect: sorted.map(({ outcome }) => outcome.isSuspect === true),
   });
 
-// The attempt is not counted, a hundred times at most: a run that each drain interrupts must end some day.
+// The attempt is not counted, but only a hundred times: a run that every drain interrupts must end some day.
 const RELEASE = statement<Omit<Failures, 'delays'>, Moved>(
   'release',
   giveBack(

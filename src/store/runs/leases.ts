@@ -1,5 +1,4 @@
-// Room: store/runs. What the holder of leases writes while its runs are executed: renewals and progress.
-// In: runs by id and fence. Out: which leases it still has; the others are lost.
+// What the holder of leases writes while its runs execute: renewals and progress.
 //
 //   worker A, heartbeat for runs 1, 2 and 3           others
 //                                                     run 2: a finalize holds its row; run 3: was reaped
@@ -33,18 +32,14 @@ select array(select id::text from mine) as mine, array(select id::text from mine
   { prepared: true },
 );
 
-/** A lease that its worker still has. */
 export interface Renewal {
   readonly id: string;
-  /** False where another session has locked the row: neither renewed nor lost. */
+  /** False if another session has locked the row: neither renewed nor lost. */
   readonly is_renewed: boolean;
   readonly cancel_requested: boolean;
 }
 
-/**
- * Renews the leases of a worker's runs, all in one statement. What is missing from the answer is lost. Waits
- * for no lock.
- */
+/** Renews a worker's leases in one statement. A run that the answer lacks is lost. Waits for no lock. */
 export async function renewLeases(
   session: Session,
   held: readonly Held[],
@@ -66,7 +61,7 @@ const STILL_HELD = statement<FencedBatch, { id: string; cancel_requested: boolea
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where ${isHeld('r', 'succeed')}`,
 );
 
-/** As {@link renewLeases}, without renewing: it only reads. */
+/** {@link renewLeases} without renewing: it only reads. */
 export async function readHeld(
   session: Session,
   held: readonly Held[],
@@ -82,7 +77,6 @@ with p as materialized (select * from unnest(:ids::bigint[], :progress::jsonb[])
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id`,
 );
 
-/** Writes the progress of running runs. */
 export async function writeProgress(
   session: Session,
   entries: readonly (Held & { readonly progress: unknown })[],

@@ -1,5 +1,4 @@
-// Room: store/runs. Inserts the runs of occurrences, and a skipped row for those that give none.
-// In: rows of a plan, in an open transaction. Out: how many went in.
+// Inserts the runs of occurrences, and a skipped row for those without a run, in the caller's transaction.
 //
 // An occurrence has one row in job_occurrences, whose primary key is the promise that it runs once:
 //
@@ -14,7 +13,7 @@ import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { insertRuns, writeOutbox } from './transition.js';
 
-/** A run or a skip to insert. Instants as ISO text. */
+/** Instants as ISO text. */
 export interface NewRow {
   readonly definition_id: string;
   readonly job: string;
@@ -22,7 +21,7 @@ export interface NewRow {
   readonly priority: number;
   readonly max_attempts: number;
   readonly payload: unknown;
-  /** What people and handlers know it by; unique is the occurrence. */
+  /** For people and handlers; only the occurrence is unique. */
   readonly key: string;
   readonly scheduled_for: string;
   readonly run_at: string;
@@ -36,7 +35,7 @@ export interface NewRow {
   readonly trigger: 'cron' | 'chain';
 }
 
-/** How many went in, and whether the outbox has rows for what was skipped. */
+/** How many rows were inserted, and whether the outbox has rows for skipped ones. */
 export interface InsertedRows {
   readonly runs: number;
   readonly skips: number;
@@ -63,7 +62,7 @@ const OF_BOTH = {
   idempotency_key: 'key',
 };
 
-// `taken`: a chained occurrence that was skipped may run after all, once what it waits for was retried.
+// `taken`: a chained occurrence that was skipped may run after all, after a retry of its parent.
 const INSERT = statement<{ readonly rows: string }, InsertedRows>(
   'insert-occurrences',
   `
@@ -109,7 +108,7 @@ select (select count(*) from queued)::int as runs, (select count(*) from skipped
   exists (select from noted) as "outboxWritten"`,
 );
 
-/** Inserts rows; what has a row of its occurrence already is left out. */
+/** Inserts rows; leaves out those whose occurrence has a row already. */
 export async function insertOccurrences(session: Session, rows: readonly NewRow[]): Promise<InsertedRows> {
   const none = { runs: 0, skips: 0, outboxWritten: false };
   if (rows.length === 0) return none;

@@ -1,5 +1,4 @@
-// Room: store/runs. Moves that need no lease: cancel, retry, and the withdrawal of an edited schedule's runs.
-// In: a run's id, or definitions. Out: whether anything moved.
+// Moves that need no lease: cancel, retry, and the withdrawal of an edited schedule's runs.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
@@ -26,11 +25,11 @@ with target as materialized (
   ${insertFinished('gone', { status: `'${TRANSITIONS.cancel.to}'`, skip_reason: ':reason' })} returning id
 ), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
 select ${AFTER_MOVE}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
-  -- A daemon that listens hears it at once; all others at their next heartbeat.
+  -- A listening daemon is notified at once; other workers ask with their next heartbeat.
   (select tock.notify('cancel:' || id)::text from asked) as notified`,
 );
 
-/** What became of a cancel: null where the run is not live. */
+/** What became of a cancel: null if the run is not live. */
 export interface Cancelled extends AfterMove {
   readonly result: 'cancelled' | 'asked' | null;
 }
@@ -57,7 +56,7 @@ with target as materialized (
 select id from ended`,
 );
 
-/** Withdraws queued runs of an edited definition that are not yet due; each leaves a skipped row. */
+/** Withdraws an edited definition's queued runs that are not yet due; each leaves a skipped row. */
 export async function supersedeRuns(session: Session, definitionIds: readonly string[]): Promise<number> {
   return (await SUPERSEDE.run(session, { definitionIds })).length;
 }

@@ -1,6 +1,5 @@
-// Room: store/runs. The outbox: runs that have ended and that others wait for.
-// In: an open transaction. Out: what was taken out of it, the definitions that follow and the outcomes they
-// wait for; and the runs that dead ones are redirected to.
+// The outbox: ended runs that others wait for. Takes them out, reads the definitions that follow and their
+// parents' outcomes, and redirects dead runs.
 //
 //   worker A                                   tick B
 //   deletes outbox rows 1 to 200, locked       deletes the next 200, skipping A's
@@ -19,11 +18,11 @@ import { insertRuns } from './transition.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
-/** A run that has ended. `scheduled_for` in epoch milliseconds. */
+/** `scheduled_for` in epoch milliseconds. */
 export interface OutboxRow {
   readonly kind: 'chain' | 'dead';
   readonly run_id: string;
-  /** Which end of the run it was. */
+  /** Which of the run's ends it was. */
   readonly generation: number;
   readonly definition_id: string | null;
   readonly scheduled_for: number | null;
@@ -63,14 +62,12 @@ order by d.id
 for update of d`,
 );
 
-/**
- * The definitions that run after any of these, locked in the order of their ids until the transaction ends.
- */
+/** The definitions that run after these, locked in the order of their ids until the transaction ends. */
 export async function lockFollowers(session: Session, parentIds: readonly string[]): Promise<Follower[]> {
   return await LOCK_FOLLOWERS.run(session, { parentIds });
 }
 
-/** How a parent's run of an occurrence stands. Instants in epoch milliseconds. */
+/** The state of a parent's run of an occurrence. Instants in epoch milliseconds. */
 export interface ParentRun {
   readonly name: string;
   readonly definition_id: string;
@@ -80,7 +77,7 @@ export interface ParentRun {
   readonly occurrence_count: number;
 }
 
-// A skipped row and a run that a backfill made of it since may both be there: the run counts.
+// A skipped row and a run that a backfill made of it may both be there: the run counts.
 const PARENT_RUNS = statement<
   { readonly names: readonly string[]; readonly occurrences: readonly string[] },
   ParentRun
@@ -95,7 +92,7 @@ where d.name = any(:names::text[]) and r.scheduled_for = any(:occurrences::times
 order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc`,
 );
 
-/** The parents' runs of these occurrences, in epoch milliseconds, as far as there are any. */
+/** The parents' runs of these occurrences, if there are any. Instants in epoch milliseconds. */
 export async function readParentRuns(
   session: Session,
   names: readonly string[],
@@ -107,7 +104,7 @@ export async function readParentRuns(
   });
 }
 
-// Each end of a run is in the outbox once, and is taken out in the transaction of this statement: so it is
+// Each end of a run is in the outbox once, and is taken out in this statement's transaction, so it is
 // redirected once. The key is for people and handlers.
 const REDIRECT = statement<
   { readonly ids: readonly string[]; readonly generations: readonly number[] },
@@ -140,7 +137,7 @@ with dead as materialized (
 select count(*)::integer as count from made`,
 );
 
-/** Enqueues what dead runs are redirected to, once for each end of a run. Returns how many. */
+/** Enqueues the redirect jobs of dead runs, once for each end of a run. Returns how many. */
 export async function redirectDead(
   session: Session,
   ends: readonly Pick<OutboxRow, 'run_id' | 'generation'>[],
@@ -153,7 +150,7 @@ export async function redirectDead(
 
 const NOTIFY_QUEUED = statement<object, unknown>('notify-queued', `select tock.notify('queued')`);
 
-/** Wakes daemons that listen, when the transaction commits: there are new runs in some queue. */
+/** Wakes listening daemons when the transaction commits: there are new runs in some queue. */
 export async function notifyQueued(session: Session): Promise<void> {
   await NOTIFY_QUEUED.run(session, {});
 }

@@ -1,20 +1,17 @@
-// Room: store/runs. Makes way for a later occurrence, by the overlap policies cancel_other and
-// terminate_other.
-// In: definitions, and which of the two. Out: the runs that were displaced.
+// Makes way for a later occurrence, for the overlap policies cancel_other and terminate_other.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { freeSlots, insertFinished, statuses, writeOutbox } from './transition.js';
 
-/** On record with a run that made way. */
+/** The reason that is kept with a displaced run. */
 export const DISPLACED = 'a later occurrence took its place';
 
 const DISPLACE = statement<{ definitionIds: readonly string[]; isTerminated: boolean }, { id: string }>(
   'displace-runs',
   `
--- Runs that wait end at once. Of those that are running, terminate takes the lease away: the holder's next
--- write, or its next heartbeat, finds that it is lost. cancel asks the holder to stop; the new run waits for
--- its place.
+-- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
+-- heartbeat, finds it lost. cancel asks the holder to stop; the new run waits for its slot.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
   where r.definition_id = any(:definitionIds::bigint[]) and r.trigger in ('cron', 'chain')
@@ -40,7 +37,7 @@ with target as materialized (
 select id::text, (select count(*) from notified) as notified from (select id from asked union all select id from ended) r`,
 );
 
-/** Displaces the live runs of definitions; `isTerminated`: also those that are running. Returns their ids. */
+/** Displaces the live runs of definitions; with `isTerminated` also running ones. Returns their ids. */
 export async function displaceRuns(
   session: Session,
   definitionIds: readonly string[],

@@ -1,6 +1,4 @@
-// Room: store/runs. Takes back runs whose lease has expired: to be tried again while attempts are left, else
-// dead.
-// In: how many at most, and the backoff. Out: how many became what, and what is left to do.
+// Takes back runs whose lease has expired: to be tried again while attempts are left, otherwise dead.
 //
 //   reaper A                                 reaper B                        worker W, frozen, holds runs 1
 //   and 2
@@ -56,11 +54,11 @@ const LEASE_ERROR = `jsonb_build_object(
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')`;
 
-// As the job's own wait grows, without its jitter; the default for a job that is not known here.
+// Grows like the job's own wait, without jitter; the default for a job that is not known here.
 const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, :maxBackoffMs::float8))`;
 
-// The second time in a row: the first time, it may have been among thousands that were only claimed.
+// Only the second time in a row: the first time, it may have been among thousands that were only claimed.
 const IS_SUSPECT = `:canIsolate::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`;
 
 const reap = (expired: string) => `
@@ -87,13 +85,13 @@ with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
   select a.*, '${TRANSITIONS.reapToCancelled.to}' as ended_as from asked a
   union all select g.*, '${TRANSITIONS.reapToDead.to}' from gone g
 ), ${freeSlots('expired', 'm.is_last or m.id in (select id from asked)')}, ${writeOutbox('ended', 'e.ended_as')}, removed as (
-  -- A process that is gone has no other way to leave. One that was only cut off announces itself again.
+  -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(${GONE_WORKERS}))
 )
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
   (select count(*) from withdrawn)::int as cancelled, ${AFTER_MOVE},
   array(select id::text from dead) as dead_ids,
-  -- As of the beginning of the statement: what was left undone before.
+  -- As of the start of the statement, so without what this reaping adds.
   ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox`;
 
 interface ReapParams {
@@ -123,12 +121,12 @@ select e.id::text as id from queue_priorities p cross join lateral (
 limit :limit`,
 );
 
-/** Ids of runs whose lease has expired. Locks nothing. */
+/** Locks nothing. */
 export async function readExpired(session: Session, limit: number): Promise<string[]> {
   return (await EXPIRED_IDS.run(session, { limit })).map(row => row.id);
 }
 
-/** How many are to be tried again, are dead, or ended as an operator had asked. */
+/** How many are to be tried again, are dead, or were cancelled as an operator had asked. */
 export interface ReapedRuns {
   readonly failed: number;
   readonly dead: number;
@@ -137,13 +135,13 @@ export interface ReapedRuns {
 
 export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly dead_ids: readonly string[];
-  /** Some run held a slot under a limit, or waited for one, before. */
+  /** Before reaping, some run held a slot under a limit, or waited for one. */
   readonly has_limits: boolean;
-  /** The outbox had rows before. */
+  /** The outbox already had rows. */
   readonly has_outbox: boolean;
 }
 
-/** How a job's runs wait after a failure; durations in milliseconds. */
+/** A job's backoff; durations in milliseconds. */
 export interface StoredBackoff {
   readonly job: string;
   readonly backoff: 'fixed' | 'linear' | 'exponential';
@@ -156,16 +154,15 @@ export interface ReapOptions {
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
   readonly policies: readonly StoredBackoff[];
-  /** Whether handlers can get processes of their own here. Default false. */
+  /** Whether handlers can get their own processes here. Default false. */
   readonly canIsolate?: boolean;
-  /** Only these; left out: all. */
+  /** Only these; undefined: all. */
   readonly ids?: readonly string[];
 }
 
 /**
- * Takes back runs whose lease has expired, at most `limit`. Rows that are locked are skipped. Also removes
- * workers that have been silent for ten minutes and hold nothing.
- *
+ * Takes back at most `limit` runs whose lease has expired. Skips locked rows. Also removes workers that have
+ * been silent for ten minutes and hold nothing.
  * @param session of a transaction: JIT is turned off until it ends
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {

@@ -1,6 +1,5 @@
-// Room: store/runs. What a reaping would find to do: expired leases, and what processes that died left
-// behind.
-// In: the CTE of queue-priorities.ts. Out: conditions and sets, over `queue_priorities`.
+// What reaping would find to do: expired leases, and what dead processes left behind. Conditions and sets
+// over the CTE `queue_priorities` of queue-priorities.ts.
 //
 // There is no index on leases, so that claims and renewals stay HOT updates. But what is leased was due: so
 // expired leases are looked for among what is due in each queue and priority, and future runs are never
@@ -8,7 +7,7 @@
 import { liesIn } from './claim/queue-priorities.js';
 import { statuses } from './transition.js';
 
-/** Whether the lease of a run that is leased has expired. */
+/** Whether a leased run's lease has expired. */
 export const isLeaseExpired = (run: string) =>
   `(${run}.locked_until < tock.now() or ${run}.locked_until is null)`;
 
@@ -18,9 +17,9 @@ export const isExpired = (run: string, place: string) =>
       and ${run}.status in (${statuses('reapToFailed')}) and ${isLeaseExpired(run)}`;
 
 /**
- * Ids of workers that were not seen for ten minutes and hold no run; ten at most. `workers` is never
- * analyzed, so that the planner expects hundreds: with a NOT EXISTS over all live runs, servers with JIT
- * compiled the statement each time.
+ * Ids of at most ten workers that were not seen for ten minutes and hold no run. `workers` is never analyzed,
+ * so the planner expects hundreds: with a NOT EXISTS over all live runs, servers with JIT compiled the
+ * statement each time.
  */
 export const GONE_WORKERS = `select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
@@ -37,7 +36,6 @@ export const HAS_LIMITS = `(exists (select from tock.job_slots) or (select block
 /** Whether something that follows from ended runs has not been made yet. */
 export const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
 
-/** Whether a reaping would find anything to do. */
 export const NEEDS_REAPING = `(exists (select from queue_priorities p cross join lateral (
     select from tock.job_runs_live r where ${isExpired('r', 'p')}
     order by r.run_at, r.id limit 1) e)

@@ -1,6 +1,5 @@
-// Room: store/runs. Runs whose rows make statements fail that concern others too: which errors say so, and
-// the move that ends such a run. And which definitions and queues are out of bounds.
-// In: an error; a run's id and why. Out: whether it was set aside.
+// Runs whose rows make statements over many runs fail: which errors say so, and the move that ends such a
+// run. Also which definitions and queues are out of bounds.
 //
 // The constraints keep such rows out. They may exist all the same: from before the constraints, or written by
 // a superuser. Where a statement over many runs fails for its data, it is sent again for each run by itself.
@@ -24,18 +23,14 @@ import {
 } from './transition.js';
 
 /**
- * A value that does not fit, or a constraint that is violated: the same statement fails again as long as the
- * row is as it is. Not what others cause in passing: a row of the same key, a partition that is being
- * replaced.
+ * A value that does not fit, or a violated constraint: the statement fails as long as the row is as it is.
+ * Not what others cause in passing: a row of the same key, a partition that is being replaced.
  */
 export function isDataError(error: unknown): boolean {
   return isUnstorable(error) && !isUniqueViolation(error);
 }
 
-/**
- * One more than the constraints allow; and what a count above it becomes, from where there is room to count
- * on.
- */
+/** One more than the constraints allow. A higher count is set back to where there is room to count on. */
 const TOO_MANY = 1_000_000_000;
 const KEPT_OF_TOO_MANY = 1_000_000;
 const isName = (column: string) =>
@@ -45,11 +40,11 @@ const isKey = (column: string) => `octet_length(${column}) between 1 and 512`;
 const ARE_SLOTS = `(cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits))`;
 
-/** The counts of a row, and the least that each may be. */
+/** The least that each count may be. */
 const COUNTS = { attempts: 0, max_attempts: 1, fence: 0, releases: 0, generation: 1, occurrence_count: 1 };
 const TIMES = ['run_at', 'scheduled_for', 'interval_start', 'start_by', 'created_at', 'started_at'] as const;
 
-/** Columns that may be out of bounds, brought into bounds: so that the run can be shown, and retried. */
+/** Brings a run's columns into bounds, so that it can be shown, and retried. */
 const IN_BOUNDS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     Object.entries(COUNTS).map(([column, least]) => [
@@ -70,7 +65,7 @@ const IN_BOUNDS: Readonly<Record<string, string>> = {
   slot_limits: `case when ${ARE_SLOTS} then r.slot_limits end`,
 };
 
-/** What of a row is out of bounds, as text: `fence 2147483647, errors "5"`. Empty where nothing is. */
+/** What of a row is out of bounds, as text: `fence 2147483647, errors "5"`. Empty if nothing is. */
 const OUT_OF_BOUNDS = `concat_ws(', ', ${[
   ...Object.entries(COUNTS).map(
     ([column, least]) =>
@@ -101,7 +96,7 @@ interface SetAsideParams {
   readonly isToBlame: boolean;
 }
 
-// A run that is held is left to its holder, except where the holder itself asks.
+// A held run is left to its holder, unless the holder itself asks.
 const SET_ASIDE = statement<SetAsideParams, SetAside>(
   'set-aside',
   `
@@ -125,23 +120,22 @@ with gone as (
 select (select errors -> -1 ->> 'message' from ended) as reason, ${AFTER_MOVE}`,
 );
 
-/** Why a run is set aside. */
 export interface Blame {
   readonly reason: string;
-  /** It is known that the row is the cause; else it is set aside only where something is out of bounds. */
+  /** The row is known to be the cause; otherwise it is set aside only if something is out of bounds. */
   readonly isToBlame: boolean;
-  /** The worker that has just claimed it, where one has. */
+  /** The worker that has just claimed it, if any. */
   readonly holder?: { readonly workerId: string; readonly fence: number };
 }
 
-/** `reason`: null where it was not set aside: it has moved on, or is not to blame. */
+/** `reason`: null if it was not set aside, because it has moved on, or is not to blame. */
 export interface SetAside extends AfterMove {
   readonly reason: string | null;
 }
 
 /**
- * Ends a run `dead` whose row makes statements fail, with the reason among its errors, and brings what is out
- * of bounds into bounds, so that an operator can retry it.
+ * Ends a run whose row makes statements fail as `dead`, with the reason among its errors, and brings its
+ * columns into bounds, so that an operator can retry it.
  */
 export async function setRunAside(
   session: Session,
@@ -171,8 +165,8 @@ from tock.job_queues q where q.name = :name`,
 );
 
 /**
- * Asks of one queue what claims ask of all: whether it is open, how many may start, and when the next one
- * may.
+ * Evaluates one queue's settings like a claim: whether it is open, how many runs may start, and when the next
+ * one may.
  */
 export async function probeQueue(session: Session, name: string): Promise<void> {
   await PROBE_QUEUE.run(session, { name });
@@ -187,7 +181,7 @@ where d.id = any(:ids::bigint[]) and (not ${isName('d.queue')} or d.max_attempts
   or not ${isInstant('d.cursor')} or d.jitter_ms not between 0 and 1e12 or d.start_deadline_ms not between 0 and 1e12)`,
 );
 
-/** Which of these definitions hold what no definition may. */
+/** Which of these definitions hold invalid values. */
 export async function readBadDefinitions(session: Session, ids: readonly string[]): Promise<Set<string>> {
   return new Set((await BAD_DEFINITIONS.run(session, { ids })).map(row => row.id));
 }

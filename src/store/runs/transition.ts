@@ -1,7 +1,5 @@
-// Room: store/runs. The SQL that all moves of a run share: the fence, what a finished run keeps, what
-// follows.
-// In: a move of states.ts; names of rows and sets. Out: conditions, assignments and CTEs. Those that are
-// fenced use the parameters :ids, :fences and :workerId, see `fencedBatch`.
+// The SQL that all moves of a run share: the fence, what a finished run keeps, what follows. Fenced parts use
+// the parameters :ids, :fences and :workerId, see `fencedBatch`.
 //
 // A claim raises the fence of its run, and each write of the holder names the fence it was given:
 //
@@ -23,7 +21,7 @@ export interface Held {
   readonly fence: number;
 }
 
-/** The states a move may begin in, as a list for SQL. */
+/** The states in which a move may begin, as a list for SQL. */
 export function statuses(name: TransitionName): string {
   return TRANSITIONS[name].from.map(status => `'${status}'`).join(', ');
 }
@@ -36,7 +34,7 @@ export const isUnderItsFence = (run: string) =>
 export const isHeld = (run: string, move: TransitionName) =>
   `${isUnderItsFence(run)} and ${run}.locked_by = :workerId and ${run}.status in (${statuses(move)})`;
 
-/** CTE `held`: the runs of the batch that their holder still holds, locked in the order of their ids. */
+/** CTE `held`: the runs of the batch that are still held, locked in the order of their ids. */
 export const lockHeld = (move: TransitionName) => `held as materialized (
   select r.id from tock.job_runs_live r
   where ${isHeld('r', move)}
@@ -44,7 +42,6 @@ export const lockHeld = (move: TransitionName) => `held as materialized (
   for update
 )`;
 
-/** The parameters of a fenced statement. */
 export interface FencedBatch {
   readonly ids: string;
   readonly fences: string;
@@ -52,9 +49,8 @@ export interface FencedBatch {
 }
 
 /**
- * A batch as parameters, in the order of the ids; values beside it must be in that order too, see {@link
- * sortedById}.
- * The arrays are written as PostgreSQL has them: the driver would look for quotes in each number.
+ * A batch as parameters, in the order of the ids; values beside it need that order too, see
+ * {@link sortedById}. Arrays are in PostgreSQL's own form: the driver would look for quotes in each number.
  */
 export function fencedBatch(held: readonly Held[], workerId: string): FencedBatch {
   const sorted = sortedById(held);
@@ -65,9 +61,7 @@ export function fencedBatch(held: readonly Held[], workerId: string): FencedBatc
   };
 }
 
-/**
- * In the order of their ids, which are numbers written as text; the same array where it is sorted already.
- */
+/** By numeric id. Returns the same array if it is already sorted. */
 export function sortedById<Run extends Held>(batch: readonly Run[]): readonly Run[] {
   const isAfter = (run: Run, next: Run) =>
     run.id.length === next.id.length ? run.id > next.id : run.id.length > next.id.length;
@@ -82,9 +76,7 @@ export const FINISHED_COLUMNS: readonly string[] = [
   'payload errors progress slot_keys slot_limits live_key',
 ].flatMap(columns => columns.split(' '));
 
-/**
- * Inserts what live runs become when they end. @param changed SQL for each column that is not kept as it was
- */
+/** Inserts ended runs. @param changed SQL for each column that does not keep its value */
 export const insertFinished = (
   from: string,
   changed: Readonly<Record<string, string>> & { readonly status: string },
@@ -105,9 +97,9 @@ export const insertRuns = (
   from ${from}`;
 
 /**
- * CTE `freed`: gives back the slots of the runs in a set, in the statement that moves them. The serial slot
- * of a definition is kept over all attempts of its run, and goes only where `isEnded`, a condition over the
- * set as `m`.
+ * CTE `freed`: gives back the slots of the runs in a set, in the statement that moves them. A definition's
+ * serial slot is kept over all attempts of its run, and freed only if `isEnded`, a condition over the set as
+ * `m`.
  */
 export const freeSlots = (moved: string, isEnded: string) => `freed as (
   delete from tock.job_slots s using ${moved} m
@@ -116,7 +108,6 @@ export const freeSlots = (moved: string, isEnded: string) => `freed as (
 
 /**
  * CTE `noted`: writes to the outbox what follows from runs that end, in the statement that ends them.
- *
  * @param ended a set with id, generation, definition_id, scheduled_for and job
  * @param status SQL over that set as `e`
  */
@@ -143,21 +134,21 @@ export interface AfterMove {
 /** The columns of an {@link AfterMove}, over {@link freeSlots} and {@link writeOutbox}. */
 export const AFTER_MOVE = `(select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten"`;
 
-/** Appends an error to an array. The last 50 are kept, since attempts have no bound. */
+/** Appends an error to an array. Keeps the last 50, because attempts have no bound. */
 export const appendError = (errors: string, error: string) =>
   `(case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${error}`;
 
-/** The database's time, as errors have it. */
+/** In the format of errors. */
 export const ERROR_TIME = `to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** The errors of a run with that of its outcome, where it has one, and the time of it. */
+/** A run's errors with that of its outcome, if it has one, and its time. */
 export const appendOutcomeError = (errors: string, error: string) =>
   `case when ${error} is null then ${errors}
     else ${appendError(errors, `(jsonb_build_object('at', ${ERROR_TIME}) || ${error})`)} end`;
 
 /**
- * Assignments that make a run `r` a suspect where a condition holds: it may have ended a process, and from
- * then on needs a slot under {@link SUSPECTS}.
+ * Marks a run `r` as a suspect under a condition: it may have ended a process, and needs a slot under
+ * {@link SUSPECTS} from now on.
  */
 export const setSuspect = (when: string) => {
   const isNew = `${when} and '${SUSPECTS.key}' <> all(coalesce(r.slot_keys, '{}'))`;

@@ -1,5 +1,4 @@
-// Room: store/runs. The rows of `workers`: which workers live, and who they are.
-// In: a worker's id. Out: statements that insert, refresh, mark and remove its row.
+// Statements over `workers`: which workers live, and on which host and process.
 import { statement } from '../connection/statement.js';
 
 export interface NewWorker {
@@ -7,12 +6,11 @@ export interface NewWorker {
   readonly kind: string;
   readonly host: string;
   readonly pid: number;
-  /** Most runs at once. */
   readonly capacity: number;
   readonly heartbeatMs: number;
 }
 
-/** Makes a worker known. Fails if its id is taken. */
+/** Fails if the id is taken. */
 export const insertWorker = statement<NewWorker, never>(
   'insert worker',
   `insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms)

@@ -1,6 +1,4 @@
-// Room: store/schema. Which database the schema belongs to, so that a restored dump does not tick beside its
-// original.
-// In: a session. Out: whether this database is a copy; what adopting it changes.
+// Which database the schema belongs to, so that a restored dump does not tick beside its original.
 //
 // The schema knows where it was made (database_identity); tock.is_copy() says how a copy is recognized.
 import { TockError } from '../../model/errors.js';
@@ -23,7 +21,6 @@ export async function noteIdentity(session: Session): Promise<void> {
   await NOTE.run(session, {});
 }
 
-/** The error of a database that is a copy. */
 export function copiedError(schema: string): TockError {
   return new TockError(
     'TOCK_DATABASE_COPIED',
@@ -31,16 +28,16 @@ export function copiedError(schema: string): TockError {
   );
 }
 
-/** @throws TockError TOCK_DATABASE_COPIED where this database is a copy */
+/** @throws TockError TOCK_DATABASE_COPIED if this database is a copy */
 export async function requireOriginal(database: Database): Promise<void> {
   if ((await ASK.first(database, {}))?.isCopy) throw copiedError(database.schema);
 }
 
-/** What a copy holds that it executes once it is adopted. */
+/** What a copy will execute once it is adopted. */
 export interface Adoption {
-  /** Whether it was a copy before. Where it was not, adopting changes nothing. */
+  /** Whether it was a copy before. If not, adopting changes nothing. */
   readonly isCopy: boolean;
-  /** Since when the schema has belonged to the database that it was copied from. */
+  /** Since when the schema belonged to the original database. */
   readonly notedAt: Date;
   readonly queued: number;
   readonly failed: number;
@@ -94,7 +91,7 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
 );
 
 /**
- * Makes a copy a database of its own, in one transaction; returns what it holds. Needs the owner's rights.
+ * Makes a copy a database of its own, in one transaction. Returns what it holds. Needs the owner's rights.
  */
 export async function adoptDatabase(database: Database, { dryRun = false } = {}): Promise<Adoption> {
   return await database.transaction(async session => {

@@ -1,5 +1,4 @@
-// Room: store/schema. Brings the schema to the version that this code needs.
-// In: the folder of migrations/*.sql. Out: the names of those that were applied; or whether any is missing.
+// Brings the schema to the version that this code needs.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,9 +9,9 @@ import { statement } from '../connection/statement.js';
 import { makeComingPartitions } from '../partitions/coming-partitions.js';
 import { noteIdentity } from './database-identity.js';
 
-/** A migration may have much to move. It waits 10 s for a lock, and no longer. */
+/** A migration may have much to move. It waits at most 10 s for a lock. */
 const LONG = { mayTakeLong: true } as const;
-/** The oldest server that is supported, as server_version_num counts. */
+/** The oldest supported server, as server_version_num counts. */
 const MIN_SERVER = 150000;
 
 interface Migration {
@@ -21,15 +20,12 @@ interface Migration {
   readonly checksum: string;
 }
 
-/** What migrating did. */
+/** What a migration did. */
 export interface MigrateResult {
   readonly applied: readonly string[];
   readonly alreadyThere: number;
   readonly madePartitions: number;
-  /**
-   * Why not all of the coming partitions could be made; null: they are there. The next tick, daemon or prune
-   * tries again.
-   */
+  /** Why some coming partitions could not be made; null: they exist. Retried by ticks, daemons and prune. */
   readonly partitionsLeft: string | null;
 }
 
@@ -63,14 +59,12 @@ const READ_SERVER = statement<object, { version: number; name: string }>(
 );
 
 /**
- * Applies the migrations that are missing, all in one transaction. Then makes the coming partitions, in short
- * ones: where that cannot be done now, the schema is up to date all the same.
+ * Applies the missing migrations in one transaction. Then makes the coming partitions in short ones; if that
+ * is impossible now, the schema is up to date all the same.
  *
  * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each
- * statement waits at most 10 s for a lock, so that it fails rather than stand in the way of live traffic.
- *
- * @throws TockError TOCK_MIGRATION_CHANGED when an applied file now says something else,
- * TOCK_DATABASE_TOO_OLD
+ * statement waits at most 10 s for a lock, so that it fails rather than hold up live traffic.
+ * @throws TockError TOCK_MIGRATION_CHANGED when an applied file has changed, TOCK_DATABASE_TOO_OLD
  */
 export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
   const applied = await applyMissing(database, readMigrations(folder));
@@ -112,10 +106,8 @@ async function applyMissing(
 }
 
 /**
- * Refuses a schema that lacks a migration of this code: one cheap statement. A schema that is ahead is fine,
- * since a rolling deploy migrates first.
- *
- * @throws TockError TOCK_NOT_MIGRATED
+ * One cheap statement. A schema that is ahead is fine, since a rolling deploy migrates first.
+ * @throws TockError TOCK_NOT_MIGRATED if the schema lacks a migration of this code
  */
 export async function requireMigrated(database: Database, folder: string): Promise<void> {
   const names = migrationNames(folder);
@@ -129,9 +121,7 @@ export async function requireMigrated(database: Database, folder: string): Promi
   );
 }
 
-/**
- * The names of the migrations in the folder, unsorted. Read synchronously: they are few, and each tick asks.
- */
+/** Unsorted. Read synchronously, because they are few and each tick asks. */
 export function migrationNames(folder: string): string[] {
   return readdirSync(folder).filter(isMigration);
 }

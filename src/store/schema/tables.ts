@@ -1,6 +1,5 @@
-// Room: store/schema. The tables of migrations/, as Kysely's builder and the compiler know them.
-// In: nothing. Out: the type Schema; test/store/schema/tables.test.ts compares it with the server's
-// catalogue.
+// The tables of migrations/ as a type for Kysely's builder and the compiler. test/store/schema/tables.test.ts
+// compares it with the server's catalogue.
 import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
 import type { Json } from '../../model/job/job.js';
 import type { Chain } from '../../model/planning/chain.js';
@@ -12,11 +11,10 @@ import type { Dst } from '../../model/schedule/spec.js';
 /** Read as text: a JavaScript number holds no more than 53 bits. */
 type Bigint = ColumnType<string, string | number, string | number>;
 type Timestamp = ColumnType<Date, Date | string, Date | string>;
-/** Written as text, since the driver takes an array for one of PostgreSQL's. */
+/** Written as text, because the driver would send an array as a PostgreSQL array. */
 type Jsonb<T = unknown> = ColumnType<T, string, string>;
 type Uuid = string;
 type Oid = number;
-/** The column has a default. */
 type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;
 
 /** Who made a definition: the job modules, or an operator or the app. */
@@ -202,7 +200,7 @@ interface Migrations {
   applied_at: Defaulted<Timestamp>;
 }
 
-/** The tables by name. The partitions of `job_runs_finished` have its columns, and names of their own. */
+/** The tables by name. Partitions of `job_runs_finished` have its columns and their own names. */
 export interface Schema {
   'tock.job_definitions': JobDefinitions;
   'tock.registrations': Registrations;

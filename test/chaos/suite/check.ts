@@ -1,4 +1,4 @@
-// Room: the reliability suite. What it all came to: the history, the notes of the clients and the tables, put together.
+// What it all came to: the history, the notes of the clients and the tables, put together.
 // In: a database in which all is quiet. Out: figures, and what is wrong, a line each, beginning with the invariant.
 import { type ClientCall, type FinalState, type HistoryEvent, readHistory } from '../history.js';
 import { checkFinal, countOccurrences } from '../history-check.js';

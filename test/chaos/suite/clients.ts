@@ -1,4 +1,4 @@
-// Room: the reliability suite. Clients: they enqueue, and note what was confirmed to them.
+// Clients: they enqueue, and note what was confirmed to them.
 // In: orders, and a database URL that may fail them. Out: a note for each run that was asked for, per call.
 import pg from 'pg';
 import type { Tock } from '../../../src/tock/types.js';

@@ -1,4 +1,4 @@
-// Room: the reliability suite. The experiment: a server, workers, clients and faults; then quiet, and the check.
+// The experiment: a server, workers, clients and faults; then quiet, and the check.
 // In: the options, the plan, a signal to give up. Out: figures and what is wrong. Leaves no process and no folder.
 import { setMaxListeners } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';

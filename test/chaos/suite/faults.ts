@@ -1,4 +1,4 @@
-// Room: the reliability suite. Carries out a plan of faults.
+// Carries out a plan of faults.
 // In: the plan; the workers, the server and the proxies that it is done to. Out: how many of each kind were carried out.
 import { random } from '../../model/schedule/random.js';
 import type { OwnServer } from '../servers.js';

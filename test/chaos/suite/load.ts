@@ -1,4 +1,4 @@
-// Room: the reliability suite. What clients enqueue, in which order, and what the checks expect of it. Pure.
+// What clients enqueue, in which order, and what the checks expect of it. Pure.
 // In: the seed and how many runs. Out: orders; and the expectations of the checker of histories.
 import { random } from '../../model/schedule/random.js';
 import type { Expectations } from '../history-check.js';

@@ -1,4 +1,4 @@
-// Room: the reliability suite. The command: `npm run chaos`, by scripts/chaos.mjs.
+// The command: `npm run chaos`, by scripts/chaos.mjs.
 // In: the arguments. Out: figures on standard output; an exit code: 0 all holds, 1 something is wrong, 2 usage, 130 after
 // Ctrl-C.
 import { writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// Room: the reliability suite. What the command line says.
+// What the command line says.
 // In: the arguments. Out: options, checked; or what is wrong with them and what is allowed.
 import path from 'node:path';
 import { parseArgs } from 'node:util';

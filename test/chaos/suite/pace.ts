@@ -1,4 +1,4 @@
-// Room: the reliability suite. The time of the plan: it goes on only as far as the work does, so that on a slow machine
+// The time of the plan: it goes on only as far as the work does, so that on a slow machine
 // the faults do not all happen before the runs.
 // In: how much has been asked for, how much of it waits. Out: when an order or a fault is due.
 import { sleep } from './sleep.js';

@@ -1,4 +1,4 @@
-// Room: the reliability suite. Which faults happen, to whom and when: by the seed and the numbers alone. Pure.
+// Which faults happen, to whom and when: by the seed and the numbers alone. Pure.
 // In: the options. Out: a plan, in the order of time, and its hash.
 import { createHash } from 'node:crypto';
 import { type Random, random } from '../../model/schedule/random.js';

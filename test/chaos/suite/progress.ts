@@ -1,4 +1,4 @@
-// Room: the reliability suite. How far it is: a bar in a terminal, a line every few seconds elsewhere.
+// How far it is: a bar in a terminal, a line every few seconds elsewhere.
 // In: what has been done. Out: text on standard error.
 import type { Progress } from './experiment.js';
 

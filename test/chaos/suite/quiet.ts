@@ -1,4 +1,4 @@
-// Room: the reliability suite. I13: once the faults have stopped, all that is due is done, and nothing is left over.
+// I13: once the faults have stopped, all that is due is done, and nothing is left over.
 // In: the database and a Tock. Out: how long that took, or what was left when the time was over.
 import type { Tock } from '../../../src/tock/types.js';
 import { EXPECTED } from './load.js';

@@ -1,4 +1,4 @@
-// Room: the reliability suite. What people read in the end.
+// What people read in the end.
 // In: the plan and the result. Out: lines of text; and the same as data.
 import type { Result } from './experiment.js';
 import type { SuiteOptions } from './options.js';

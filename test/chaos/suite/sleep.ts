@@ -1,4 +1,4 @@
-// Room: the reliability suite. A pause that ends early when it is all over.
+// A pause that ends early when it is all over.
 
 /** Resolves after so long, or when the signal aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {

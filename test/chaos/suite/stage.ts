@@ -1,4 +1,4 @@
-// Room: the reliability suite. What the experiment is made with: a server of its own, proxies before it, a Tock of the
+// What the experiment is made with: a server of its own, proxies before it, a Tock of the
 // build that is tested, a way to the tables.
 // In: the build. Out: all of that, with the history being recorded; and what undoes it, in order.
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Room: the reliability suite. All SQL of it, and the words by which the proxy knows a statement of Tock's.
+// All SQL of it, and the words by which the proxy knows a statement of Tock's.
 // In: the schema as the migrations make it. Out: statements. Who changes the schema looks here, and in ../history.ts.
 import type { Reply } from './plan.js';
 

@@ -1,4 +1,4 @@
-// Room: the reliability suite. The workers: three daemons, and ticks as cron starts them.
+// The workers: three daemons, and ticks as cron starts them.
 // In: a build, a database URL, a job module. Out: processes to kill and to freeze; those that end are replaced.
 import path from 'node:path';
 import { type Running, startProcess } from '../../support/processes.js';

@@ -17,7 +17,7 @@ async function enqueue(...args: string[]): Promise<string> {
 }
 
 describe('tock migrate', () => {
-  it('is asked for by the commands that find no schema', async () => {
+  it('is suggested by commands that find no schema', async () => {
     for (const command of [['runs'], ['status'], ['tick'], ['run', 'greet'], ['show', '1']]) {
       const { code, stderr } = await harness.tock(command);
       expect(stderr).toMatch(/^tock \w+: the schema tock lacks .* run: tock migrate\n$/);
@@ -39,14 +39,14 @@ describe('tock migrate', () => {
     expect(await harness.json(['migrate'])).toMatchObject({ applied: [] });
   });
 
-  it('goes to the schema that the environment names', async () => {
+  it('uses the schema that the environment names', async () => {
     const { stdout } = await harness.tock(['migrate'], { env: { TOCK_SCHEMA: 'elsewhere' } });
     expect(stdout).toContain('applied to the schema elsewhere: 0001_');
   });
 });
 
 describe('a wrong password', () => {
-  it('is exit code 3 where the server asks for one, and is not printed', async () => {
+  it('gives exit code 3 if the server requires one, and is not printed', async () => {
     const url = new URL(harness.url);
     url.password = 'wrong-secret';
     const client = new Client({ connectionString: url.href });
@@ -75,7 +75,7 @@ describe('tock tick', () => {
     });
   });
 
-  it('migrates first when told to', async () => {
+  it('migrates first with --migrate', async () => {
     const env = { TOCK_SCHEMA: 'ticked' };
     expect((await harness.tock(['tick'], { env })).code).toBe(1);
     expect((await harness.tock(['tick', '--migrate'], { env })).code).toBe(0);
@@ -83,7 +83,7 @@ describe('tock tick', () => {
 });
 
 describe('tock cancel and tock retry', () => {
-  it('cancel what waits, keep the reason, and put it back', async () => {
+  it('cancel a waiting run, keep the reason, and put it back', async () => {
     const id = await enqueue('greet', '--at', '2040-01-01T00:00:00Z');
     const cancelled = await harness.tock(['cancel', id, '--reason', 'wrong\u001B[31m month']);
     expect(cancelled.stdout).toBe(`run ${id} of greet is cancelled\n`);
@@ -114,7 +114,7 @@ describe('tock cancel and tock retry', () => {
     });
   });
 
-  it('ask the handler of a running run to stop', async () => {
+  it('ask a running run’s handler to stop', async () => {
     const started = path.join(harness.folder, 'cancel-started');
     const payload = JSON.stringify({ started, until: path.join(harness.folder, 'never') });
     const env = { TOCK_HEARTBEAT: '100ms', TOCK_LOG_LEVEL: 'silent' };

@@ -17,7 +17,7 @@ async function query(sql: string): Promise<void> {
 }
 
 describe('tock jobs', () => {
-  it('tells what is not registered yet', async () => {
+  it('marks jobs that are not registered yet', async () => {
     const { code, stdout } = await harness.tock(['jobs']);
     expect(stdout).toMatch(/^nightly +30 2 \* \* \* America\/New_York +reports +not registered yet/m);
     expect(code).toBe(0);
@@ -43,7 +43,7 @@ describe('tock jobs', () => {
     expect(stdout).not.toMatch(/[│─]/);
   });
 
-  it('says the same as a document', async () => {
+  it('prints the same as a document', async () => {
     const { jobs } = await harness.json<{ jobs: Record<string, unknown>[] }>(['jobs']);
     expect(jobs.find(({ name }) => name === 'nightly')).toMatchObject({
       job: 'nightly',
@@ -60,7 +60,7 @@ describe('tock jobs', () => {
     });
   });
 
-  it('keeps a registered job apart from one that is only beyond the limit', async () => {
+  it('distinguishes a registered job from one that is only beyond the limit', async () => {
     const { stdout } = await harness.tock(['jobs', '--limit', '2']);
     expect(stdout).not.toContain('not registered yet');
     expect(stdout).toContain('only the 2 definitions that are due next');

@@ -13,14 +13,14 @@ beforeAll(async () => {
 afterAll(async () => await harness.close());
 
 describe('tock next --cron', () => {
-  it('needs neither database nor jobs, includes from, excludes to', async () => {
+  it('needs neither database nor jobs; from is inclusive, to exclusive', async () => {
     const { code, stdout, stderr } = await tock(['next', ...NEW_YORK, ...MARCH, '--json'], { env: NOWHERE });
     expect(stderr).toBe('');
     expect(stdout).toBe('{"occurrences":["2026-03-07T07:30:00Z","2026-03-08T07:30:00Z"]}\n');
     expect(code).toBe(0);
   });
 
-  it('shows local time, UTC, and what the clocks did', async () => {
+  it('shows local time, UTC, and clock changes', async () => {
     const { stdout } = await tock(['next', ...NEW_YORK, '--from', '2026-03-07T00:00:00Z', '--count', '3'], {
       env: NOWHERE,
     });
@@ -34,14 +34,14 @@ describe('tock next --cron', () => {
     expect(lines[4]).not.toContain('went');
   });
 
-  it('marks a shift before the first that is shown', async () => {
+  it('marks a clock change before the first occurrence shown', async () => {
     const { stdout } = await tock(['next', ...NEW_YORK, '--from', '2026-11-01T00:00:00Z', '--count', '1'], {
       env: NOWHERE,
     });
     expect(stdout).toContain('went back 1h (EDT → EST)');
   });
 
-  it('writes an offset where a zone has no abbreviation', async () => {
+  it('writes an offset if a zone has no abbreviation', async () => {
     const args = [
       'next',
       '--cron',
@@ -90,7 +90,7 @@ describe('tock next --cron', () => {
     expect(stderr).toContain('only the first 10000 are shown');
   });
 
-  it('says when there is none', async () => {
+  it('says that there is none', async () => {
     const window = ['--from', '2026-01-02T00:00:00Z', '--to', '2026-01-03T00:00:00Z'];
     const { code, stdout } = await tock(['next', '--cron', '0 0 1 1 *', ...window], { env: NOWHERE });
     expect(stdout).toContain('no occurrences from 2026-01-02T00:00:00Z and before 2026-01-03T00:00:00Z');
@@ -106,14 +106,14 @@ describe('tock next --cron', () => {
     [['--every', '1ms'], 'not whole seconds'],
     [[], 'give a definition, or a schedule with --cron or --every'],
     [['nightly', '--cron', '* * * * *'], 'not both'],
-  ])('%j is usage', async (args, message) => {
+  ])('%j is a usage error', async (args, message) => {
     const { code, stdout, stderr } = await tock(['next', ...args], { env: NOWHERE });
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
     expect(code).toBe(2);
   });
 
-  it('ends quietly when its reader has seen enough', async () => {
+  it('ends quietly when its reader closes the pipe', async () => {
     const { child, printed, ended } = begin(['next', '--cron', '* * * * * *', '--count', '10000'], {
       env: NOWHERE,
     });
@@ -133,7 +133,7 @@ describe('tock next <definition>', () => {
     expect(code).toBe(0);
   });
 
-  it('says of a job without a schedule how it is run', async () => {
+  it('says how a job without a schedule is run', async () => {
     const { code, stdout } = await harness.tock(['next', 'greet']);
     expect(stdout).toBe('greet has no schedule: it runs when it is enqueued (tock run greet)\n');
     expect(code).toBe(0);
@@ -147,7 +147,7 @@ describe('tock next <definition>', () => {
     expect(found).toEqual({ occurrences: ['2026-03-08T01:00:00Z', '2026-03-08T07:00:00Z'] });
   });
 
-  it('names the near misses of a definition that is nowhere', async () => {
+  it('suggests near misses for an unknown definition', async () => {
     const { code, stderr } = await harness.tock(['next', 'nigtly']);
     expect(stderr).toBe(
       'tock next: there is no definition "nigtly", neither in code nor in the database; did you mean nightly?\n',

@@ -12,7 +12,7 @@ afterAll(async () => await harness.close());
 const schedule = (...args: string[]) => harness.tock(['schedule', ...args]);
 
 describe('tock pause and tock resume', () => {
-  it('work for code and for run time, and can be repeated', async () => {
+  it('work for definitions in code and made at run time, and can be repeated', async () => {
     await schedule('add', 'tenant-1', '--job', 'greet', '--cron', '0 7 * * *');
     for (const name of ['nightly', 'tenant-1']) {
       const paused = await harness.tock(['pause', name, '--note', 'too\u001B[31m loud']);
@@ -27,7 +27,7 @@ describe('tock pause and tock resume', () => {
     expect(await harness.json(['resume', 'tenant-1'])).toMatchObject({ definition: { pausedAt: null } });
   });
 
-  it('tell what came due in the pause, and the way to run it', async () => {
+  it('say what came due in the pause, and how to run it', async () => {
     await schedule('add', 'quick', '--job', 'greet', '--every', '1s');
     await harness.tock(['pause', 'quick']);
     await new Promise(resolve => setTimeout(resolve, 2100));
@@ -39,7 +39,7 @@ describe('tock pause and tock resume', () => {
     await schedule('remove', 'quick');
   });
 
-  it('refuse what is not there', async () => {
+  it('refuse unknown names', async () => {
     for (const command of ['pause', 'resume']) {
       const { code, stderr } = await harness.tock([command, 'nothing']);
       expect(stderr).toMatch(new RegExp(`^tock ${command}: there is no definition "nothing"`));
@@ -52,7 +52,7 @@ describe('tock pause and tock resume', () => {
 describe('tock backfill', () => {
   const window = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-03T00:00:00Z'];
 
-  it('tells in a dry run, makes the runs, and makes none twice', async () => {
+  it('counts in a dry run, makes the runs, and makes none twice', async () => {
     const dry = await harness.tock(['backfill', 'steady', ...window, '--dry-run']);
     expect(dry.stdout).toMatch(
       /^steady: 8 occurrences, 0 with a run already, 8 to be made; nothing was written\nnext occurrence: /,
@@ -74,7 +74,7 @@ describe('tock backfill', () => {
     expect(runs.filter(({ trigger }) => trigger === 'backfill')).toHaveLength(8);
   });
 
-  it('tells how far it is, on lines in a pipe', async () => {
+  it('reports progress, as lines in a pipe', async () => {
     await schedule(
       'add',
       'minutely',
@@ -93,7 +93,7 @@ describe('tock backfill', () => {
     expect((await harness.json<{ made: number }>(['backfill', 'minutely', ...window])).made).toBe(0);
   });
 
-  it('refuses the future, an empty window, and what has no occurrences', async () => {
+  it('refuses the future, an empty window, and definitions without occurrences', async () => {
     const refused: [string[], RegExp, number][] = [
       [
         ['steady', '--from', '2026-01-01T00:00:00Z', '--to', '2100-01-01T00:00:00Z'],

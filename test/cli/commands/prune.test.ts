@@ -32,7 +32,7 @@ async function makeOld(month: string, count: number): Promise<string> {
 }
 
 describe('tock prune', () => {
-  it('forgets by state, says what it did, and shows what stays', async () => {
+  it('prunes by state, says what it did, and shows what stays', async () => {
     // Some megabytes, so that there is progress to be told.
     const dead = await makeOld('2020-01', 20_000);
     const flags = ['--keep', '30d', '--keep-succeeded', '7d', '--keep-dead', '9000d', '--partition', 'month'];
@@ -60,7 +60,7 @@ describe('tock prune', () => {
     });
   });
 
-  it('ends with 1 and says so where another is at work, or somebody holds a lock', async () => {
+  it('exits with 1 and says why if another prune runs, or somebody holds a lock', async () => {
     await makeOld('2020-02', 1);
     await client.query(`begin; select pg_advisory_xact_lock(hashtextextended('"tock".retention', 0))`);
     const busy = await harness.tock(['prune']);

@@ -14,7 +14,7 @@ afterAll(async () => await harness.close());
 const queue = (...args: string[]) => harness.tock(['queue', ...args]);
 
 describe('tock queue', () => {
-  it('lists nothing where there is nothing', async () => {
+  it('says that there are no queues', async () => {
     const { code, stdout } = await queue();
     expect(stdout).toBe('no queue has limits, a pause or live runs\n');
     expect(code).toBe(0);
@@ -22,7 +22,7 @@ describe('tock queue', () => {
     expect(await harness.json(['queue', 'list'])).toEqual({ queues: [] });
   });
 
-  it('sets what is given and keeps the rest; none takes it back', async () => {
+  it('sets what is given and keeps the rest; none removes a limit', async () => {
     const { code, stdout, stderr } = await queue(
       'set',
       'reports',
@@ -66,7 +66,7 @@ describe('tock queue', () => {
     expect(three.stdout).toBe('reports: no limits (0 waiting, 0 running)\n');
   });
 
-  it('holds runs back while it is paused, and says what waits', async () => {
+  it('starts no runs while it is paused, and says how many wait', async () => {
     const paused = await queue('pause', 'later', '--note', 'out of\u001B[31m paper');
     expect(paused.stdout).toMatch(
       /^later: paused: out of paper \(since .* UTC\); none of its runs starts until tock queue resume later \(0 waiting, 0 running\)\n$/,
@@ -84,7 +84,7 @@ describe('tock queue', () => {
     expect(await harness.json(['tick'])).toMatchObject({ executed: { succeeded: 1 } });
   });
 
-  it('takes everything back', async () => {
+  it('removes limits and pause', async () => {
     await queue('pause', 'gone');
     expect((await queue('remove', 'gone')).stdout).toBe('gone now has no limits and no pause\n');
     const { code, stdout } = await queue('remove', 'gone');
@@ -104,7 +104,7 @@ describe('tock queue', () => {
     [['pause'], /missing required argument 'queue'/],
     [['resume', 'reports', 'more'], /too many arguments/],
     [['list', '--limt'], /unknown option '--limt'/],
-  ])('%j is usage', async (args, message) => {
+  ])('%j is a usage error', async (args, message) => {
     const { code, stdout, stderr } = await queue(...args);
     expect(stderr).toMatch(message);
     expect(stderr.trim().split('\n')).toHaveLength(1);
@@ -112,7 +112,7 @@ describe('tock queue', () => {
     expect(code).toBe(2);
   });
 
-  it('is a document on either side of its word', async () => {
+  it('takes --json before and after the subcommand', async () => {
     for (const args of [
       ['queue', '--json', 'list'],
       ['queue', 'list', '--json'],

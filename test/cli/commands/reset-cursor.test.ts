@@ -28,7 +28,7 @@ const ahead = async () =>
   ).rows.map(row => row.name);
 
 describe('tock reset-cursor', () => {
-  it('sets one cursor back, or all that are ahead, and says when the definition comes next', async () => {
+  it('sets one cursor back, or all that are ahead, and says when the next occurrence is', async () => {
     const status = await harness.tock(['status']);
     expect(status.stdout).toMatch(/2 definitions get no runs .* for up to 6h.* run tock reset-cursor --all/);
     const one = await harness.tock(['reset-cursor', 'nightly']);
@@ -43,7 +43,7 @@ describe('tock reset-cursor', () => {
     expect((await harness.tock(['status'])).stdout).not.toContain('reset-cursor');
   });
 
-  it('says so where nothing is ahead, and that is no failure', async () => {
+  it('says that nothing is ahead, and exits with 0', async () => {
     await harness.tock(['reset-cursor', '--all']);
     const all = await harness.tock(['reset-cursor', '--all']);
     expect(all).toMatchObject({ code: 0, stderr: '' });
@@ -82,7 +82,7 @@ describe('tock reset-cursor', () => {
     [['nightly', '--all'], /give names or --all, not both/],
     [['nightyl', 'steady'], /there is no definition "nightyl" in the database; did you mean nightly\?/],
     [['--al'], /unknown option '--al'/],
-  ])('refuses %j as usage, and resets nothing', async (args, message) => {
+  ])('refuses %j as a usage error, and resets nothing', async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['reset-cursor', ...args]);
     expect(stderr).toMatch(message);
     expect(stderr).toMatch(/^tock reset-cursor: /);
@@ -90,7 +90,7 @@ describe('tock reset-cursor', () => {
     expect(await ahead()).toEqual(['nightly', 'steady']);
   });
 
-  it('ends with 3 where the database is away', async () => {
+  it('exits with 3 if the database is away', async () => {
     const away = { env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } };
     expect((await harness.tock(['reset-cursor', '--all'], away)).code).toBe(3);
   });

@@ -20,7 +20,7 @@ const run = (...args: string[]) => harness.tock(['run', 'greet', ...args]);
 const document = (...args: string[]) => harness.json<RunDocument>(['run', 'greet', ...args]);
 
 describe('tock run --unique live', () => {
-  it('leaves the run that waits as it is, and tells which it is', async () => {
+  it('leaves the waiting run as it is, and names it', async () => {
     const args = ['--key', 'shop:1', '--unique', 'live', '--delay', '1h'];
     const first = await run(...args, '--payload', '{"name":"one"}');
     expect(first.stdout).toMatch(/^enqueued run \d+ of greet: attempt 1 of 10 is due in (1h|59m \d+s)\n$/);
@@ -38,7 +38,7 @@ describe('tock run --unique live', () => {
     });
   });
 
-  it('brings it to the latest state with --replace, and says so', async () => {
+  it('updates it with --replace, and says so', async () => {
     const args = ['--key', 'shop:2', '--unique', 'live', '--replace'];
     const first = await document(...args, '--at', '2040-01-01T00:00:00Z');
     expect(first).toMatchObject({ isNew: true, isReplaced: false });
@@ -58,7 +58,7 @@ describe('tock run --unique live', () => {
     });
   });
 
-  it('leaves one alone that is running already; the key is free when it has ended', async () => {
+  it('leaves a running one alone; the key is free when it has ended', async () => {
     const [started, until] = ['once-started', 'once-go'].map(name => path.join(harness.folder, name));
     const args = ['run', 'patient', '--payload', JSON.stringify({ started, until }), '--key', 'shop:3'];
     const live = [...args, '--unique', 'live', '--replace'];
@@ -76,7 +76,7 @@ describe('tock run --unique live', () => {
 });
 
 describe('tock run --debounce', () => {
-  it('puts the run off with each call', async () => {
+  it('postpones the run with each call', async () => {
     const first = await document('--key', 'shop:4', '--debounce', '1h');
     expect(first.isNew).toBe(true);
     const second = await document('--key', 'shop:4', '--debounce', '2h', '--payload', '{"name":"last"}');
@@ -86,7 +86,7 @@ describe('tock run --debounce', () => {
     expect(stdout).toMatch(/^replaced run \d+, which waited under the key "shop:4": /);
   });
 
-  it('tells of a run that was there before it waits for it', async () => {
+  it('names an earlier run before it waits for it', async () => {
     await document('--key', 'shop:5');
     const { code, stdout, stderr } = await run('--key', 'shop:5', '--wait');
     expect(stderr).toMatch(

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(async () => await harness.close());
 
 describe('tock run', () => {
-  it('enqueues, tells the id, and makes the trigger manual', async () => {
+  it('enqueues, prints the id, and sets the trigger to manual', async () => {
     const { code, stdout } = await harness.tock([
       'run',
       'greet',
@@ -130,7 +130,7 @@ describe('tock run', () => {
     [['greet', '--payload', '{"name": 4}'], 'the payload does not fit the schema of job greet: name:'],
     [['greet', '--key', ''], 'cannot be an idempotency key'],
     [['greet', '--queue', 'a b'], '"a b" cannot be the name of a queue'],
-  ])('%j is usage', async (args, message) => {
+  ])('%j is a usage error', async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['run', ...args]);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');

@@ -81,7 +81,7 @@ describe('tock runs', () => {
     for (const name of ['runAt', 'startedAt', 'finishedAt']) expect(runs[0]?.[name]).toMatch(/^\d{4}-.*Z$/);
   });
 
-  it('has colours where they are forced, but no boxes in a pipe', async () => {
+  it('has colours if they are forced, but no boxes in a pipe', async () => {
     const { stdout } = await harness.tock(['runs'], { env: { FORCE_COLOR: '1' } });
     expect(stdout).toContain('\u001B[31mdead\u001B[0m');
     expect(stdout).toContain('\u001B[32msucceeded\u001B[0m');
@@ -104,7 +104,7 @@ describe('tock runs', () => {
 });
 
 describe('tock show', () => {
-  it('tells the whole story of a run that died', async () => {
+  it('shows the whole history of a dead run', async () => {
     const { code, stdout } = await harness.tock(['show', dead], { env: NO_JOBS });
     expect(stdout).toMatch(new RegExp(`^run ${dead} of broken: dead, its attempts are used up`));
     expect(stdout).toMatch(
@@ -117,7 +117,7 @@ describe('tock show', () => {
     expect((await harness.tock(['show', dead, '--stack'])).stdout).toMatch(/\n {4}at .*jobs\.mjs/);
   });
 
-  it('shows with --stack what caused an error, and the members of an AggregateError', async () => {
+  it('shows causes of an error, and members of an AggregateError, with --stack', async () => {
     const { stdout } = await harness.tock(['show', dead, '--stack']);
     const attempt = stdout.slice(stdout.indexOf('  attempt 1  '), stdout.indexOf('  attempt 2  '));
     const told = attempt.split('\n').filter(line => !/^ +at /.test(line));
@@ -134,7 +134,7 @@ describe('tock show', () => {
     expect((await harness.tock(['show', dead])).stdout).not.toContain('caused by');
   });
 
-  it('gives what caused an error as JSON too', async () => {
+  it('has causes of an error in JSON too', async () => {
     const { run } = await harness.json<{ run: { errors: unknown[] } }>(['show', dead]);
     expect(run.errors[0]).toMatchObject({
       message: 'no such\nthing',
@@ -142,7 +142,7 @@ describe('tock show', () => {
     });
   });
 
-  it('shows payload, output and key of one that succeeded', async () => {
+  it('shows payload, output and key of a succeeded run', async () => {
     const { stdout } = await harness.tock(['show', well]);
     expect(stdout).toMatch(/\n {2}key +greeting:1\n/);
     expect(stdout).toContain('payload: {}');
@@ -150,7 +150,7 @@ describe('tock show', () => {
     expect(stdout).toContain('next: nothing: it is done');
   });
 
-  it('shows who holds a running run, its progress, and when the next attempt of a failed one is due', async () => {
+  it('shows the holder of a running run, its progress, and when the next attempt of a failed one is due', async () => {
     await query(`insert into tock.workers (id, kind, host, pid, capacity)
         values ('00000000-0000-4000-8000-000000000001', 'daemon', 'far${ESCAPE}[31m-away', 42, 1);
       insert into tock.job_runs_live (id, job, status, attempts, max_attempts, locked_by, locked_until, started_at, progress)
@@ -166,7 +166,7 @@ describe('tock show', () => {
     expect(failed.stdout).toMatch(/\nnext: attempt 3 of 10 is due in (2h|1h 59m)\n/);
   });
 
-  it('cannot be made to command the terminal by an error, a payload or a host’s name', async () => {
+  it('cannot be made to control the terminal by an error, a payload or a host’s name', async () => {
     for (const args of [['show', hostile, '--stack'], ['show', '9001'], ['status'], ['runs']]) {
       const { stdout } = await harness.tock(args);
       expect(stdout.replaceAll('\n', '')).not.toMatch(COMMANDS_A_TERMINAL);
@@ -180,7 +180,7 @@ describe('tock show', () => {
     expect(run.errors[0]?.message).toContain('\u009B2J');
   });
 
-  it('exits 1 for a run that is not there', async () => {
+  it('exits with 1 for an unknown run', async () => {
     const { code, stdout, stderr } = await harness.tock(['show', '999999']);
     expect(stderr).toMatch(/^tock show: there is no run 999999; .*\n$/);
     expect(stdout).toBe('');
@@ -192,7 +192,7 @@ describe('tock show', () => {
 });
 
 describe('tock status', () => {
-  it('shows the figures, and warns and how to fix it', async () => {
+  it('shows the figures, the problems, and how to fix them', async () => {
     await query(`insert into tock.job_runs_live (job, status, run_at, queue) values ('greet', 'queued', now() - interval '1 hour', 'slow');
       insert into tock.job_definitions (name, job, broken_reason, broken_at) values ('bad', 'bad', 'no such zone', now());
       insert into tock.job_queues (name, paused_at) values ('slow', now())

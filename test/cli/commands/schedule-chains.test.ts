@@ -78,7 +78,7 @@ describe('tock schedule add --after', () => {
     ],
     [['--every', '1h', '--exclude', 'christmas'], 2, /christmas/],
     [['--every', '1h', '--max-attempts', '0'], 2, /--max-attempts 0: it must be a whole number/],
-  ])('%j is refused, with the mend', async (args, exitCode, message) => {
+  ])('%j is refused with a remedy', async (args, exitCode, message) => {
     const { code, stdout, stderr } = await schedule('add', 'self', '--job', 'idle', ...args);
     expect(stderr).toMatch(message);
     expect(stderr.trim().split('\n')).toHaveLength(1);
@@ -96,7 +96,7 @@ describe('tock schedule add --after', () => {
 });
 
 describe('tock schedule set', () => {
-  it('keeps what it runs after, its window and the rest', async () => {
+  it('keeps its parents, its window and the rest', async () => {
     const made = await document(
       'add',
       'kept',
@@ -144,7 +144,7 @@ describe('tock schedule set', () => {
     });
   });
 
-  it('goes from a chain to a schedule of its own, and back', async () => {
+  it('turns a chain into a schedule of its own, and back', async () => {
     await document('add', 'moved', '--job', 'idle', '--after', 'nightly');
     const timed = await document(
       'set',
@@ -171,7 +171,7 @@ describe('tock schedule set', () => {
     });
   });
 
-  it('keeps exclusions, states them anew, and takes them back', async () => {
+  it('keeps, replaces and removes exclusions', async () => {
     const made = await document(
       'add',
       'holidays',
@@ -213,8 +213,8 @@ describe('tock schedule set', () => {
   );
 });
 
-describe('what is told of chains and windows', () => {
-  it('tock jobs has them in words, and as values', async () => {
+describe('chains and windows in other commands', () => {
+  it('tock jobs shows them in words, and as values', async () => {
     const { stdout } = await harness.tock(['jobs']);
     expect(stdout).toMatch(/^nightly +0 \* \* \* \* Europe\/Berlin, only 23:00-06:00 /m);
     expect(stdout).toMatch(/^report +after idle or nightly \(on completion\), pauses after 3 dead /m);
@@ -233,7 +233,7 @@ describe('what is told of chains and windows', () => {
     });
   });
 
-  it('tock next says whose occurrences it has, from code and from the database', async () => {
+  it('tock next names the definitions whose occurrences it lists, from code and from the database', async () => {
     const { code, stdout } = await harness.tock(['next', 'report']);
     expect(stdout).toBe(
       'report runs after idle or nightly (on completion), for each of their occurrences (tock next idle)\n',
@@ -245,7 +245,7 @@ describe('what is told of chains and windows', () => {
     });
   });
 
-  it('tock why tells of a chain', async () => {
+  it('tock why explains a chain', async () => {
     const { code, stdout } = await harness.tock(['why', 'report', '2199-03-08T07:00:00Z']);
     expect(stdout).toMatch(/^report: after idle or nightly \(on completion\), pauses after 3 dead\n/);
     expect(stdout).toContain('\n2199-03-08 07:00: in the future\n  it runs after idle or nightly');
@@ -261,7 +261,7 @@ describe('what is told of chains and windows', () => {
     await harness.tock(['resume', 'nightly']);
   });
 
-  it('tock simulate defers and skips by windows, and leaves chains aside', async () => {
+  it('tock simulate defers and skips by windows, and leaves out chains', async () => {
     await document(
       'add',
       'dropped',

@@ -33,7 +33,7 @@ describe('help', () => {
     [['queue', 'resume'], 'tock queue resume '],
     [['queue', 'remove'], 'tock queue remove '],
     [['backfill'], 'tock backfill '],
-  ])('teaches %j with a sentence and examples', async (command, usage) => {
+  ])('explains %j with a sentence and examples', async (command, usage) => {
     const { code, stdout } = await tock([...command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toContain(`Usage: ${usage}`);
@@ -41,7 +41,7 @@ describe('help', () => {
     expect(stdout).toMatch(new RegExp(`\nExamples:\n {2}tock ${command.join(' ')}`));
   });
 
-  it('says what there is when nothing, or something else, is to be done', async () => {
+  it('lists the subcommands if none, or an unknown one, is given', async () => {
     const nothing = await schedule();
     expect(nothing.stderr).toMatch(/^tock schedule: give a subcommand: .*add, set or remove/);
     expect(nothing.code).toBe(2);
@@ -52,7 +52,7 @@ describe('help', () => {
 });
 
 describe('tock schedule add', () => {
-  it('makes a schedule and says when it comes next', async () => {
+  it('makes a schedule and says when its next occurrence is', async () => {
     const { code, stdout, stderr } = await schedule(
       'add',
       'tenant-1',
@@ -129,7 +129,7 @@ describe('tock schedule add', () => {
     expect(once.definition).toMatchObject({ nextAt: '2040-05-01T08:00:00.000Z' });
   });
 
-  it('refuses a name that is taken, and what is usage', async () => {
+  it('refuses a name that is taken, and usage errors', async () => {
     const again = await schedule('add', 'tenant-1', '--job', 'greet', '--every', '1h');
     expect(again.stderr).toMatch(/^tock schedule add: there is already a schedule "tenant-1"; change it/);
     expect(again.code).toBe(1);
@@ -183,7 +183,7 @@ describe('tock schedule set', () => {
     });
   });
 
-  it('takes back with the word none', async () => {
+  it('removes values with the word none', async () => {
     const { definition } = await document(
       'set',
       'tenant-2',
@@ -202,7 +202,7 @@ describe('tock schedule set', () => {
     expect(code).toBe(2);
   });
 
-  it('refuses another version, what is not there, and what code defines', async () => {
+  it('refuses another version, an unknown name, and one that code defines', async () => {
     const version = await schedule('set', 'tenant-1', '--cron', '0 8 * * *', '--if-version', '7');
     expect(version.stderr).toMatch(/^tock schedule set: .*not at version 7: version 1 is there/);
     expect(version.code).toBe(1);
@@ -217,7 +217,7 @@ describe('tock schedule set', () => {
 });
 
 describe('tock schedule remove', () => {
-  it('removes, and tells when there is nothing to remove', async () => {
+  it('removes, and says that there is nothing to remove', async () => {
     const { id } = (await document('add', 'gone', '--job', 'greet', '--every', '1h')).definition;
     const { code, stdout } = await schedule('remove', 'gone');
     expect(stdout).toBe('gone removed, version 2: greet, every 1h\n');

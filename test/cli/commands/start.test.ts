@@ -63,7 +63,7 @@ describe('tock start', () => {
     expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'succeeded', output: 'seen' } });
   });
 
-  it('gives back what does not end in time, without counting the attempt', async () => {
+  it('releases runs that do not end in time, without counting the attempt', async () => {
     const { id, started } = await patientRun('slow');
     const { child, ended } = harness.begin(['start', '--no-listen'], { env: { TOCK_DRAIN: '50ms' } });
     await untilFile(started);
@@ -111,7 +111,7 @@ describe('tock start', () => {
     expect(code).toBe(0);
   });
 
-  it('says of an empty jobs array how to add one, and goes on', async () => {
+  it('says how to add a job to an empty jobs array, and goes on', async () => {
     const jobs = path.join(harness.folder, 'empty.mjs');
     await writeFile(jobs, 'export const jobs = [];');
     const env = { TOCK_JOBS: jobs, TOCK_SCHEMA: 'without_jobs' };
@@ -136,7 +136,7 @@ describe('tock start', () => {
     expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'succeeded' } });
   });
 
-  it('bounds the memory of its process, unless Node was told how much', async () => {
+  it('bounds the memory of its process, unless Node has a limit already', async () => {
     const young = async (env: Record<string, string>) => {
       const { id } = await harness.json<{ id: string }>(['run', 'churning']);
       const { child, ended } = harness.begin(['start'], { env });

@@ -27,12 +27,12 @@ describe('tock why', () => {
     expect(code).toBe(0);
   });
 
-  it('takes a date and a time as two words', async () => {
+  it('takes a date and a time as two arguments', async () => {
     const { stdout } = await harness.tock(['why', 'nightly', '2026-03-08', '02:31']);
     expect(stdout).toContain('2026-03-08 02:31: not an occurrence');
   });
 
-  it('tells a whole day', async () => {
+  it('explains a whole day', async () => {
     const { stdout } = await harness.tock(['why', 'steady', '2199-03-08']);
     expect(stdout).toContain('4 times on 2199-03-08 in UTC: 4 upcoming');
     expect(stdout.match(/in the future$/gm)).toHaveLength(4);
@@ -51,7 +51,7 @@ describe('tock why', () => {
     });
   });
 
-  it('says of a job without a schedule how it is run', async () => {
+  it('says how a job without a schedule is run', async () => {
     expect((await harness.tock(['why', 'greet', '02:30'])).stdout).toContain('has no schedule');
   });
 
@@ -60,7 +60,7 @@ describe('tock why', () => {
     [['nightly', 'noonish'], '"noonish" is not a time; write an instant such as 2026-03-08T07:30:00Z'],
     [['nightly', '2026-13-01'], 'is not a time'],
     [['nightly'], "missing required argument 'time'"],
-  ])('%j is usage', async (args, message) => {
+  ])('%j is a usage error', async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['why', ...args]);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
@@ -84,7 +84,7 @@ describe('tock simulate', () => {
     expect(code).toBe(0);
   });
 
-  it('prints a document, of the definitions that are named', async () => {
+  it('prints a document, of the named definitions only', async () => {
     const found = await harness.json<Simulation>([
       'simulate',
       ...MARCH,
@@ -103,7 +103,7 @@ describe('tock simulate', () => {
     expect((await harness.tock(['simulate', ...month])).stdout).toMatch(/^2026-03-31 {2}#+ 5$/m);
   });
 
-  it('knows the definitions in code where there is no database', async () => {
+  it('finds the definitions in code without a database', async () => {
     const { code, stdout, stderr } = await harness.tock(['simulate', ...MARCH], {
       env: { DATABASE_URL: NOWHERE },
     });
@@ -112,7 +112,7 @@ describe('tock simulate', () => {
     expect(code).toBe(0);
   });
 
-  it('leaves out what is paused, and says so', async () => {
+  it('leaves out paused definitions, and says so', async () => {
     await harness.tock(['pause', 'steady']);
     const { stdout } = await harness.tock(['simulate', ...MARCH]);
     expect(stdout).toContain('1 run of 1 definition would start');
@@ -126,7 +126,7 @@ describe('tock simulate', () => {
     [['--timezone', 'Europe/Belin'], 'did you mean Europe/Berlin?'],
     [['--definition', 'nigtly'], 'did you mean nightly?'],
     [['--from', 'soon'], '--from soon: it is not an instant'],
-  ])('%j is usage', async (args, message) => {
+  ])('%j is a usage error', async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['simulate', ...args]);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');

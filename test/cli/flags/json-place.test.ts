@@ -32,7 +32,7 @@ describe('readJson', () => {
     expect(() => readJson(text, 'it')).toThrow(`it is not JSON: at ${place}`);
   });
 
-  it('gives what JSON.parse gives, and else a place, for any text', () => {
+  it('for any text, gives what JSON.parse gives, or else a place', () => {
     const token = fc.constantFrom(...'{}[]:,"\\ \n'.split(''), '1', '-0.5e3', 'true', 'null', '"a"', 'x');
     fc.assert(
       fc.property(

@@ -30,7 +30,7 @@ const stop = async (going: ReturnType<typeof worker>) => {
 };
 
 describe('tock show', () => {
-  it('tells the places that a run holds, and the one that another waits for', async () => {
+  it('shows the slots that a run holds, and the one that another waits for', async () => {
     const [first, second] = [await hold('first'), await hold('second')];
     expect((await harness.tock(['show', first.id])).stdout).toMatch(
       /\n {2}slots +needs a slot of job held for a\n/,
@@ -61,7 +61,7 @@ describe('tock show', () => {
 });
 
 describe('tock show --follow', () => {
-  it('tells each attempt, error and progress in plain lines, then the page', async () => {
+  it('prints each attempt, error and progress in plain lines, then the page', async () => {
     const id = await enqueue('flaky');
     const following = harness.begin(['show', id, '--follow']);
     await until('it follows', () => following.printed.stdout.includes(`run ${id} of flaky: queued`));
@@ -127,7 +127,7 @@ describe('tock show --follow', () => {
     expect(code).toBe(0);
   });
 
-  it('ends with 1 for a run that did not succeed, and at once for one that has ended', async () => {
+  it('ends with 1 for a run that did not succeed, and at once for an ended run', async () => {
     const id = await enqueue('doomed');
     await harness.tock(['tick'], { env: SILENT });
     const { code, stdout } = await harness.tock(['show', id, '--follow', '--stack']);
@@ -138,7 +138,7 @@ describe('tock show --follow', () => {
     expect(run).toMatchObject({ id, status: 'dead' });
   });
 
-  it('stops on Ctrl-C and leaves the run alone; knows no run that is not there', async () => {
+  it('stops on Ctrl-C without touching the run; fails for an unknown run', async () => {
     const id = await enqueue('idle', '--at', '2040-01-01T00:00:00Z');
     const following = harness.begin(['show', id, '--follow']);
     await until('it follows', () =>

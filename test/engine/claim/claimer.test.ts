@@ -66,6 +66,15 @@ describe('a claim', () => {
     expect(await claimer.claim()).toBe(0);
   });
 
+  it('that continues takes an urgent run first when somebody has enqueued one', async () => {
+    await add(8);
+    await claimer.claim();
+    await add(1, { priority: -1 });
+    await claimer.claim();
+    await claimer.claim();
+    expect(taken).toEqual(['1 2', '9 3', '4 5']);
+  });
+
   it('takes no more than there is room for, and knows that there is more', async () => {
     await add(4);
     onTaken[1] = () => (room = 0);

@@ -25,6 +25,18 @@ describe('createThroughput', () => {
     expect(throughput.prefetchTarget(run(throughput, 100, 300, now))).toBe(MAX_PREFETCHED);
   });
 
+  it('prefetches more where claims take long, but not more than starts within 150 ms', () => {
+    const throughput = createThroughput();
+    const now = run(throughput, 2, 300);
+    const quick = throughput.prefetchTarget(now);
+    for (let count = 0; count < 50; count++) throughput.recordClaim(20);
+    expect(throughput.prefetchTarget(now)).toBe(quick);
+    for (let count = 0; count < 50; count++) throughput.recordClaim(50);
+    expect(throughput.prefetchTarget(now) / quick).toBeCloseTo(2, 1);
+    for (let count = 0; count < 50; count++) throughput.recordClaim(1000);
+    expect(throughput.prefetchTarget(now) / quick).toBeCloseTo(3, 1);
+  });
+
   it('prefetches fewer runs the larger their payloads are', () => {
     const throughput = createThroughput();
     for (let at = 0; at < 300; at++)

@@ -1,4 +1,4 @@
-// Room: test, model. What may be stored as a payload: the corpus of bad inputs, and what must survive unchanged.
+// What may be stored as a payload: the corpus of bad inputs, and what must survive unchanged.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-// Room: test, model. What an attempt's end means for the run: each ending, each way to steer, each hostile error.
+// What an attempt's end means for the run: each ending, each way to steer, each hostile error.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Cancel, Dead, RetryLater } from '../../../src/model/errors.js';

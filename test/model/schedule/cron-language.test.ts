@@ -7,7 +7,7 @@ import { occurrencesBetween } from '../../../src/model/schedule/occurrences.js';
 import { makeCron, matches } from './oracle.js';
 import { newSeed, random } from './random.js';
 
-describe('what is cron', () => {
+describe('cron’s language', () => {
   /** The fields between midnight and midnight of one day, or the days of a year. */
   function days(cron: string, year = 2026): string[] {
     const found = occurrencesBetween(
@@ -28,7 +28,7 @@ describe('what is cron', () => {
     return found.map(each => each.toISOString().slice(11, 19));
   }
 
-  it('reads seconds first where there are six fields', () => {
+  it('reads seconds first if there are six fields', () => {
     expect(times('15,45 30 2 * * *')).toEqual(['02:30:15', '02:30:45']);
     expect(times('30 2 * * *')).toEqual(['02:30:00']);
   });
@@ -77,7 +77,7 @@ describe('what is cron', () => {
     expect(days('0 0 * 1 7#1')).toEqual(['01-04']);
   });
 
-  it('ors the days only where neither begins with a star', () => {
+  it('ors the days only if neither begins with a star', () => {
     expect(days('0 0 13 1 fri')).toEqual(['01-02', '01-09', '01-13', '01-16', '01-23', '01-30']);
     // AND: the odd days that are Mondays.
     expect(days('0 0 */2 1 MON')).toEqual(['01-05', '01-19']);
@@ -95,7 +95,7 @@ describe('what is cron', () => {
     expect(days('0 0 30,31 4,5 *')).toEqual(['04-30', '05-30', '05-31']);
   });
 
-  it('fixes H by the name, within its bounds, spread over them', () => {
+  it('resolves H by the name, within its bounds, spread over them', () => {
     const minutes = new Set<number>();
     for (let index = 0; index < 300; index++) {
       const name = `job-${index}`;
@@ -117,7 +117,7 @@ describe('what is cron', () => {
     expect(gaps).toEqual([900_000, 900_000, 900_000]);
   });
 
-  it('gives H one value where there is no name, and not a random one', () => {
+  it('resolves H to a fixed value without a name', () => {
     const fields = readCronText('H * * * *');
     expect(fields.minute.entries).toEqual(['H(0-59)']);
     const plain = compileSchedule({ cron: 'H * * * *' }).next(0);
@@ -129,14 +129,14 @@ describe('what is cron', () => {
     }
   });
 
-  it('reads an expression once', () => {
+  it('caches an expression', () => {
     expect(readCron('17 3 * * *')).toBe(readCron('17 3 * * *', 'a seed that does not matter'));
     expect(readCron('H 3 * * THU', 'a')).toBe(readCron('H 3 * * THU', 'a'));
     expect(readCron('H 3 * * THU', 'a')).not.toBe(readCron('H 3 * * THU', 'b'));
     expect(readCron('0 3 * * THU', 'a')).toBe(readCron('0 3 * * THU', 'b'));
   });
 
-  it('holds the longest expression that is allowed', () => {
+  it('takes the longest expression that is allowed', () => {
     const list = Array.from(
       { length: 200 },
       (_, index) => `${index % 60}/${1 + Math.floor(index / 60)}`,
@@ -156,7 +156,7 @@ describe('what is cron', () => {
   }
 });
 
-describe('the days that an expression names', () => {
+describe('the days of an expression', () => {
   const seed = newSeed();
 
   it(`are those of a scan of every day from 2096 to 2104 (TOCK_TEST_SEED=${seed})`, () => {

@@ -95,7 +95,7 @@ const REFUSED: readonly (readonly [cron: unknown, ...says: string[]])[] = [
   ['x'.repeat(2000), '2000 characters', '1024'],
 ];
 
-describe('what is not cron', () => {
+describe('invalid cron', () => {
   for (const [cron, ...says] of REFUSED) {
     it(`refuses ${JSON.stringify(cron)?.slice(0, 40)}`, () => {
       const error = refusal({ cron }, 'report');
@@ -105,11 +105,11 @@ describe('what is not cron', () => {
     });
   }
 
-  it('is not trusted in a message: control characters are escaped', () => {
+  it('is escaped in messages, so that no control character gets through', () => {
     expect(refusal({ cron: '\u001b[31m * * * *' }).message).not.toContain('\u001b');
   });
 
-  it('is refused or accepted, but never loops: random text from the alphabet of cron', () => {
+  it('gives an error, never a loop: random text from cron’s alphabet', () => {
     const seed = newSeed();
     let ended = 0;
     const letters = [
@@ -152,7 +152,7 @@ describe('what is not cron', () => {
     expect(ended).toBe(5000);
   });
 
-  it('is refused as a whole: fields made of the pieces of cron, right or wrong', () => {
+  it('is refused as a whole: fields made of valid and invalid pieces', () => {
     const value = fc.oneof(
       fc.integer({ min: 0, max: 64 }).map(String),
       fc.constantFrom('*', 'L', 'H', 'mon', 'dec', 'H(2-9)'),
@@ -182,7 +182,7 @@ describe('what is not cron', () => {
   });
 });
 
-describe('what is not cron, in the time that it takes', () => {
+describe('invalid cron, within its time', () => {
   /** Of this process's own time in the CPU, the least of five tries: what else the machine does has no part in it. */
   function leastCpuMs(work: () => void): number {
     let least = Number.POSITIVE_INFINITY;
@@ -196,7 +196,7 @@ describe('what is not cron, in the time that it takes', () => {
   }
   const MOST_MS = 5;
 
-  it('each of the refused takes less than 5 ms', () => {
+  it('takes less than 5 ms each', () => {
     expect(REFUSED.length).toBeGreaterThan(80);
     for (const [cron] of REFUSED) {
       const least = leastCpuMs(() => refusal({ cron }, 'report'));
@@ -204,7 +204,7 @@ describe('what is not cron, in the time that it takes', () => {
     }
   });
 
-  it('so do long texts, of any letters and of the pieces of cron', () => {
+  it('takes as little in long texts, of any letters and of pieces of cron', () => {
     const seed = newSeed();
     const pieces = fc.constantFrom(
       '0',

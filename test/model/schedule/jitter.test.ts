@@ -40,7 +40,7 @@ describe('jitterMs', () => {
     expect(jitterMs('nightly-report', 60 * MINUTE, 0)).toBe(0);
   });
 
-  it('is none where there is no jitter', () => {
+  it('is 0 without jitter', () => {
     for (const none of [0, 999, -5000, Number.NaN]) expect(jitterMs('nightly-report', none, MINUTE)).toBe(0);
   });
 });

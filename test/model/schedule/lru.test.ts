@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createLru } from '../../../src/model/schedule/lru.js';
 
 describe('createLru', () => {
-  it('forgets what was used longest ago', () => {
+  it('drops the least recently used entry', () => {
     const cache = createLru<number>(2);
     cache.set('a', 1);
     cache.set('b', 2);
@@ -18,7 +18,7 @@ describe('createLru', () => {
     expect(cache.get('49')).toBe(999);
   });
 
-  it('replaces an entry in place of adding one', () => {
+  it('replaces an entry instead of adding one', () => {
     const cache = createLru<number>(2);
     cache.set('a', 1);
     cache.set('b', 2);

@@ -11,25 +11,25 @@ const day = (date: number): Date => new Date(Date.UTC(2026, 0, date));
 const invalid = new Date('never');
 
 describe('occurrencesBetween', () => {
-  it('includes the beginning and leaves out the end', () => {
+  it('includes the beginning and excludes the end', () => {
     expect(occurrencesBetween(daily, day(1), day(4))).toEqual([day(1), day(2), day(3)]);
   });
 
-  it('is empty where the window is empty or backwards', () => {
+  it('is empty if the window is empty or backwards', () => {
     expect(occurrencesBetween(daily, day(1), day(1))).toEqual([]);
     expect(occurrencesBetween(daily, day(4), day(1))).toEqual([]);
   });
 
-  it('takes windows that are not whole seconds', () => {
+  it('takes windows with fractions of a second', () => {
     const from = new Date(day(2).getTime() + 1);
     expect(occurrencesBetween(daily, from, new Date(day(3).getTime() + 1))).toEqual([day(3)]);
   });
 
-  it('takes a compiled schedule as well', () => {
+  it('takes a compiled schedule too', () => {
     expect(occurrencesBetween(compileSchedule(daily), day(1), day(2))).toEqual([day(1)]);
   });
 
-  it('gives H the place that the name gives it', () => {
+  it('resolves H by the name', () => {
     const spec = { cron: 'H H * * *' };
     const places = ['a', 'b', 'c'].map(name => occurrencesBetween(spec, day(1), day(2), name).map(Number));
     expect(places).toEqual(
@@ -38,7 +38,7 @@ describe('occurrencesBetween', () => {
     expect(new Set(places.flat()).size).toBe(3);
   });
 
-  it('refuses a window of more than a million', () => {
+  it('refuses over a million occurrences', () => {
     const ask = () => occurrencesBetween({ every: '1s' }, day(1), day(31));
     expect(ask).toThrow(
       expect.objectContaining({
@@ -50,12 +50,12 @@ describe('occurrencesBetween', () => {
 });
 
 describe('nextOccurrence and previousOccurrence', () => {
-  it('leave out the instant itself', () => {
+  it('exclude the instant itself', () => {
     expect(nextOccurrence(daily, day(2))).toEqual(day(3));
     expect(previousOccurrence(daily, day(2))).toEqual(day(1));
   });
 
-  it('give null where there is none', () => {
+  it('give null if there is none', () => {
     expect(nextOccurrence({ at: day(1) }, day(1))).toBeNull();
     expect(previousOccurrence({ at: day(1) }, day(1))).toBeNull();
   });
@@ -81,7 +81,7 @@ describe('invalid Dates', () => {
     }
   });
 
-  it('come after a bad schedule, which is told first', () => {
+  it('are reported only for a valid schedule', () => {
     expect(() => nextOccurrence({ cron: 'x' }, invalid)).toThrow(
       expect.objectContaining({ code: 'TOCK_BAD_SCHEDULE' }),
     );

@@ -1,4 +1,4 @@
-// Room: test support. A clock of a zone from PostgreSQL's own time zones, in one direction: instant to civil time.
+// A clock of a zone from PostgreSQL's own time zones, in one direction: instant to civil time.
 // In: a client of any server, zones and spans. Out: minutes as the oracle takes them, and the changes of offset.
 import type { Client } from 'pg';
 import { clockOf, type Minute } from './oracle.js';

@@ -112,7 +112,7 @@ describe('nextOccurrence and previousOccurrence', () => {
     60_000 * TIMES,
   );
 
-  it('answer alike in any order, at every second around each change of 2026', async () => {
+  it('answer the same in any order, at every second around each change of 2026', async () => {
     const year = changes.filter(each => new Date(each.at).getUTCFullYear() === 2026);
     const spans = year.map(({ timezone, at, before, after }) => {
       const reach = Math.abs(after - before) + 5 * MINUTE;
@@ -131,8 +131,8 @@ describe('nextOccurrence and previousOccurrence', () => {
   }, 60_000);
 });
 
-describe('a window in which the two databases of zones differ', () => {
-  it('is noticed, be it for one hour only', async () => {
+describe('a span in which the two time zone databases differ', () => {
+  it('is found, even if it is only an hour', async () => {
     const [from, to] = [Date.UTC(2026, 2, 28), Date.UTC(2026, 2, 30)];
     const [minutes] = await scanSpans(client, [{ timezone: 'Europe/Berlin', from, to }]);
     if (minutes === undefined) throw new Error('one span, one scan');

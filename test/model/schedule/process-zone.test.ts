@@ -15,7 +15,7 @@ afterEach(() => setZone(ours));
 let answersSoFar = 0;
 
 describe('the zone of the process', () => {
-  it('has no part in any answer', () => {
+  it('does not affect any answer', () => {
     const answers = ['UTC', 'America/New_York', 'Pacific/Apia', 'Australia/Lord_Howe'].map(timezone => {
       setZone(timezone);
       // The process did change: this test would otherwise prove nothing.

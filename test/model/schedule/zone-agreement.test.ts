@@ -11,13 +11,13 @@ const berlin = (firstSummerDay: number) =>
 const dayOf = (seconds: number) => new Date(seconds * 1000).toISOString().slice(0, 10);
 
 describe('zoneDifferences', () => {
-  it('finds none where both agree', () => {
+  it('finds none if both agree', () => {
     // Probed at midnight UTC: the change at 01:00 is seen the day after.
     expect(zoneDifferences('Europe/Berlin', START, DAY, berlin(29))).toEqual([]);
     expect(zoneDifferences('UTC', START, DAY, [0, 0, 0])).toEqual([]);
   });
 
-  it('finds the stretch between two beginnings of summer time', () => {
+  it('finds the span between two beginnings of summer time', () => {
     const found = zoneDifferences('Europe/Berlin', START, DAY, berlin(20));
     expect(found).toEqual([
       {
@@ -31,7 +31,7 @@ describe('zoneDifferences', () => {
     expect([dayOf(found[0]?.from ?? 0), dayOf(found[0]?.to ?? 0)]).toEqual(['2026-03-21', '2026-03-30']);
   });
 
-  it('tells stretches apart that have other offsets, or a gap between them', () => {
+  it('separates spans with different offsets, or with a gap between them', () => {
     const found = zoneDifferences('Europe/Berlin', START, DAY, [0, 0, WINTER, 0, 60]);
     expect(found.map(({ from, to, there }) => [(from - START) / DAY, (to - START) / DAY, there])).toEqual([
       [0, 2, 0],

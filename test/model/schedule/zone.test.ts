@@ -48,7 +48,7 @@ describe('the name of a zone', () => {
     });
   }
 
-  it('accepts every zone that Intl lists, old names, and any case', () => {
+  it('may be any zone that Intl lists, an old name, and in any case', () => {
     const names = [
       ...Intl.supportedValuesOf('timeZone'),
       'UTC',
@@ -66,7 +66,7 @@ describe('the name of a zone', () => {
     expect(berlin).toBe(Date.UTC(2026, 6, 1, 22));
   });
 
-  it('reads the sign of Etc names as POSIX does', () => {
+  it('has in Etc names the sign of POSIX', () => {
     expect(compileSchedule({ cron: '0 0 * * *', timezone: 'Etc/GMT-3' }).next(0)).toBe(21 * 3_600_000);
   });
 
@@ -97,7 +97,7 @@ describe('segmentAt', () => {
     }
   });
 
-  it('answers alike whatever was asked before, when years and zones have been forgotten', () => {
+  it('does not depend on earlier calls, even after years and zones have left the cache', () => {
     const zone = findZone('America/New_York');
     const probes = Array.from({ length: 150 }, (_, index) => Date.UTC(1950 + index, index % 12, 10) / 1000);
     const first = probes.map(probe => zone.segmentAt(probe));
@@ -105,7 +105,7 @@ describe('segmentAt', () => {
     expect(probes.map(probe => zone.segmentAt(probe))).toEqual(first);
   });
 
-  it('is asked of one zone, found once', () => {
+  it('belongs to one zone object, found once', () => {
     expect(findZone('Europe/Berlin')).toBe(findZone('Europe/Berlin'));
   });
 
@@ -130,7 +130,7 @@ describe('the search', () => {
   }
 
   for (const cron of ['0 0 29 2 *', '0 0 * 2 1#5', '0 0 1 1 *', '*/5 * * * *', '30 2 8 3 *']) {
-    it(`of ${cron} asks a zone a few times only, however far away the answer`, () => {
+    it(`for ${cron} asks a zone a few times only, however far away the answer`, () => {
       const set = { fields: readCron(cron), exclusions: null };
       for (const mapping of ['once', 'skip', 'literal'] as const) {
         for (const at of [

@@ -8,6 +8,7 @@ import { openDatabase, type Session } from '../../../src/store/connection/databa
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
 import { type ClaimPosition, claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
+import { readOtherPlaces } from '../../../src/store/runs/claim/other-places.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
 import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';
@@ -129,7 +130,7 @@ const shape: RunShape = {
   job: 'noop',
   is_live: false,
   replaces: false,
-  most_ms: null,
+  max_ms: null,
   at: null,
   delay_ms: null,
   queue: 'default',
@@ -165,6 +166,7 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     s => claimNotifiedRuns(s, claim, { queue: 'default', priority: 0 }),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
+  ['a look at other places', s => readOtherPlaces(s, [position()], null), [CLAIM_INDEX]],
   ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
   ['a heartbeat', s => renewLeases(s, held, WORKER, 60_000), [PRIMARY_KEY]],
   [

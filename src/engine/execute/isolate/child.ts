@@ -1,5 +1,4 @@
-// Room: engine/execute/isolate. Executes one attempt in a child process: the child's side.
-// In: the worker's order, and a way to send it messages. Out: one answer, when the handler has ended.
+// Executes one attempt in a child process: the child's side.
 import type { AnyJob } from '../../../model/job/job.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
 import type { Logger } from '../../../model/logger.js';
@@ -16,7 +15,6 @@ import type { Answer, FromChild, LogLevel, Order } from './protocol.js';
 type Send = (message: FromChild) => void;
 
 export interface IsolatedAttempt {
-  /** Aborts the handler's signal. */
   readonly abort: (reason: ErrorData) => void;
   /** Loads the jobs and executes the handler. Never rejects. */
   readonly execute: (loadJobs: () => Promise<readonly AnyJob[]>) => Promise<Answer>;
@@ -24,13 +22,9 @@ export interface IsolatedAttempt {
 
 /** A handler may use one connection in a transaction and others beside it; a child does not need ten. */
 const MAX_CONNECTIONS = 4;
-/** How long connections may take to close. */
 const CLOSE_MS = 500;
 
-/**
- * Opens the attempt. Its effects are fenced like the worker's: same run, fence and worker id. The first use
- * of the database connects to it.
- */
+/** Its effects have the worker's fence and id. The first use of the database connects to it. */
 export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
   const active = reportedRun(order, send);
   return {
@@ -67,7 +61,7 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
 
 const PROGRESS_EVERY_MS = 250;
 
-/** The run as createContext and createEffects know it. What they write in it is sent to the worker. */
+/** The run for createContext and createEffects. Whatever they write to it is sent to the worker. */
 function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: () => void } {
   let progress: ActiveRun['progress'] = null;
   let timer: NodeJS.Timeout | undefined;
@@ -80,10 +74,7 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
     get progress() {
       return progress;
     },
-    /**
-     * The first is sent at once, because a handler that only computes lets no timer fire; later ones 4 a
-     * second.
-     */
+    /** The first is sent at once, since a handler that only computes lets no timer fire; later 4 a second. */
     set progress(reported) {
       progress = reported;
       if (timer !== undefined) return;
@@ -106,10 +97,10 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   ) as ActiveRun & typeof accessors;
 }
 
-/** Sends its lines to the worker, whose logger decides about level and format. */
+/** Sends log lines to the worker, whose logger decides about level and format. */
 function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>>): Logger {
   const at = (level: LogLevel) => (fields: Readonly<Record<string, unknown>>, message?: string) => {
-    // pino also accepts a text alone.
+    // pino also accepts only a text.
     const text = typeof fields === 'string' ? fields : message;
     const all = typeof fields === 'string' ? bindings : { ...bindings, ...fields };
     send({ kind: 'log', level, fields: plainFields(all), message: text });
@@ -123,7 +114,7 @@ function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>
   };
 }
 
-/** Fields as a line of JSON holds them; an error with its name, code, message, stack and causes. */
+/** Fields as JSON holds them; an error with its name, code, message, stack and causes. */
 function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const plain = Object.entries(fields).map(([key, value]) => {
     if (!(value instanceof Error)) return [key, describeOutput(value)];

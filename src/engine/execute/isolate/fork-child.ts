@@ -1,11 +1,8 @@
-// Room: engine/execute/isolate. Starts the child process of one isolated attempt.
-// In: the script, a limit for its heap. Out: a Child that takes messages and can be killed; how it ended,
-// once.
+// Starts the child process of one isolated attempt.
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { type FromChild, LIFELINE_FD, type ToChild } from './protocol.js';
 
-/** How a child process ended. */
 export interface ChildEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -16,24 +13,19 @@ export interface ChildEnd {
 
 export interface Child {
   readonly send: (message: ToChild) => void;
-  /**
-   * Lets the child continue for that many milliseconds from now. Then it kills itself, unless it is allowed
-   * more.
-   */
+  /** Lets the child continue for that long from now; then it kills itself unless allowed more. */
   readonly allow: (ms: number) => void;
-  /** Sends a signal to the child's process group. */
   readonly kill: (signal: NodeJS.Signals) => void;
   /** Resolves when the child is gone and its last message has arrived. Never rejects. */
   readonly ended: Promise<ChildEnd>;
 }
 
-/** What V8 prints before it ends a process because its heap is full. */
 const HEAP_IS_FULL = /heap out of memory|Reached heap limit/;
 const MAX_TAIL = 8192;
 /** How long processes that the child started may hold its standard error open. */
 const CLOSE_WITHIN_MS = 1000;
 
-/** Starts the child. Its output goes to this process's output. */
+/** The child's output goes to this process's output. */
 export function forkChild(
   entry: string,
   memoryMb: number | null,
@@ -92,7 +84,7 @@ async function endOf(child: ChildProcess): Promise<ChildEnd> {
   });
 }
 
-/** The group's id is the child's pid, as long as one of its processes lives. */
+/** The group's id is the child's pid as long as one of its processes lives. */
 function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {

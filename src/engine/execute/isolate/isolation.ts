@@ -1,6 +1,4 @@
-// Room: engine/execute/isolate. Whether and how this process can execute a handler in a child process.
-// In: the jobs, and the options of createTock. Out: an Isolation; null if it is impossible and no job asks
-// for it.
+// Whether and how this process can execute a handler in a child process.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,11 +24,10 @@ export interface IsolationOptions {
 }
 
 /**
- * Checks that isolated jobs can be executed. A child process has none of its parent's closures: it must load
- * the handlers from a module and open its own connection. Runs of other jobs are isolated too, if possible,
- * once they are suspected of having ended a process.
- *
- * @throws TockError TOCK_BAD_OPTION that names the job and the fix, where a job asks for isolation
+ * Null if isolation is impossible and no job asks for it. A child process has none of its parent's closures:
+ * it must load the handlers from a module and open its own connection. Runs of other jobs are isolated too,
+ * if possible, once they are suspected of having ended a process.
+ * @throws TockError TOCK_BAD_OPTION that names the job and the fix, if a job asks for isolation
  */
 export function readIsolation(
   registry: Registry,
@@ -40,15 +37,17 @@ export function readIsolation(
   const job = [...registry.jobs.values()].find(candidate => readIsolate(candidate.isolate) !== null);
   if (job === undefined) return isolationForSuspects(entry, options);
   if (options.jobsModule === undefined) {
-    throw bad(
+    throw badOption(
       `job ${job.name} has isolate, so a child process must load it: pass jobsModule to createTock, the path or URL of a compiled module that exports the array \`jobs\` and does nothing else`,
     );
   }
   const jobsModule = pathOf(options.jobsModule);
   if (!existsSync(jobsModule))
-    throw bad(`jobsModule names ${quote(jobsModule)}, which does not exist; build it, or correct the path`);
+    throw badOption(
+      `jobsModule names ${quote(jobsModule)}, which does not exist; build it, or correct the path`,
+    );
   if (!existsSync(entry)) {
-    throw bad(
+    throw badOption(
       `job ${job.name} has isolate, but ${entry}, which its child process runs, does not exist; do not bundle pg-tock into your app, or build it (npm run build)`,
     );
   }
@@ -72,6 +71,6 @@ function pathOf(module: string | URL): string {
   return path.resolve(text.startsWith('file:') ? fileURLToPath(text) : text);
 }
 
-function bad(message: string): TockError {
+function badOption(message: string): TockError {
   return new TockError('TOCK_BAD_OPTION', message);
 }

@@ -1,7 +1,4 @@
-// Room: engine/execute/isolate. How a child process is made to end: abort, SIGTERM, SIGKILL, and then without
-// it.
-// In: the child, a signal that aborts, or the child's answer. Out: signals to its group; `abandoned`, at the
-// very end.
+// How a child process is made to end: abort, SIGTERM, SIGKILL; then the attempt goes on without it.
 import { performance } from 'node:perf_hooks';
 import { packError } from '../../../model/run/error-data.js';
 import type { Child, ChildEnd } from './fork-child.js';
@@ -18,7 +15,7 @@ const ABANDONED: ChildEnd = { code: null, signal: 'SIGKILL', isOutOfMemory: fals
  * SIGKILL. After five more seconds the attempt goes on without it.
  */
 export class KillEscalation {
-  /** Resolves when the child has survived SIGKILL; else never. */
+  /** Resolves when the child has survived SIGKILL; otherwise never. */
   readonly abandoned: Promise<ChildEnd>;
   private readonly child: Pick<Child, 'send' | 'allow' | 'kill'>;
   private readonly signal: AbortSignal;
@@ -47,7 +44,6 @@ export class KillEscalation {
     return this.killsAt === null ? null : Math.max(0, this.killsAt - performance.now());
   }
 
-  /** The child has ended. */
   stop(): void {
     this.signal.removeEventListener('abort', this.onAbort);
     for (const timer of this.timers) clearTimeout(timer);

@@ -1,6 +1,4 @@
-// Room: engine/execute/isolate. Executes one attempt in a child process: the worker's side.
-// In: a run whose lease this worker holds and renews. Out: what the handler returned or threw; or an error
-// that says how its process ended instead.
+// Executes one attempt in a child process: the worker's side. The worker holds and renews the lease.
 import { performance } from 'node:perf_hooks';
 import { TockError } from '../../../model/errors.js';
 import type { Isolate } from '../../../model/job/isolate.js';
@@ -17,10 +15,9 @@ import { KillEscalation } from './kill-escalation.js';
 import type { Answer, FromChild, Order } from './protocol.js';
 
 /**
- * Executes the handler in a new process and resolves to what it returned. An aborted signal ends it by
+ * Executes the handler in a new process and resolves to its result. An aborted signal ends it by
  * KillEscalation. Every half heartbeat the child is told how long the lease still lasts: if this process is
- * killed or frozen, the child ends by itself.
- *
+ * killed or frozen, the child ends itself.
  * @throws what the handler threw; TockError TOCK_CHILD_EXITED if its process ended without an answer
  */
 export async function executeIsolated(
@@ -87,7 +84,6 @@ function leaseLeft({ settings }: Engine, active: ActiveRun): number {
   return Math.max(0, settings.leaseMs - (performance.now() - active.renewedAt));
 }
 
-/** Takes over what a handler reports while it works. */
 function onReport(engine: Engine, active: ActiveRun, message: Exclude<FromChild, Answer>): void {
   if (message.kind === 'log') engine.logger[message.level](message.fields, message.message);
   else if (message.kind === 'committed') active.isCommitted = true;

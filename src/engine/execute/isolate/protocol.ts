@@ -1,15 +1,12 @@
-// Room: engine/execute/isolate. The messages between a worker and the child process of one isolated attempt.
-// In, from the worker: the order, perhaps an abort. Out, from the child: logs, progress, one answer.
+// The messages between a worker and the child process of one isolated attempt. The worker sends the order,
+// and perhaps an abort; the child sends logs, progress, and one answer.
 import type { Json } from '../../../model/job/job.js';
 import type { ErrorData } from '../../../model/run/error-data.js';
 import type { Connection } from '../../../store/connection/connection.js';
 import type { ClaimedRun } from '../../../store/runs/claim/claimed-run.js';
 import type { Settings } from '../../engine.js';
 
-/**
- * What executing one attempt needs. Sent over IPC, so that payload and password appear in no list of
- * processes.
- */
+/** What one attempt needs. Sent over IPC, so that payload and password appear in no list of processes. */
 export interface Order {
   readonly run: ClaimedRun;
   /** The worker that holds the lease. The child writes under the same fence. */
@@ -26,7 +23,7 @@ export type ToChild =
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** How the attempt ended: a child's last message. */
+/** A child's last message: how the attempt ended. */
 export type Answer =
   | { readonly kind: 'returned'; readonly value: Json | null }
   | { readonly kind: 'threw'; readonly error: ErrorData };
@@ -48,8 +45,5 @@ export type FromChild =
   | { readonly kind: 'committed' }
   | Answer;
 
-/**
- * The child's file descriptor on which the worker writes how long it may continue: one line of milliseconds
- * each.
- */
+/** The file descriptor on which the worker writes how long the child may continue: lines of milliseconds. */
 export const LIFELINE_FD = 4;

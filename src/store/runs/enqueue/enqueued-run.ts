@@ -11,7 +11,7 @@ export interface RunShape {
    */
   readonly replaces: boolean;
   /** With `replaces`: by how much, at most, a run can be put off after it was made; null: no bound. */
-  readonly most_ms: number | null;
+  readonly max_ms: number | null;
   /** One of `at` and `delay_ms`, or neither. */
   readonly at: string | null;
   readonly delay_ms: number | null;

@@ -1,5 +1,4 @@
-// Room: store/runs/occurrences. Runs for occurrences that lie in the past.
-// In: a definition's id and occurrences. Out: how many have a run; runs made for the others.
+// Runs for occurrences that lie in the past.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 
@@ -11,7 +10,7 @@ export interface BackfillRow {
   readonly interval_start: string | null;
 }
 
-/** An occurrence whose run was skipped is as good as free. */
+/** An occurrence whose run was skipped counts as free. */
 const IS_SKIPPED = `exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped')`;
 const IS_ASKED = 'o.definition_id = :definitionId and o.scheduled_for = any(:instants::timestamptz[])';
 
@@ -83,8 +82,8 @@ select (select count(*) from made)::integer as made, (select count(*) from notif
 );
 
 /**
- * Makes runs, due now, for those of the occurrences that have none, or one that was skipped. In the caller's
- * transaction, which it needs for its locks. Returns how many.
+ * Makes runs, due now, for occurrences that have none, or a skipped one. In the caller's transaction, which
+ * it needs for its locks. Returns how many.
  */
 export async function insertBackfilled(
   session: Session,

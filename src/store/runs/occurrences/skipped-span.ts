@@ -1,12 +1,10 @@
-// Room: store/runs/occurrences. The one skipped row of occurrences that give no runs: those in a pause, or
-// before an edit.
-// In: a definition's id and a span of its occurrences. Out: nothing.
+// The one skipped row of occurrences without runs: those in a pause, or before an edit.
 import type { SkipReason } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { writeOutbox } from '../transition.js';
 
-/** Occurrences that gave no run: how many, the first and the last. Counted up to 100,000. */
+/** How many, the first and the last. Counted up to 100,000. */
 export interface SkippedSpan {
   readonly count: number;
   readonly first: Date;
@@ -33,7 +31,7 @@ with skipped as (
 select id from skipped`,
 );
 
-/** Inserts the row; the caller holds the definition's lock. */
+/** The caller holds the definition's lock. */
 export async function insertSkippedSpan(
   session: Session,
   definitionId: string,
