@@ -1,7 +1,8 @@
 // One tick, as the system crontab calls it: `node dist/tick.js`. See runtime/tick-command.ts.
 import { keepCompiled } from './runtime/compile-cache.js';
 
-keepCompiled();
+const argv = process.argv.slice(2);
+keepCompiled(!argv.includes('--help') && !argv.includes('-h'));
 // Loaded after that, so that it comes from the cache.
 const { tickMain } = await import('./runtime/tick-command.js');
-process.exitCode = await tickMain(process.argv.slice(2));
+process.exitCode = await tickMain(argv);

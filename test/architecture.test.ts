@@ -232,6 +232,10 @@ describe('files', () => {
     expect(wide).toEqual([]);
   });
 
+  it('export nothing that is assigned later: the build reads the exports of what each tick loads once', () => {
+    expect(sources.filter(file => /^export (?:let|var) /m.test(read(file)))).toEqual([]);
+  });
+
   it('are named in kebab-case', () => {
     expect([...sources, ...jobs].filter(file => !/^[a-z0-9-]+\.ts$/.test(path.basename(file)))).toEqual([]);
   });

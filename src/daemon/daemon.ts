@@ -14,6 +14,7 @@ import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import { startBeat } from './beat.js';
+import { createMemoryHint } from './memory-hint.js';
 import {
   afterError,
   afterFailedReap,
@@ -156,10 +157,12 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     }
   };
   const working = work();
+  const hintAtMemory = createMemoryHint(logger);
   // Computes its calendar while the first pass waits for the database.
   const beat = startBeat(() => {
     mustRegister = true;
     plan = afterMinute(plan);
+    hintAtMemory(worker.outcomeCounts.claimed);
     worker.wake();
   }, logger);
 

@@ -1,5 +1,4 @@
-// Room: runtime. Keeps V8's compiled code from one tick to the next (ADR 0023).
-// Out: files in node_modules/.cache/pg-tock, or nothing.
+// Keeps V8's compiled code from one tick to the next, in files in node_modules/.cache/pg-tock (ADR 0023).
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -7,6 +6,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 /** What each tick loads, as CommonJS. The build puts the name here; without it this file does not exist. */
 const CORE = 'core-00000000.cjs';
 const DIGEST_BYTES = 32;
+/** An exit code (exit-codes.ts). */
+const WRONG_USAGE = 2;
 /** Of a file's mode: the group or everyone may write. */
 const WRITABLE_BY_OTHERS = 0o022;
 
@@ -31,13 +32,15 @@ interface LoadedModule {
  * load, if Node supports that (22.8). Never throws: without it a tick is only a little slower. Not in the
  * system's temporary folder: code there might come from another user. NODE_COMPILE_CACHE names another
  * folder, NODE_DISABLE_COMPILE_CACHE=1 turns it off.
+ *
+ * @param keeps whether the code is kept if there is none; false for a process that calls little of it
  */
-export function keepCompiled(): void {
+export function keepCompiled(keeps: boolean): void {
   const bundle = fileURLToPath(import.meta.url);
   const folder = process.env['NODE_COMPILE_CACHE'] ?? compileCacheFolder(bundle);
   const isOff = process.env['NODE_DISABLE_COMPILE_CACHE'] === '1';
   try {
-    loadCore(path.join(path.dirname(bundle), CORE), isOff ? null : folder);
+    loadCore(path.join(path.dirname(bundle), CORE), isOff ? null : folder, keeps);
   } catch {
     // Then it is loaded like any other module, which also tells what is wrong with it.
   }
@@ -49,7 +52,7 @@ export function keepCompiled(): void {
 }
 
 /** Evaluates the core. Whoever requires it later gets this one. */
-function loadCore(file: string, folder: string | null): void {
+function loadCore(file: string, folder: string | null, keeps: boolean): void {
   const source = fs.readFileSync(file, 'utf8');
   // V8 compares the version and flags too, but its code says nothing of the source but the length.
   const flags = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ');
@@ -67,9 +70,11 @@ function loadCore(file: string, folder: string | null): void {
   evaluate.call(loaded.exports, loaded.exports, require, loaded, file, path.dirname(file));
   loaded.loaded = true;
   (require.cache as Record<string, unknown>)[file] = loaded;
-  if (cache !== null && (kept === undefined || script.cachedDataRejected))
-    // At the end: with the functions that were compiled when they were called.
-    process.once('exit', () => keep(cache, key, script.createCachedData()));
+  if (!keeps || cache === null || (kept !== undefined && !script.cachedDataRejected)) return;
+  // At the end: with the functions that were compiled when they were called. Few were after wrong usage.
+  process.once('exit', code => {
+    if (code !== WRONG_USAGE) keep(cache, key, script.createCachedData());
+  });
 }
 
 /** The code that was kept; undefined if there is none, or none that can be trusted. */

@@ -30,14 +30,20 @@ beforeEach(async () => {
   const root = path.dirname(path.dirname(TICK));
   for (const name of ['dist', 'package.json'])
     await cp(path.join(root, name), path.join(home, name), { recursive: true });
+  await writeFile(
+    path.join(home, 'jobs.mjs'),
+    `import { defineJob } from './dist/index.js';\nexport const jobs = [defineJob({ name: 'one', run: () => null })];`,
+  );
 });
 afterEach(() => rm(home, { recursive: true, force: true }));
 
-/** Loads all that each tick loads, and asks no database. */
-async function help(env: Record<string, string> = {}) {
-  const ended = await startProcess(path.join(home, 'dist', 'tick.js'), env, ['--help']).ended;
-  expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-  expect(ended.stdout).toMatch(/Usage: node dist\/tick.js/);
+/** A tick that fails: it loads all that each tick loads, and finds no database. */
+async function tick(env: Record<string, string> = {}) {
+  const url = 'postgres://nobody@127.0.0.1:1/none';
+  const all = { DATABASE_URL: url, TOCK_JOBS: path.join(home, 'jobs.mjs'), ...env };
+  const ended = await startProcess(path.join(home, 'dist', 'tick.js'), all).ended;
+  expect(ended).toMatchObject({ code: 3, signal: null, stdout: '' });
+  expect(ended.stderr).toMatch(/^tick: .*(?:ECONNREFUSED|refused).*\n$/i);
 }
 
 const keptFiles = async () =>
@@ -45,7 +51,7 @@ const keptFiles = async () =>
 
 /** Runs a tick, and returns the one file that it kept. */
 async function keptFile() {
-  await help();
+  await tick();
   const [file, ...others] = await keptFiles();
   if (file === undefined) throw new Error('nothing was kept');
   expect(others).toEqual([]);
@@ -55,7 +61,7 @@ async function keptFile() {
 /** Whether a tick keeps its code anew, as it does whenever it could not use what there was. */
 async function isKeptAnew(file: string) {
   const before = await lstat(file);
-  await help();
+  await tick();
   const after = await lstat(file);
   expect(after.isFile()).toBe(true);
   return after.ino !== before.ino || after.mtimeMs !== before.mtimeMs;
@@ -72,7 +78,7 @@ describe('what a tick keeps', () => {
 
   it('is for the flags that V8 had', async () => {
     const file = await keptFile();
-    await help({ NODE_OPTIONS: '--stack-trace-limit=20' });
+    await tick({ NODE_OPTIONS: '--stack-trace-limit=20' });
     expect(await keptFiles()).toHaveLength(2);
     expect(await isKeptAnew(file)).toBe(false);
   });
@@ -88,18 +94,18 @@ describe('what a tick keeps', () => {
       await writeFile(file, (await readFile(file, 'utf8')).replaceAll(core, next));
     }
     await cp(path.join(dist, core), path.join(dist, next));
-    await help();
+    await tick();
     expect(await keptFiles()).toHaveLength(2);
   });
 
   it('is not kept if it is turned off', async () => {
-    await help({ NODE_DISABLE_COMPILE_CACHE: '1' });
+    await tick({ NODE_DISABLE_COMPILE_CACHE: '1' });
     await expect(readdir(folder)).rejects.toThrow(/ENOENT/);
   });
 
   it('is kept in the folder that NODE_COMPILE_CACHE names', async () => {
     const other = path.join(home, 'other');
-    await help({ NODE_COMPILE_CACHE: other });
+    await tick({ NODE_COMPILE_CACHE: other });
     expect((await readdir(other)).filter(name => name.startsWith('core-'))).toHaveLength(1);
     await expect(readdir(folder)).rejects.toThrow(/ENOENT/);
   });
@@ -177,26 +183,34 @@ describe('what was kept is not used, and a tick works without it', () => {
 });
 
 describe('nothing is kept', () => {
+  it.each([
+    ['by the help, which needs little of it', ['--help'], 0],
+    ['by a tick that is called wrongly', ['--hurry'], 2],
+  ])('%s', async (_, args, code) => {
+    expect(await startProcess(path.join(home, 'dist', 'tick.js'), {}, args).ended).toMatchObject({ code });
+    expect(await readdir(folder).catch(() => [])).not.toContainEqual(expect.stringMatching(/^core-/));
+  });
+
   it('in a folder that is a link to another one', async () => {
     const elsewhere = path.join(home, 'elsewhere');
     await mkdir(elsewhere);
     await mkdir(path.dirname(folder), { recursive: true });
     await symlink(elsewhere, folder);
-    await help();
+    await tick();
     expect(await readdir(elsewhere)).toEqual([]);
   });
 
   it('in a folder into which others may write', async () => {
     await mkdir(folder, { recursive: true });
     await chmod(folder, 0o777);
-    await help();
+    await tick();
     expect(await readdir(folder)).toEqual([]);
   });
 
   it.runIf(isRoot)('in a folder of another user', async () => {
     await mkdir(folder, { recursive: true });
     await chown(folder, 65_534, 65_534);
-    await help();
+    await tick();
     expect(await readdir(folder)).toEqual([]);
   });
 });
