@@ -21,7 +21,7 @@ const manifestOf = (folder: string) =>
 function packagesInDist(): string[] {
   const folders = new Set<string>();
   for (const name of readdirSync(DIST, { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.js.map')) continue;
+    if (!/\.c?js\.map$/.test(name)) continue;
     const map = path.join(DIST, name);
     const { sources } = JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] };
     for (const source of sources) {
