@@ -4,31 +4,31 @@ import { createPostgresBackend, Queue, Worker } from 'bullmq';
 
 const QUEUE = 'noop';
 
-const withoutIdleErrors = each => {
-  each.on('error', error => console.error(`bullmq: ${error.message}`));
-  return each;
-};
+/** An emitter's error without a listener would end the process. */
+function logErrors(emitter) {
+  emitter.on('error', error => console.error(`bullmq: ${error.message}`));
+  return emitter;
+}
 
-function openQueue(url, { migrate = false, keep = true } = {}) {
-  const options = {
-    connection: { connectionString: url, migrate },
-    // true: a job is deleted when it has succeeded.
-    defaultJobOptions: { removeOnComplete: !keep },
-  };
-  return withoutIdleErrors(new Queue(QUEUE, options, createPostgresBackend));
+function openQueue(url, migrate = false) {
+  const connection = { connectionString: url, migrate };
+  return logErrors(new Queue(QUEUE, { connection }, createPostgresBackend));
 }
 
 export const bull = {
   name: 'BullMQ',
-  settings: { workers: 1, concurrency: 100, connections: 24, lockMs: 300_000 },
+  // It completes a job and claims the next in one transaction for each job: only more of them at once help, until the
+  // server's cores are full.
+  settings: { workers: 2, concurrency: 48, connections: 10, lockMs: 300_000 },
+  /** For latency and quiet: one worker, woken by NOTIFY, as it comes. */
   plain: { workers: 1, concurrency: 24, connections: 10, lockMs: 30_000 },
   install: async url => {
-    const queue = openQueue(url, { migrate: true });
+    const queue = openQueue(url, true);
     await queue.waitUntilReady();
     await queue.close();
   },
-  producer: async (url, options) => {
-    const queue = openQueue(url, options);
+  producer: async url => {
+    const queue = openQueue(url);
     await queue.waitUntilReady();
     return {
       add: async payload => await queue.add('noop', payload),
@@ -43,26 +43,23 @@ export const bull = {
       close: async () => await queue.close(),
     };
   },
-  worker: async (url, { handler, workers: count, concurrency, connections, lockMs }) => {
+  worker: async (url, { handler, workers: count, concurrency, connections, lockMs, removes = false }) => {
+    const options = {
+      connection: { connectionString: url, max: connections },
+      // Of one process; with several workers in it, each has its part.
+      concurrency: Math.ceil(concurrency / count),
+      lockDuration: lockMs,
+      ...(removes ? { removeOnComplete: { count: 0 } } : {}),
+    };
+    const work = async job => await handler(job.data);
     const workers = Array.from({ length: count }, () =>
-      withoutIdleErrors(
-        new Worker(
-          QUEUE,
-          async job => await handler(job.data),
-          {
-            connection: { connectionString: url, max: connections },
-            concurrency,
-            lockDuration: lockMs,
-            skipStalledCheck: true,
-          },
-          createPostgresBackend,
-        ),
-      ),
+      logErrors(new Worker(QUEUE, work, options, createPostgresBackend)),
     );
     await Promise.all(workers.map(worker => worker.waitUntilReady()));
     return { stop: async () => void (await Promise.all(workers.map(worker => worker.close()))) };
   },
-  counts: `select count(*) filter (where state = 'completed')::int as finished,
+  /** Null where jobs are deleted when they have succeeded: those are counted by their handlers. */
+  counts: `select nullif(count(*) filter (where state = 'completed'), 0)::int as finished,
     count(*) filter (where state <> 'completed')::int as waiting from bullmq.job`,
   keepsHistory: true,
   canKey: true,

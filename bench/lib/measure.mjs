@@ -28,7 +28,9 @@ export async function fill(who, url, count, { payloadOf = n => ({ n }), jobs, ..
 export async function demandFinished(who, sql, { handled, expected, before = 0, waiting = 0 }) {
   const { counts, name, keepsHistory } = await contestant(who);
   const found = await sql.one(counts);
-  const finished = keepsHistory ? found.finished - before : handled;
+  // null: this one has deleted what has succeeded.
+  const keeps = keepsHistory && found.finished !== null;
+  const finished = keeps ? found.finished - before : handled;
   if (handled !== expected || finished !== expected || found.waiting !== waiting)
     throw new Error(
       `${name}: of ${expected}, ${handled} were handled, ${finished} are finished, ${found.waiting} are left in place of ${waiting}`,
@@ -43,8 +45,20 @@ export async function drain({ who, settings, url, sql, count, before, waiting, .
   return report;
 }
 
-/** The same by several processes at once; `meanwhile` may enqueue more, and gives how many. */
-export async function drainTogether({ who, url, sql, count, processes, meanwhile, ...options }) {
+/**
+ * The same by several processes at once; `meanwhile` may enqueue more, and gives how many. They stop after
+ * `atMostSeconds`; then what they have not executed must still wait.
+ */
+export async function drainTogether({
+  who,
+  url,
+  sql,
+  count,
+  processes,
+  meanwhile,
+  atMostSeconds,
+  ...options
+}) {
   await settle(sql);
   const children = Array.from({ length: processes }, () =>
     startChild({ role: 'serve', who, url, ...options, waits: true }),
@@ -56,19 +70,22 @@ export async function drainTogether({ who, url, sql, count, processes, meanwhile
   const began = performance.now();
   for (const child of children) child.tell('go');
   const expected = count + ((await meanwhile?.(done)) ?? 0);
-  await untilDone(done, expected, results);
+  await untilDone(done, expected, results, atMostSeconds);
   for (const child of children) child.tell('stop');
   const found = await results;
   const seconds = (performance.now() - began) / 1000;
   const shares = found.map(({ handled }) => handled);
-  await demandFinished(who, sql, { handled: shares.reduce((sum, each) => sum + each, 0), expected });
-  return { seconds, shares, latencies: found.flatMap(({ latencies }) => latencies) };
+  const handled = shares.reduce((sum, each) => sum + each, 0);
+  const waiting = atMostSeconds === undefined ? 0 : expected - handled;
+  await demandFinished(who, sql, { handled, expected: expected - waiting, waiting });
+  return { seconds, handled, shares, latencies: found.flatMap(({ latencies }) => latencies) };
 }
 
-/** Waits until `done()` says so many; fails with `ended`, and where nothing moves any more. */
-export async function untilDone(done, expected, ended) {
+/** Waits until `done()` says so many, or for so long; fails with `ended`, and where nothing moves any more. */
+export async function untilDone(done, expected, ended, atMostSeconds = Number.POSITIVE_INFINITY) {
+  const until = performance.now() + atMostSeconds * 1000;
   let last = { count: done(), at: performance.now() };
-  while (done() < expected) {
+  while (done() < expected && performance.now() < until) {
     await Promise.race([sleep(5), ...(ended ? [ended] : [])]);
     const count = done();
     if (count > last.count) last = { count, at: performance.now() };

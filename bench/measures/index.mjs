@@ -13,6 +13,7 @@ import { quiet } from './quiet.mjs';
 import { retention } from './retention.mjs';
 import { share } from './share.mjs';
 import { snapshot } from './snapshot.mjs';
+import { soak } from './soak.mjs';
 import { spread } from './spread.mjs';
 import { throughput } from './throughput.mjs';
 import { tick } from './tick.mjs';
@@ -37,4 +38,5 @@ export const MEASURES = [
   notify,
   tick,
   quiet,
+  soak,
 ];
