@@ -36,7 +36,7 @@ function readFlags() {
   try {
     return parseArgs({ options: FLAGS }).values;
   } catch (error) {
-    console.error(`${error.message.split('\n')[0]} --help lists all flags.`);
+    console.error(`${error.message.split('\n')[0].replace(/\.?$/, '.')} --help lists all flags.`);
     process.exit(2);
   }
 }

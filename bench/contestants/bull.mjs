@@ -20,6 +20,7 @@ export const bull = {
   // It completes a job and claims the next in one transaction for each job: only more of them at once help, until the
   // server's cores are full.
   settings: { workers: 2, concurrency: 48, connections: 10, lockMs: 300_000 },
+  single: { workers: 1, concurrency: 24, connections: 10, lockMs: 300_000 },
   /** For latency and quiet: one worker, woken by NOTIFY, as it comes. */
   plain: { workers: 1, concurrency: 24, connections: 10, lockMs: 30_000 },
   install: async url => {
@@ -58,8 +59,7 @@ export const bull = {
     await Promise.all(workers.map(worker => worker.waitUntilReady()));
     return { stop: async () => void (await Promise.all(workers.map(worker => worker.close()))) };
   },
-  /** Null where jobs are deleted when they have succeeded: those are counted by their handlers. */
-  counts: `select nullif(count(*) filter (where state = 'completed'), 0)::int as finished,
+  counts: `select count(*) filter (where state = 'completed')::int as finished,
     count(*) filter (where state <> 'completed')::int as waiting from bullmq.job`,
   keepsHistory: true,
   canKey: true,

@@ -25,12 +25,10 @@ export async function fill(who, url, count, { payloadOf = n => ({ n }), jobs, ..
 }
 
 /** Throws unless everything that was enqueued has been executed and is written so. */
-export async function demandFinished(who, sql, { handled, expected, before = 0, waiting = 0 }) {
+export async function demandFinished(who, sql, { handled, expected, before = 0, waiting = 0, keeps }) {
   const { counts, name, keepsHistory } = await contestant(who);
   const found = await sql.one(counts);
-  // null: this one has deleted what has succeeded.
-  const keeps = keepsHistory && found.finished !== null;
-  const finished = keeps ? found.finished - before : handled;
+  const finished = (keeps ?? keepsHistory) ? found.finished - before : handled + (found.finished ?? 0);
   if (handled !== expected || finished !== expected || found.waiting !== waiting)
     throw new Error(
       `${name}: of ${expected}, ${handled} were handled, ${finished} are finished, ${found.waiting} are left in place of ${waiting}`,
@@ -38,10 +36,10 @@ export async function demandFinished(who, sql, { handled, expected, before = 0, 
 }
 
 /** Settles, drains `count` in a process of its own, and checks the database. Returns what the process reports. */
-export async function drain({ who, settings, url, sql, count, before, waiting, ...options }) {
+export async function drain({ who, settings, url, sql, count, before, waiting, keeps, ...options }) {
   await settle(sql);
   const report = await runChild({ role: 'drain', who, settings, url, count, ...options });
-  await demandFinished(who, sql, { handled: report.handled, expected: count, before, waiting });
+  await demandFinished(who, sql, { handled: report.handled, expected: count, before, waiting, keeps });
   return report;
 }
 
