@@ -51,9 +51,10 @@ if (process.env.TOCK_BENCH_URL !== undefined && process.send) {
   await tock.start({ concurrency: 100 });
   const tell = () => process.send({ executed, rss: process.memoryUsage.rss() });
   const teller = setInterval(tell, 100);
-  process.on('message', async () => {
+  const stop = async () => {
     clearInterval(teller);
     await tock.close();
     process.send({ executed, rss: process.memoryUsage.rss() }, () => process.disconnect());
-  });
+  };
+  process.once('message', () => void stop());
 }
