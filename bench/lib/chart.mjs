@@ -33,7 +33,7 @@ export function chart(result) {
 <title>${escape(result.title)}</title>
 <style>${STYLE}
 </style>
-<text class="title" x="8" y="22">${escape(`${result.title} (${result.unit})`)}</text>
+<text class="title" x="8" y="22">${escape(result.panels ? result.title : `${result.title} (${result.unit})`)}</text>
 ${body}
 <text class="note" x="8" y="${height + 12}">${escape(footer)}</text>
 </svg>
