@@ -4,8 +4,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { CONTESTANTS } from './contestants/index.mjs';
 import { chart } from './lib/chart.mjs';
-import { withServer } from './lib/database.mjs';
+import { Interruption, withServer } from './lib/database.mjs';
 import { host } from './lib/host.mjs';
 import { useNode } from './lib/node.mjs';
 import { PROFILED, profile } from './lib/profile.mjs';
@@ -21,6 +22,7 @@ const FLAGS = {
   runs: { type: 'string' },
   concurrency: { type: 'string', multiple: true },
   seconds: { type: 'string' },
+  minutes: { type: 'string' },
   full: { type: 'boolean', default: false },
   node: { type: 'string', default: '24' },
   profile: { type: 'boolean', default: false },
@@ -34,7 +36,7 @@ function readFlags() {
   try {
     return parseArgs({ options: FLAGS }).values;
   } catch (error) {
-    console.error(`${error.message}\n${usage()}`);
+    console.error(`${error.message.split('\n')[0].replace(/\.?$/, '.')} --help lists all flags.`);
     process.exit(2);
   }
 }
@@ -43,14 +45,19 @@ function usage() {
   const all = Object.entries(FLAGS).map(([name, { type }]) =>
     type === 'string' ? `[--${name} <${name}>]` : `[--${name}]`,
   );
-  return `npm run bench -- ${all.join(' ')}\nmeasures: ${MEASURES.map(each => each.name).join(', ')}. See README.md.`;
+  const measures = MEASURES.map(
+    ({ name, title, isLong }) => `  ${name.padEnd(12)} ${title}${isLong ? ' (only when named)' : ''}`,
+  );
+  return `npm run bench -- ${all.join(' ')}\nMeasures, for --only:\n${measures.join('\n')}\nSee README.md.`;
 }
 
 async function main() {
-  const only = flags.only ?? MEASURES.map(each => each.name);
+  const only = flags.only ?? MEASURES.filter(each => !each.isLong).map(each => each.name);
   const unknown = only.find(name => !MEASURES.some(each => each.name === name));
   if (unknown !== undefined)
     throw new Error(`--only ${unknown} is none of ${MEASURES.map(each => each.name).join(', ')}`);
+  const nobody = flags.who?.find(who => !CONTESTANTS.includes(who));
+  if (nobody !== undefined) throw new Error(`--who ${nobody} is none of ${CONTESTANTS.join(', ')}`);
   const say = createVoice(flags.json);
   const given = {
     full: flags.full,
@@ -58,6 +65,7 @@ async function main() {
     ...(flags.rounds ? { rounds: readCount('rounds', flags.rounds) } : {}),
     ...(flags.runs ? { runs: readCount('runs', flags.runs) } : {}),
     ...(flags.seconds ? { seconds: readCount('seconds', flags.seconds) } : {}),
+    ...(flags.minutes ? { minutes: readMinutes(flags.minutes) } : {}),
     ...(flags.concurrency
       ? { concurrency: flags.concurrency.map(each => readCount('concurrency', each)) }
       : {}),
@@ -95,6 +103,11 @@ async function main() {
       };
       say.line(resultTable(whole));
       report.push(whole);
+      // What a measure finds wrong, beyond figures.
+      if (whole.failure) {
+        say.line(`\n${whole.failure}`);
+        process.exitCode = 1;
+      }
       if (!flags.dry) await keep(whole);
     }
     await prof?.report();
@@ -110,6 +123,12 @@ async function keep(result) {
   await writeFile(path.join(charts, `${result.name}.svg`), chart(result));
 }
 
+function readMinutes(text) {
+  const minutes = Number(text);
+  if (minutes >= 0.1 && minutes <= 10_000) return minutes;
+  throw new Error(`--minutes ${text} is not a number from 0.1 to 10000`);
+}
+
 function readCount(name, text) {
   const count = Number(text);
   if (Number.isInteger(count) && count >= 1 && count <= 20_000_000) return count;
@@ -120,6 +139,11 @@ try {
   if (flags.help) console.log(usage());
   else if (!useNode(flags.node)) await main();
 } catch (error) {
+  if (error instanceof Interruption) {
+    console.error('interrupted');
+    // What was under way waits for what is gone.
+    process.exit(130);
+  }
   // A flag's value that makes no sense names the flag.
   if (!/^--\w+ /.test(error.message)) throw error;
   console.error(error.message);

@@ -95,7 +95,7 @@ async function withTock({ createTock, defineJob, url, schema }, work) {
 }
 
 /** Daily definitions in six zones, none of them due for a year. */
-async function define(sql, schema, count) {
+export async function define(sql, schema, count) {
   await sql(
     `insert into ${schema}.job_definitions (name, job, origin, cron, timezone, cursor, next_at)
      select 'bench-' || i, 'noop', 'runtime', '0 12 * * *', ($2::text[])[1 + i % cardinality($2::text[])],
@@ -107,7 +107,7 @@ async function define(sql, schema, count) {
 }
 
 /** Makes some due: one occurrence each, all `round` minutes ago, which no earlier round had. */
-async function makeDue(sql, schema, count, round) {
+export async function makeDue(sql, schema, count, round) {
   await sql(
     `update ${schema}.job_definitions d
      set cron = to_char(at.due at time zone d.timezone, 'FMMI FMHH24') || ' * * *', cursor = at.due - interval '1 hour', next_at = at.due

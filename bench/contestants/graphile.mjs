@@ -21,7 +21,7 @@ export const graphile = {
   producer: async url => {
     const utils = await makeWorkerUtils({ preset: preset(url) });
     return {
-      add: async payload => await utils.addJob('noop', payload),
+      add: async (payload, options) => await utils.addJob('noop', payload, options),
       addMany: async (payloads, { keys = false } = {}) =>
         await utils.addJobs(
           payloads.map(payload => ({
@@ -33,7 +33,7 @@ export const graphile = {
       close: async () => await utils.release(),
     };
   },
-  worker: async (url, { handler, concurrency, localQueue, batchDelay }) => {
+  worker: async (url, { handler, concurrency, localQueue, batchDelay, task = 'noop' }) => {
     process.env.NO_LOG_SUCCESS = '1';
     const runner = await run({
       preset: {
@@ -47,7 +47,7 @@ export const graphile = {
         },
       },
       noHandleSignals: true,
-      taskList: { noop: async payload => await handler(payload) },
+      taskList: { [task]: async payload => await handler(payload) },
     });
     return { stop: async () => await runner.stop() };
   },

@@ -1,10 +1,11 @@
 // Who is measured. Each is loaded only where it is used, so that none weighs on another's process.
-// In: an id. Out: a contestant: name, settings (its best), install(url), producer(url), worker(url, settings with a
-// handler), counts (SQL: finished, waiting), keepsHistory, canKey.
+// In: an id. Out: a contestant: name, settings (its best), install(url), producer(url, settings of its jobs), worker(url,
+// settings with a handler), counts (SQL: finished, waiting), keepsHistory, canKey.
 const MODULES = {
   tock: async () => (await import('./tock.mjs')).tock,
   graphile: async () => (await import('./graphile.mjs')).graphile,
   boss: async () => (await import('./boss.mjs')).boss,
+  bull: async () => (await import('./bull.mjs')).bull,
 };
 
 export const CONTESTANTS = Object.keys(MODULES);

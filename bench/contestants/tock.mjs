@@ -2,10 +2,18 @@
 // In: a database's URL. Out: what every contestant gives (see contestants/index.mjs).
 import { createTock, defineJob } from '../../dist/index.js';
 
-function open(url, run = () => null, connections = 10) {
+/** `limit`: so many of its runs at once for each value of `key` in the payload. */
+function open(url, { handler = () => null, connections = 10, limit } = {}) {
+  const concurrency = limit && { limit, key: ({ key }) => key };
   return createTock({
     connectionString: url,
-    jobs: [defineJob({ name: 'noop', run: (_, payload) => run(payload) })],
+    jobs: [
+      defineJob({
+        name: 'noop',
+        ...(concurrency ? { concurrency } : {}),
+        run: (_, payload) => handler(payload),
+      }),
+    ],
     connections,
     logger: false,
   });
@@ -20,10 +28,10 @@ export const tock = {
     await each.register();
     await each.close();
   },
-  producer: async url => {
-    const each = open(url);
+  producer: async (url, jobs) => {
+    const each = open(url, jobs);
     return {
-      add: async payload => await each.enqueue('noop', payload),
+      add: async (payload, options) => await each.enqueue('noop', payload, options),
       addMany: async (payloads, { keys = false, ...options } = {}) =>
         await each.enqueueMany(
           payloads.map(payload => ({
@@ -36,9 +44,9 @@ export const tock = {
       close: async () => await each.close(),
     };
   },
-  worker: async (url, { handler, concurrency, connections }) => {
-    const each = open(url, handler, connections);
-    await each.start({ concurrency });
+  worker: async (url, { concurrency, queues, ...settings }) => {
+    const each = open(url, settings);
+    await each.start({ concurrency, ...(queues ? { queues } : {}) });
     return { stop: async () => await each.close() };
   },
   /** How many runs have succeeded, and how many are left. */

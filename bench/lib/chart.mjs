@@ -23,13 +23,17 @@ const STYLE = `
   }`;
 
 export function chart(result) {
-  const footer = `${result.host.cores} cores, PostgreSQL ${result.host.postgres}, Node ${result.host.node.slice(1)}, commit ${result.host.commit}; median and span of ${result.rows[0]?.rounds.length ?? 0} rounds; ${result.better} is better`;
-  const [body, height] = result.lines ? lines(result) : bars(result);
+  const rest =
+    result.footer ??
+    `median and span of ${result.rows[0]?.rounds.length ?? 0} rounds; ${result.better} is better`;
+  const footer = `${result.host.cores} cores, PostgreSQL ${result.host.postgres}, Node ${result.host.node.slice(1)}, commit ${result.host.commit}; ${rest}`;
+  const draw = result.panels ? panels : result.lines ? lines : bars;
+  const [body, height] = draw(result);
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height + 24}" role="img" aria-label="${escape(result.title)}">
 <title>${escape(result.title)}</title>
 <style>${STYLE}
 </style>
-<text class="title" x="8" y="22">${escape(`${result.title} (${result.unit})`)}</text>
+<text class="title" x="8" y="22">${escape(result.panels ? result.title : `${result.title} (${result.unit})`)}</text>
 ${body}
 <text class="note" x="8" y="${height + 12}">${escape(footer)}</text>
 </svg>
@@ -67,6 +71,28 @@ function lines({ lines: each, unit }) {
 <text x="${left - 6}" y="${TOP + 6}" text-anchor="end">${figure(mostY)}</text><text x="${left - 6}" y="${bottom + 4}" text-anchor="end">0</text>
 <text x="${right}" y="${bottom + 16}" text-anchor="end">${figure(mostX)} runs</text><text x="${left}" y="${bottom + 16}">${escape(unit)}</text>`;
   return [`${axes}\n${drawn.join('\n')}`, bottom + 44];
+}
+
+const PANEL = { columns: 2, width: 330, height: 92, gap: 34 };
+
+/** Small charts of their own scales over the same minutes, two beside each other; all begin at zero. */
+function panels({ panels: each }) {
+  const drawn = each.map(({ title, points }, index) => {
+    const left = 16 + (index % PANEL.columns) * (PANEL.width + 28);
+    const top = TOP + 14 + Math.floor(index / PANEL.columns) * (PANEL.height + PANEL.gap);
+    const bottom = top + PANEL.height;
+    const [mostX, mostY] = [0, 1].map(axis => Math.max(...points.map(point => point[axis])) || 1);
+    const x = value => (left + (value / mostX) * PANEL.width).toFixed(1);
+    const y = value => (bottom - (Math.max(0, value) / mostY) * PANEL.height).toFixed(1);
+    const path = points.map(([at, value]) => `${x(at)},${y(value)}`).join(' ');
+    return `<text x="${left}" y="${top - 6}">${escape(title)}</text>
+<text class="note" x="${left + PANEL.width}" y="${top - 6}" text-anchor="end">${figure(mostY, mostY < 10 ? 1 : 0)} at most</text>
+<line class="axis" x1="${left}" x2="${left + PANEL.width}" y1="${bottom}" y2="${bottom}"/>
+<polyline class="line own" style="fill:none" points="${path}"/>
+<text class="note" x="${left + PANEL.width}" y="${bottom + 12}" text-anchor="end">${figure(mostX)} min</text>`;
+  });
+  const rows = Math.ceil(each.length / PANEL.columns);
+  return [drawn.join('\n'), TOP + 14 + rows * (PANEL.height + PANEL.gap)];
 }
 
 function escape(text) {

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { contestant } from '../contestants/index.mjs';
 import { monotonicMs } from './clock.mjs';
 
+/** So that a benchmark ends where runs are lost. */
+const STUCK_MS = 120_000;
 const ROLES = { drain, serve, produce };
 
 // Without its driver it has nothing to do here.
@@ -28,6 +30,7 @@ function told(word) {
 
 /** From the start of a worker until all has been executed and written. With when each twentieth was reached. */
 async function drain({ worker }, { url, settings, count, handlerMs = 0, sampleMs = 0 }) {
+  let seen = -1;
   const step = Math.max(1, Math.floor(count / 20));
   const marks = [];
   const memory = [];
@@ -51,7 +54,14 @@ async function drain({ worker }, { url, settings, count, handlerMs = 0, sampleMs
   }
   const began = performance.now();
   const running = await worker(url, { ...settings, handler });
-  await finished;
+  const stuck = new Promise((_, reject) => {
+    const watch = setInterval(() => {
+      if (done === seen) reject(new Error(`nothing was executed for ${STUCK_MS / 1000} s, after ${done}`));
+      seen = done;
+    }, STUCK_MS);
+    watch.unref();
+  });
+  await Promise.race([finished, stuck]);
   const handledMs = performance.now() - began;
   if (sampler) sample();
   clearInterval(sampler);
@@ -69,11 +79,12 @@ async function drain({ worker }, { url, settings, count, handlerMs = 0, sampleMs
  * A worker for as long as it is wanted; with `waits`, from when it is told to go. Tells how many it executed, and
  * how long each took to start.
  */
-async function serve({ worker }, { url, settings, waits = false }) {
+async function serve({ worker }, { url, settings, handlerMs = 0, waits = false }) {
   const latencies = [];
   let done = 0;
   const handler = async payload => {
     if (typeof payload?.at === 'number') latencies.push(monotonicMs() - payload.at);
+    if (handlerMs > 0) await sleep(handlerMs);
     done++;
   };
   const stopped = told('stop');

@@ -3,11 +3,26 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+const alive = new Set();
 const main = fileURLToPath(new URL('child-main.mjs', import.meta.url));
+
+/** Remembers a child until it has ended, for `killChildren`. */
+export function track(child) {
+  alive.add(child);
+  child.once('exit', () => alive.delete(child));
+  return child;
+}
+
+/** Ends all children that are still there. */
+export function killChildren() {
+  for (const child of alive) child.kill('SIGKILL');
+}
 
 /** Starts a child. `result` resolves at its end; `tell` sends it a word; `next` resolves with its next such message. */
 export function startChild({ nodeFlags = [], ...options }) {
-  const child = fork(main, [], { execArgv: nodeFlags, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = track(
+    fork(main, [], { execArgv: nodeFlags, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
+  );
   const latest = {};
   const result = new Promise((resolve, reject) => {
     let outcome;

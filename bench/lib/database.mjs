@@ -5,36 +5,57 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pg from 'pg';
+import { killChildren } from './child.mjs';
 
 const bench = fileURLToPath(new URL('..', import.meta.url));
 const root = path.join(bench, '..');
+
+/** Databases that were made and are not dropped yet, and the servers they are on. */
+const left = new Map();
+
+/** Ctrl-C, or SIGTERM. */
+export class Interruption extends Error {}
 
 /**
  * A new server with PostgreSQL's default durability (fsync and synchronous_commit are on), or the one that
  * DATABASE_URL names.
  */
 export async function withServer({ settings = {} }, work) {
-  if (process.env.DATABASE_URL) return await work(process.env.DATABASE_URL);
+  if (process.env.DATABASE_URL) return await untilInterrupted(process.env.DATABASE_URL, work);
   const { startEmbeddedServer, temporary } = await bundleServer();
   const home = await mkdtemp(path.join(os.tmpdir(), 'tock-bench-'));
   try {
     await chmod(home, 0o711);
     await writeFile(path.join(home, 'package.json'), '{}');
     const running = await startEmbeddedServer({ folder: path.join(home, '.tock'), settings, listens: true });
-    const interrupted = new Promise((_, reject) => {
-      for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => reject(new Error(signal)));
-    });
-    const working = work(running.connectionString);
-    // Interrupted, it fails for want of a server; who waits for it hears of the interruption.
-    working.catch(() => undefined);
     try {
-      return await Promise.race([working, interrupted]);
+      return await untilInterrupted(running.connectionString, work);
     } finally {
       await running.stop();
     }
   } finally {
     await rm(home, { recursive: true, force: true });
     await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+/** At its end no child and no database of its own is left, also when it was interrupted or has failed. */
+async function untilInterrupted(url, work) {
+  const interrupted = new Promise((_, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => reject(new Interruption(signal)));
+  });
+  const working = work(url);
+  // Interrupted, it fails for want of its children; the caller learns of the interruption.
+  working.catch(() => undefined);
+  try {
+    return await Promise.race([working, interrupted]);
+  } finally {
+    killChildren();
+    for (const [name, server] of left) {
+      const admin = await connect(server);
+      await admin.rows(`drop database if exists ${name} with (force)`);
+      await admin.close();
+    }
   }
 }
 
@@ -78,13 +99,15 @@ let made = 0;
 export async function createDatabase(serverUrl) {
   const admin = await connect(serverUrl);
   const name = `bench_${process.pid}_${++made}`;
+  left.set(name, serverUrl);
   await admin.rows(`create database ${name}`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   const sql = await connect(url.href);
   const drop = async () => {
     await sql.close();
-    await admin.rows(`drop database ${name} with (force)`);
+    await admin.rows(`drop database if exists ${name} with (force)`);
+    left.delete(name);
     await admin.close();
   };
   return { url: url.href, name, sql, admin, drop };

@@ -28,7 +28,7 @@ export async function host(url) {
     versions: {
       'pg-tock': versionOf('../../package.json'),
       ...Object.fromEntries(
-        ['graphile-worker', 'pg-boss', 'pg'].map(name => [
+        ['graphile-worker', 'pg-boss', 'bullmq', 'pg'].map(name => [
           name,
           versionOf(`../node_modules/${name}/package.json`),
         ]),

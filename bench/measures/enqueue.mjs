@@ -18,7 +18,7 @@ export const enqueue = {
     const variants = [];
     for (const batch of BATCHES)
       for (const keys of [false, true])
-        for (const who of ['tock', 'graphile', 'boss'])
+        for (const who of ['tock', 'graphile', 'boss', 'bull'])
           if ((only === undefined || only.includes(who)) && (!keys || (await contestant(who)).canKey))
             variants.push({
               who,
@@ -60,7 +60,7 @@ export const enqueue = {
       rows: rated.map(row => ({ ...row, extra: cpuOf(row.rounds) })),
       ratioTitle: 'beside ours',
       notes: [
-        'a key is an idempotency key with us, a job key with graphile-worker; pg-boss has none without a queue policy',
+        'a key is an idempotency key with us, a job key with graphile-worker, a job id with BullMQ; pg-boss has none without a queue policy',
       ],
     };
   },

@@ -2,29 +2,41 @@
 import { cost } from './cost.mjs';
 import { enqueue } from './enqueue.mjs';
 import { latency } from './latency.mjs';
+import { limits } from './limits.mjs';
 import { load } from './load.mjs';
+import { materialize } from './materialize.mjs';
 import { memory } from './memory.mjs';
 import { notify } from './notify.mjs';
 import { processes } from './processes.mjs';
+import { queues } from './queues.mjs';
 import { quiet } from './quiet.mjs';
 import { retention } from './retention.mjs';
 import { share } from './share.mjs';
 import { snapshot } from './snapshot.mjs';
+import { soak } from './soak.mjs';
+import { spread } from './spread.mjs';
 import { throughput } from './throughput.mjs';
 import { tick } from './tick.mjs';
+import { urgent } from './urgent.mjs';
 
 export const MEASURES = [
   throughput,
   cost,
   processes,
   share,
+  spread,
   load,
+  queues,
+  limits,
+  materialize,
   snapshot,
   retention,
   memory,
   enqueue,
   latency,
+  urgent,
   notify,
   tick,
   quiet,
+  soak,
 ];

@@ -6,7 +6,7 @@ import { median } from '../figures.mjs';
 import { startChild } from '../lib/child.mjs';
 import { monotonicMs } from '../lib/clock.mjs';
 import { settle, withDatabase } from '../lib/database.mjs';
-import { figure, inTurn, withRatios } from '../lib/measure.mjs';
+import { figure, inTurn, percentiles, withRatios } from '../lib/measure.mjs';
 
 const PACE_MS = 10;
 const WARM = 20;
@@ -17,7 +17,7 @@ export const latency = {
   unit: 'ms',
   better: 'lower',
   digits: 2,
-  defaults: { rounds: 3, runs: 2000 },
+  defaults: { rounds: 3, runs: 1500 },
   async run({ url: server, rounds, runs, say, only }) {
     const { plain: graphile, settings: batched } = await contestant('graphile');
     const { plain: listening, polling } = await contestant('boss');
@@ -28,6 +28,7 @@ export const latency = {
       { who: 'boss', label: 'pg-boss, NOTIFY', config: listening },
       // So slow that fewer do.
       { who: 'boss', label: 'pg-boss, polling', config: polling, share: 0.05 },
+      { who: 'bull', label: 'BullMQ', config: (await contestant('bull')).plain },
     ].filter(({ who }) => only === undefined || only.includes(who));
     const measure = async ({ who, config, share = 1 }) =>
       await withDatabase(server, async ({ url, sql }) => {
@@ -49,7 +50,7 @@ export const latency = {
         child.tell('stop');
         const { latencies } = await child.result;
         await producing.close();
-        return summary(latencies.slice(WARM));
+        return percentiles(latencies.slice(WARM));
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'ms', digits: 2 });
     return {
@@ -61,12 +62,6 @@ export const latency = {
     };
   },
 };
-
-function summary(latencies) {
-  const sorted = latencies.toSorted((a, b) => a - b);
-  const at = share => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-  return { value: at(0.5), p50: at(0.5), p99: at(0.99), most: sorted.at(-1), count: sorted.length };
-}
 
 async function until(isSo, withinMs = 120_000) {
   const began = performance.now();

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { contestant } from '../contestants/index.mjs';
 import { median } from '../figures.mjs';
+import { track } from '../lib/child.mjs';
 import { withDatabase } from '../lib/database.mjs';
 import { demandFinished, drain, fill, inTurn, withRatios } from '../lib/measure.mjs';
 
@@ -66,10 +67,12 @@ async function drainByCommand({ url, sql, count, concurrency }) {
     TOCK_JOBS: here('../fixtures/noop-jobs.mjs'),
     TOCK_LOG_LEVEL: 'error',
   };
-  const child = fork(here('../../dist/cli.js'), ['start', '--concurrency', String(concurrency)], {
-    env,
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
+  const child = track(
+    fork(here('../../dist/cli.js'), ['start', '--concurrency', String(concurrency)], {
+      env,
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    }),
+  );
   const samples = [];
   const ended = once(child, 'exit');
   await new Promise((resolve, reject) => {

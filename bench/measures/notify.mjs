@@ -1,52 +1,94 @@
 // What NOTIFY costs where many transactions enqueue at once: it takes a lock at the commit that all who notify share.
-// In: a server. Out: single enqueues a second of 16 sessions, with NOTIFY and with pg_tock.notify = off.
+// In: a server. Out: single enqueues a second of 16 sessions, beside a worker that is asleep, and beside one that executes.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { contestant } from '../contestants/index.mjs';
+import { median } from '../figures.mjs';
+import { startChild } from '../lib/child.mjs';
 import { connect, settle, withDatabase } from '../lib/database.mjs';
-import { inTurn } from '../lib/measure.mjs';
+import { demandFinished, figure, inTurn, untilDone } from '../lib/measure.mjs';
 
 const SESSIONS = 16;
 /** In SQL, as a trigger or a function of the app's would: no client's CPU is in the way. */
-const ENQUEUE = `select tock.enqueue('noop', '{"n": 1}')`;
+const ENQUEUE = {
+  tock: `select tock.enqueue('noop', '{"n": 1}')`,
+  graphile: `select graphile_worker.add_job('noop', '{"n": 1}'::json)`,
+};
+/** A worker that listens, and that has nothing to do with what is enqueued. */
+const ASLEEP = { tock: { queues: ['nothing'] }, graphile: { task: 'nothing' } };
 
 export const notify = {
   name: 'notify',
   title: `Single enqueues of ${SESSIONS} sessions, a transaction each`,
   unit: 'enqueues/s',
   better: 'higher',
-  defaults: { rounds: 3, seconds: 10 },
-  async run({ url: server, rounds, seconds, say }) {
-    const variants = [
-      { who: 'tock', label: 'pg-tock, NOTIFY', notifies: true, config: {} },
-      { who: 'tock', label: 'pg-tock, pg_tock.notify = off', notifies: false, config: {} },
-    ];
-    const measure = async ({ notifies }) =>
+  defaults: { rounds: 3, seconds: 5 },
+  async run({ url: server, rounds, seconds, say, only, nodeFlags }) {
+    const { settings: tock } = await contestant('tock');
+    const { settings: graphile } = await contestant('graphile');
+    const whos = [
+      { who: 'tock', name: 'pg-tock', config: tock },
+      { who: 'tock', name: 'pg-tock, pg_tock.notify = off', config: tock, isOff: true },
+      { who: 'graphile', name: 'graphile-worker', config: graphile },
+    ].filter(({ who }) => only === undefined || only.includes(who));
+    const variants = [false, true].flatMap(isBusy =>
+      whos.map(each => ({
+        ...each,
+        isBusy,
+        label: `${each.name}, ${isBusy ? 'executing' : 'asleep'}`,
+        config: isBusy ? each.config : { ...each.config, ...ASLEEP[each.who] },
+      })),
+    );
+    const measure = async ({ who, isBusy, isOff, config }) =>
       await withDatabase(server, async ({ url, name, sql }) => {
-        await (await contestant('tock')).install(url);
-        if (!notifies) await sql.rows(`alter database ${name} set pg_tock.notify = off`);
+        const { install, counts } = await contestant(who);
+        await install(url);
+        if (isOff) await sql.rows(`alter database ${name} set pg_tock.notify = off`);
         await settle(sql);
-        // Somebody listens, as daemons do.
-        const listener = await connect(url);
-        await listener.rows('listen tock');
-        const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => connect(url)));
-        let count = 0;
-        const until = performance.now() + seconds * 1000;
-        await Promise.all(
-          sessions.map(async session => {
-            while (performance.now() < until) {
-              await session.rows(ENQUEUE);
-              count++;
-            }
-          }),
-        );
-        for (const session of [...sessions, listener]) await session.close();
-        const { made } = await sql.one('select count(*)::int as made from tock.job_runs_live');
-        if (made !== count) throw new Error(`${count} were enqueued, ${made} are there`);
-        return count / seconds;
+        const child = startChild({ role: 'serve', who, settings: config, url, nodeFlags });
+        await child.next('started');
+        await sleep(500);
+        const count = await enqueueFor(seconds, url, ENQUEUE[who]);
+        const executed = child.latest.done ?? 0;
+        if (isBusy) await untilDone(() => child.latest.done ?? 0, count, child.result);
+        child.tell('stop');
+        const { handled } = await child.result;
+        if (isBusy) await demandFinished(who, sql, { handled, expected: count });
+        else {
+          const { waiting } = await sql.one(counts);
+          if (waiting !== count || handled !== 0)
+            throw new Error(`${who}: ${count} were enqueued, ${waiting} wait, ${handled} were executed`);
+        }
+        return { value: count / seconds, executed: executed / seconds };
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'enqueues/s' });
+    const first = isBusy => variants.findIndex(each => each.who === 'tock' && each.isBusy === isBusy);
     return {
-      rows: rows.map((row, place) => (place === 0 ? row : { ...row, ratio: row.median / rows[0].median })),
-      ratioTitle: 'beside with NOTIFY',
+      rows: rows.map((row, place) => {
+        const beside = rows[first(variants[place].isBusy)];
+        return {
+          ...row,
+          ...(beside && beside !== row ? { ratio: row.median / beside.median } : {}),
+          extra: { 'executed meanwhile/s': figure(median(row.rounds.map(each => each.executed))) },
+        };
+      }),
+      ratioTitle: 'beside ours with NOTIFY',
+      notes: ['the worker is a process of its own; one that is asleep listens, and has no such job or queue'],
     };
   },
 };
+
+async function enqueueFor(seconds, url, text) {
+  const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => connect(url)));
+  let count = 0;
+  const until = performance.now() + seconds * 1000;
+  await Promise.all(
+    sessions.map(async session => {
+      while (performance.now() < until) {
+        await session.rows(text);
+        count++;
+      }
+    }),
+  );
+  for (const session of sessions) await session.close();
+  return count;
+}

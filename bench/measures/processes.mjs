@@ -1,25 +1,23 @@
-// Four processes beside one, over the same backlog.
-// In: a server. Out: runs/s of each contestant with one and with four.
-import { setTimeout as sleep } from 'node:timers/promises';
+// Several processes beside one, over the same backlog.
+// In: a server. Out: runs/s of each contestant with one and with four, and of ours with eight.
 import { contestant } from '../contestants/index.mjs';
-import { startChild } from '../lib/child.mjs';
-import { settle, withDatabase } from '../lib/database.mjs';
-import { demandFinished, fill, inTurn } from '../lib/measure.mjs';
+import { withDatabase } from '../lib/database.mjs';
+import { drainTogether, fill, inTurn, unevenness } from '../lib/measure.mjs';
 
-const MANY = 4;
+const MANY = { tock: [1, 4, 8], graphile: [1, 4], boss: [1, 4] };
 
 export const processes = {
   name: 'processes',
-  title: `No-op runs per second, one process and ${MANY}`,
+  title: 'No-op runs per second, one process, four and eight',
   unit: 'runs/s',
   better: 'higher',
   defaults: { rounds: 3, runs: 300_000 },
   async run({ url: server, rounds, runs, say, nodeFlags, only }) {
     const variants = [];
-    for (const who of ['tock', 'graphile', 'boss']) {
+    for (const [who, counts] of Object.entries(MANY)) {
       if (only !== undefined && !only.includes(who)) continue;
       const { name, settings } = await contestant(who);
-      for (const processes of [1, MANY])
+      for (const processes of counts)
         variants.push({
           who,
           processes,
@@ -31,31 +29,19 @@ export const processes = {
       await withDatabase(server, async ({ url, sql }) => {
         await (await contestant(who)).install(url);
         await fill(who, url, runs);
-        await settle(sql);
-        const children = Array.from({ length: processes }, () =>
-          startChild({ role: 'serve', who, settings: config, url, nodeFlags, waits: true }),
-        );
-        await Promise.all(children.map(({ next }) => next('ready')));
-        const began = performance.now();
-        for (const child of children) child.tell('go');
-        const done = () => children.reduce((sum, { latest }) => sum + (latest.done ?? 0), 0);
-        const results = Promise.all(children.map(({ result }) => result));
-        while (done() < runs) await Promise.race([sleep(5), results]);
-        for (const child of children) child.tell('stop');
-        const found = await results;
-        const seconds = (performance.now() - began) / 1000;
-        const shares = found.map(({ handled }) => handled);
-        await demandFinished(who, sql, {
-          handled: shares.reduce((sum, each) => sum + each, 0),
-          expected: runs,
-        });
+        const options = { who, settings: config, url, sql, count: runs, processes, nodeFlags };
+        const { seconds, shares } = await drainTogether(options);
         return { value: runs / seconds, seconds, shares };
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'runs/s' });
+    const one = who => rows[variants.findIndex(each => each.who === who && each.processes === 1)];
     return {
-      rows: rows.map((row, index) =>
-        variants[index].processes === 1 ? row : { ...row, ratio: row.median / rows[index - 1].median },
-      ),
+      rows: rows.map((row, index) => {
+        const { who, processes } = variants[index];
+        if (processes === 1) return row;
+        const extra = { 'busiest beside idlest': unevenness(row.rounds) };
+        return { ...row, ratio: row.median / one(who).median, extra };
+      }),
       ratioTitle: 'beside one',
       notes: ['from when they are told to go, with their modules loaded, until the last has stopped'],
     };

@@ -21,6 +21,7 @@ export const quiet = {
       { who: 'tock', label: 'pg-tock', config: { concurrency: 24 } },
       { who: 'graphile', label: 'graphile-worker', config: (await contestant('graphile')).plain },
       { who: 'boss', label: 'pg-boss, NOTIFY', config: (await contestant('boss')).plain },
+      { who: 'bull', label: 'BullMQ', config: (await contestant('bull')).plain },
     ].filter(({ who }) => only === undefined || only.includes(who));
     const measure = async ({ who, config }) =>
       await withDatabase(server, async ({ url, name, sql, admin }) => {

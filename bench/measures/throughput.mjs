@@ -13,6 +13,7 @@ export const throughput = {
   async run({ url: server, rounds, runs, say, nodeFlags, concurrency = [24, 100, 500], only }) {
     const { settings: graphile, documented } = await contestant('graphile');
     const { settings: boss } = await contestant('boss');
+    const { settings: bull, single } = await contestant('bull');
     const variants = [
       ...concurrency.map(each => ({
         who: 'tock',
@@ -22,14 +23,25 @@ export const throughput = {
       { who: 'graphile', label: `graphile-worker, local queue ${documented.localQueue}`, config: documented },
       { who: 'graphile', label: `graphile-worker, local queue ${graphile.localQueue}`, config: graphile },
       { who: 'boss', label: `pg-boss, ${boss.loops} loops of ${boss.batch}`, config: boss },
+      // A transaction for each run: so slow that fewer do.
+      { who: 'bull', label: 'BullMQ, one worker of 24', config: single, share: 0.03 },
+      { who: 'bull', label: 'BullMQ, two workers of 24', config: bull, share: 0.03 },
+      {
+        who: 'bull',
+        label: 'BullMQ, the same, removeOnComplete',
+        config: { ...bull, removes: true },
+        share: 0.03,
+        keeps: false,
+      },
     ].filter(({ who }) => only === undefined || only.includes(who));
-    const measure = async ({ who, config }) =>
+    const measure = async ({ who, config, share = 1, keeps }) =>
       await withDatabase(server, async ({ url, sql }) => {
+        const count = Math.max(1, Math.round(runs * share));
         await (await contestant(who)).install(url);
-        await fill(who, url, runs);
-        const report = await drain({ who, settings: config, url, sql, count: runs, nodeFlags });
+        await fill(who, url, count);
+        const report = await drain({ who, settings: config, url, sql, count, keeps, nodeFlags });
         return {
-          value: runs / report.seconds,
+          value: count / report.seconds,
           seconds: report.seconds,
           handledSeconds: report.handledSeconds,
         };
