@@ -137,10 +137,11 @@ with recursive queue_priorities as (
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
     and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
 ), shares as materialized (
-  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share
-  from open o order by o.priority, o.queue
+  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
+    (row_number() over (order by o.priority, o.queue <= $3 collate "C", o.queue))::integer as place
+  from open o order by o.priority, o.queue <= $3 collate "C", o.queue
 ), found as materialized (
-  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
   from shares o cross join lateral (
     select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
     where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') 
@@ -149,14 +150,13 @@ with recursive queue_priorities as (
     for update of r skip locked
   ) d
   limit $1::integer
-), walked as (
-  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
 ), due as materialized (
-  select f.*, row_number() over () as turn from found f
-  where not exists (select from walked w where w.has_more and w.priority < f.priority)
+  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
+  where f.priority <= coalesce((select min(w.priority) from (
+    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
 ), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
-    locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now()
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
+    locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
   case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
@@ -167,13 +167,10 @@ with recursive queue_priorities as (
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned,
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
+  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
   case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text,
-      'hasMore', coalesce(w.has_more, false), 'isLimited', o.is_limited))
-    from shares o left join walked w on w.queue = o.queue and w.priority = o.priority
-    left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
-      order by d.run_at desc, d.id desc limit 1) l on true) end as positions
+    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
 from due left join claimed c on c.id = due.id order by due.turn;
 
 -- claim-after
@@ -243,26 +240,26 @@ with recursive queue_priorities as (
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
     and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
 ), shares as materialized (
-  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share
-  from open o order by o.priority, o.queue
+  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
+    (row_number() over (order by o.priority, o.queue <= $3 collate "C", o.queue))::integer as place
+  from open o order by o.priority, o.queue <= $3 collate "C", o.queue
 ), found as materialized (
-  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
   from shares o cross join lateral (
     select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
-    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.job = any($3::text[])
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.job = any($4::text[])
     order by r.run_at, r.id
     limit o.share
     for update of r skip locked
   ) d
   limit $1::integer
-), walked as (
-  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
 ), due as materialized (
-  select f.*, row_number() over () as turn from found f
-  where not exists (select from walked w where w.has_more and w.priority < f.priority)
+  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
+  where f.priority <= coalesce((select min(w.priority) from (
+    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
 ), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
-    locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $5,
+    locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
   case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
@@ -273,24 +270,23 @@ with recursive queue_priorities as (
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned,
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
+  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
   case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text,
-      'hasMore', coalesce(w.has_more, false), 'isLimited', o.is_limited))
-    from shares o left join walked w on w.queue = o.queue and w.priority = o.priority
-    left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
-      order by d.run_at desc, d.id desc limit 1) l on true) end as positions
+    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
 from due left join claimed c on c.id = due.id order by due.turn;
 
 -- claim-on
 with open as materialized (
   select p.*, false as is_limited, $1::integer as room, count(*) over (partition by p.priority) as siblings
-  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[]) as p(queue, priority, after_at, after_id)
+  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[])
+    with ordinality as p(queue, priority, after_at, after_id, turn)
 ), shares as materialized (
-  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share
-  from open o order by o.priority, o.queue
+  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
+    (row_number() over (order by o.priority, o.turn))::integer as place
+  from open o order by o.priority, o.turn
 ), found as materialized (
-  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
   from shares o cross join lateral (
     select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
     where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (o.after_at, o.after_id)
@@ -299,11 +295,10 @@ with open as materialized (
     for update of r skip locked
   ) d
   limit $1::integer
-), walked as (
-  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
 ), due as materialized (
-  select f.*, row_number() over () as turn from found f
-  where not exists (select from walked w where w.has_more and w.priority < f.priority)
+  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
+  where f.priority <= coalesce((select min(w.priority) from (
+    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
 ), claimed as (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
@@ -317,13 +312,10 @@ with open as materialized (
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned,
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
+  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
   case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text,
-      'hasMore', coalesce(w.has_more, false), 'isLimited', o.is_limited))
-    from shares o left join walked w on w.queue = o.queue and w.priority = o.priority
-    left join lateral (select d.run_at, d.id from due d where d.queue = o.queue and d.priority = o.priority
-      order by d.run_at desc, d.id desc limit 1) l on true) end as positions
+    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
 from due left join claimed c on c.id = due.id order by due.turn;
 
 -- claim-one
@@ -346,7 +338,7 @@ with due as materialized (
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as positions
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
 from due left join claimed c on c.id = due.id;
 
 -- claim-upkeep

@@ -21,6 +21,8 @@ const LOOK_SHARE = 1 / 20;
 export interface ClaimCursor {
   /** Where the next claim continues; null: at the beginning. */
   position(now: number): readonly ClaimPosition[] | null;
+  /** The queue from which the last claim took its last run: others of its priority come first. */
+  readonly afterQueue: string;
   /** Whether to look for other places before a claim that continues. */
   mustLook(now: number): boolean;
   /** Somebody has enqueued: looks as soon as the share of the time allows. */
@@ -37,10 +39,14 @@ export function createClaimCursor(): ClaimCursor {
   let restartAt = Number.NEGATIVE_INFINITY;
   let lookAt = Number.NEGATIVE_INFINITY;
   let lookAllowedAt = Number.NEGATIVE_INFINITY;
+  let afterQueue = '';
   const mustRestart = (now: number) => positions === null || now >= restartAt;
   return {
     position(now) {
       return mustRestart(now) ? null : positions;
+    },
+    get afterQueue() {
+      return afterQueue;
     },
     mustLook(now) {
       return !mustRestart(now) && now >= lookAt;
@@ -59,6 +65,7 @@ export function createClaimCursor(): ClaimCursor {
         restartAt = sentAt + Math.min(pauseMs, MAX_RESTART_MS);
         lookAt = Math.max(sentAt + LOOK_EVERY_MS, lookAllowedAt);
       }
+      afterQueue = claim.positions.findLast(position => position.at !== null)?.queue ?? afterQueue;
       // A claim that came up short has reached the end, and what comes next may be anywhere.
       const canContinue =
         claim.hasMore && claim.positions.length > 0 && !claim.positions.some(position => position.isLimited);
@@ -78,16 +85,23 @@ const positionAtStart = ({ queue, priority }: OtherPlaces['places'][number]): Cl
   isPlain: false,
 });
 
-/** Drops places that gave nothing: a look finds them again once they have something to give. */
+/**
+ * Drops places that gave nothing: a look finds them again once they have something to give. Those that were
+ * not looked at come first now.
+ */
 function advanced(
   before: readonly ClaimPosition[] | null,
   claimed: readonly ClaimPosition[],
 ): ClaimPosition[] {
-  return claimed.flatMap(position => {
-    if (position.at !== null) return [position];
-    if (!position.hasMore) return [];
-    // This claim took nothing from that queue and priority, so the earlier position stays.
-    const { queue, priority } = position;
-    return [before?.find(known => known.queue === queue && known.priority === priority) ?? position];
-  });
+  const taken = claimed.filter(position => position.at !== null);
+  const unread = claimed.filter(position => position.at === null && position.hasMore);
+  return unread.length === 0 ? taken : [...unread.map(earlierOr(before ?? [])), ...taken];
 }
+
+/** Where a claim took nothing, the earlier position stays. */
+function earlierOr(before: readonly ClaimPosition[]): (position: ClaimPosition) => ClaimPosition {
+  const known = new Map(before.map(position => [placeOf(position), position]));
+  return position => known.get(placeOf(position)) ?? position;
+}
+
+const placeOf = ({ queue, priority }: ClaimPosition) => `${priority} ${queue}`;

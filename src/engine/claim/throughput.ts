@@ -4,10 +4,10 @@
 
 /**
  * Prefetched runs start within about this time: that of two claims, since the next one is sent when half of
- * the runs have started. No more, because an urgent run starts after them.
+ * the runs have started: else slow claims would be small, and make up for it by being many.
  */
 const MIN_PREFETCH_MS = 50;
-const MAX_PREFETCH_MS = 150;
+const MAX_PREFETCH_MS = 1000;
 const CLAIMS_AHEAD = 2;
 /** Limits on what one process holds, whatever the backlog: runs, and characters of payload. */
 export const MAX_PREFETCHED = 4000;

@@ -43,11 +43,12 @@ describe('createClaimCursor', () => {
     expect(cursor.position(6200)).toBeNull();
   });
 
-  it('keeps the position of a queue that may have more though a claim took nothing from it', () => {
+  it('puts a queue first that may have more though a claim took nothing from it, at its earlier position', () => {
     const cursor = createClaimCursor();
     cursor.advance(claim(position(), position({ queue: 'slow', id: '3' })), 0, 1);
     cursor.advance(claim(position({ id: '9' }), position({ queue: 'slow', at: null, id: null })), 1, 2);
-    expect(cursor.position(2)).toEqual([position({ id: '9' }), position({ queue: 'slow', id: '3' })]);
+    expect(cursor.position(2)).toEqual([position({ queue: 'slow', id: '3' }), position({ id: '9' })]);
+    expect(cursor.afterQueue).toBe('default');
   });
 
   it('leaves a queue that has no more to the looks', () => {

@@ -46,11 +46,12 @@ export interface QueuePriority {
 
 /**
  * Where a claim left off in a queue and priority: after the run with this `run_at`, as text in full, and id.
+ * Both are null where it took nothing.
  */
 export interface ClaimPosition extends QueuePriority {
   readonly at: string | null;
   readonly id: string | null;
-  /** It gave all that it was asked for. */
+  /** It gave all that it was asked for, or was not looked at because others had given enough. */
   readonly hasMore: boolean;
   /** Its queue has a limit, which each claim must look at anew. */
   readonly isLimited: boolean;
@@ -66,6 +67,8 @@ export interface ClaimOptions {
   readonly queues: readonly string[] | null;
   /** Only runs of these jobs; null: of all. Such a claim does not go on from a position. */
   readonly jobs?: readonly string[] | null;
+  /** Of the queues of one priority, those whose names come after this one are first. Default: none. */
+  readonly afterQueue?: string;
 }
 
 export interface Claim {
@@ -84,23 +87,37 @@ interface Wanted {
   readonly leaseMs: number;
 }
 
+/** A queue and priority that a claim looked at, and how many runs it could give. */
+type Place = readonly [queue: string, priority: number, share: number, isLimited: boolean];
+
 type ClaimRow = ClaimedRow & {
   readonly is_limited: boolean;
-  readonly positions: readonly Omit<ClaimPosition, 'isPlain'>[] | null;
+  /** From 1: the run's place among `places`. */
+  readonly place: number | null;
+  /** Of the last run of each place, as JSON has it, whatever style of dates a session has. */
+  readonly at: string | null;
+  /** In the order in which they were looked at; only with the first row. */
+  readonly places: readonly Place[] | null;
 };
 
 /**
  * Claims from the set `open`. The CTEs that lock are MATERIALIZED: the planner may otherwise run them more
- * than once, and lock more rows than LIMIT says.
+ * than once, and lock more rows than LIMIT says. No join has two sides that grow with the number of queues:
+ * the planner expects few, and would compare all with all.
  *
  * @param where a further condition on runs `r` of the queues and priorities `o`
+ * @param order of the queues within a priority
  */
-const claimFrom = (open: string, where: string) => `
+const claimFrom = (
+  open: string,
+  { where = '', order }: { readonly where?: string; readonly order: string },
+) => `
 with ${open}, shares as materialized (
-  select o.*, least(o.room, ceil(:limit::integer::numeric / o.siblings)::integer) as share
-  from open o order by o.priority, o.queue
+  select o.*, least(o.room, ceil(:limit::integer::numeric / o.siblings)::integer) as share,
+    (row_number() over (order by o.priority, ${order}))::integer as place
+  from open o order by o.priority, ${order}
 ), found as materialized (
-  select d.id, d.run_at, o.queue, o.priority, d.is_limited, o.share
+  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
   from shares o cross join lateral (
     select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
     where ${liesIn('r', 'o')} and ${isClaimable('r')} ${where}
@@ -109,34 +126,38 @@ with ${open}, shares as materialized (
     for update of r skip locked
   ) d
   limit :limit::integer
-), walked as (
-  select queue, priority, count(*) >= min(share) as has_more from found group by queue, priority
 ), due as materialized (
-  select f.*, row_number() over () as turn from found f
-  where not exists (select from walked w where w.has_more and w.priority < f.priority)
+  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
+  where f.priority <= coalesce((select min(w.priority) from (
+    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
 ), claimed as (
   update tock.job_runs_live r set ${startLease('r')}
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')},
+select due.id, due.is_limited, ${namesOfClaimed('c')}, due.place,
+  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
   case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'at', l.run_at, 'id', l.id::text,
-      'hasMore', coalesce(w.has_more, false), 'isLimited', o.is_limited))
-    from shares o left join walked w on ${liesIn('w', 'o')}
-    left join lateral (select d.run_at, d.id from due d where ${liesIn('d', 'o')}
-      order by d.run_at desc, d.id desc limit 1) l on true) end as positions
+    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
 from due left join claimed c on c.id = due.id order by due.turn`;
 
 const OPEN = `${QUEUE_PRIORITIES}, ${openQueuePriorities(':limit::integer')}`;
+/** Queues after the one that was served last come first, so that each has its turn, however few are taken. */
+const IN_TURN = `o.queue <= :afterQueue collate "C", o.queue`;
 
-const CLAIM = statement<Wanted & Pick<ClaimOptions, 'queues'>, ClaimRow>('claim', claimFrom(OPEN, ''), {
-  prepared: true,
-});
+interface Turn {
+  readonly afterQueue: string;
+}
 
-const CLAIM_OF_JOBS = statement<Wanted & Required<Pick<ClaimOptions, 'queues' | 'jobs'>>, ClaimRow>(
+const CLAIM = statement<Wanted & Turn & Pick<ClaimOptions, 'queues'>, ClaimRow>(
+  'claim',
+  claimFrom(OPEN, { order: IN_TURN }),
+  { prepared: true },
+);
+
+const CLAIM_OF_JOBS = statement<Wanted & Turn & Required<Pick<ClaimOptions, 'queues' | 'jobs'>>, ClaimRow>(
   'claim-of-jobs',
-  claimFrom(OPEN, 'and r.job = any(:jobs::text[])'),
+  claimFrom(OPEN, { where: 'and r.job = any(:jobs::text[])', order: IN_TURN }),
 );
 
 // Whether a queue was paused since is not asked, for as long as a claim may go on: see
@@ -149,9 +170,10 @@ const CLAIM_ON = statement<
   claimFrom(
     `open as materialized (
   select p.*, false as is_limited, :limit::integer as room, count(*) over (partition by p.priority) as siblings
-  from unnest(:names::text[], :priorities::integer[], :times::timestamptz[], :ids::bigint[]) as p(queue, priority, after_at, after_id)
+  from unnest(:names::text[], :priorities::integer[], :times::timestamptz[], :ids::bigint[])
+    with ordinality as p(queue, priority, after_at, after_id, turn)
 )`,
-    'and (r.run_at, r.id) > (o.after_at, o.after_id)',
+    { where: 'and (r.run_at, r.id) > (o.after_at, o.after_id)', order: 'o.turn' },
   ),
   { prepared: true },
 );
@@ -160,16 +182,17 @@ const CLAIM_ON = statement<
  * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count
  * towards `limit`. Runs that another claim has locked are skipped, never waited for.
  *
- * @param positions where an earlier claim left off: only what comes after them is looked at. Null: everything
+ * @param positions where an earlier claim left off: only what comes after them is looked at, queues of a
+ * priority in the order given. Null: everything
  */
 export async function claimFreeRuns(
   session: Session,
-  { limit, workerId, leaseMs, queues, jobs }: ClaimOptions,
+  { limit, workerId, leaseMs, queues, jobs, afterQueue = '' }: ClaimOptions,
   positions: readonly ClaimPosition[] | null = null,
 ): Promise<Claim> {
   const wanted = { limit, workerId, leaseMs };
-  if (jobs) return claimOf(await CLAIM_OF_JOBS.run(session, { ...wanted, queues, jobs }));
-  if (positions === null) return claimOf(await CLAIM.run(session, { ...wanted, queues }));
+  if (jobs) return claimOf(await CLAIM_OF_JOBS.run(session, { ...wanted, queues, jobs, afterQueue }), limit);
+  if (positions === null) return claimOf(await CLAIM.run(session, { ...wanted, queues, afterQueue }), limit);
   const [position] = positions;
   if (position?.isPlain && positions.length === 1) return await claimAfter(session, wanted, position);
   return claimOf(
@@ -180,18 +203,43 @@ export async function claimFreeRuns(
       times: positions.map(each => each.at ?? '-infinity'),
       ids: positions.map(each => each.id ?? '0'),
     }),
+    limit,
   );
 }
 
-function claimOf(rows: readonly ClaimRow[]): Claim {
+function claimOf(rows: readonly ClaimRow[], limit: number): Claim {
   const limited = rows.filter(row => row.is_limited).map(row => row.id);
-  const positions = (rows[0]?.positions ?? []).map(position => ({
+  const positions = positionsOf(rows, rows[0]?.places ?? [], limit).map(position => ({
     ...position,
     isPlain: limited.length === 0 && !position.isLimited,
   }));
   const claimed = limited.length === 0 ? rows : rows.filter(row => !row.is_limited);
   const hasMore = positions.some(position => position.hasMore);
   return { runs: claimed.map(claimedRun), limited, positions, hasMore };
+}
+
+function positionsOf(
+  rows: readonly ClaimRow[],
+  places: readonly Place[],
+  limit: number,
+): Omit<ClaimPosition, 'isPlain'>[] {
+  const counts = new Map<number, number>();
+  const last = new Map<number, ClaimRow>();
+  for (const row of rows) {
+    if (row.place === null) continue;
+    counts.set(row.place, (counts.get(row.place) ?? 0) + 1);
+    last.set(row.place, row);
+  }
+  // With enough runs the claim went no further: what comes after was not looked at.
+  const end = rows.length >= limit ? (rows.at(-1)?.place ?? 0) : Number.POSITIVE_INFINITY;
+  const endPriority = places[end - 1]?.[1];
+  return places.map(([queue, priority, share, isLimited], index) => {
+    const place = index + 1;
+    const row = last.get(place);
+    const isUnread = place > end && priority === endPriority;
+    const hasMore = isUnread || (counts.get(place) ?? 0) >= share;
+    return { queue, priority, at: row?.at ?? null, id: row?.id ?? null, hasMore, isLimited };
+  });
 }
 
 const CLAIM_ONE = statement<Omit<Wanted, 'limit'> & { readonly id: string }, ClaimRow>(
@@ -206,7 +254,7 @@ with due as materialized (
   update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.is_limited
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}, null as positions
+select due.id, due.is_limited, ${namesOfClaimed('c')}, null as place, null as at, null as places
 from due left join claimed c on c.id = due.id`,
 );
 
@@ -216,7 +264,7 @@ export async function claimFreeRun(
   id: string,
   { workerId, leaseMs }: Pick<ClaimOptions, 'workerId' | 'leaseMs'>,
 ): Promise<Claim> {
-  return claimOf(await CLAIM_ONE.run(session, { id, workerId, leaseMs }));
+  return claimOf(await CLAIM_ONE.run(session, { id, workerId, leaseMs }), 1);
 }
 
 const CLAIMABLE = statement<Pick<ClaimOptions, 'limit' | 'queues'>, { readonly id: string }>(

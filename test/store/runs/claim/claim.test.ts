@@ -239,6 +239,40 @@ describe('a claim from the beginning', () => {
     ]);
   });
 
+  it('goes round the queues where it takes few of many, and names those it did not look at', async () => {
+    await addRuns(test, ...['a', 'b', 'c', 'd'].flatMap(queue => [{ queue }, { queue }]), {
+      queue: 'e',
+      priority: 1,
+    });
+    const claimTwo = async (afterQueue: string) => {
+      const { positions } = await claimFreeRuns(database, { ...options, limit: 2, afterQueue });
+      return positions.map(({ queue, at, hasMore }) => `${queue} ${at ? 'taken' : 'not'} ${hasMore}`);
+    };
+    expect(await claimTwo('')).toEqual([
+      'a taken true',
+      'b taken true',
+      'c not true',
+      'd not true',
+      'e not false',
+    ]);
+    expect(await claimTwo('b')).toEqual([
+      'c taken true',
+      'd taken true',
+      'a not true',
+      'b not true',
+      'e not false',
+    ]);
+    const unread = ['d', 'a', 'c', 'b'].map(queue => position(queue, 0));
+    const claimed = await claimFreeRuns(database, { ...options, limit: 3 }, unread);
+    expect(idsOf(claimed)).toEqual(['8', '2', '6']);
+    expect(claimed.positions.map(({ queue, hasMore }) => `${queue} ${hasMore}`)).toEqual([
+      'd true',
+      'a true',
+      'c true',
+      'b true',
+    ]);
+  });
+
   it('takes only from the queues that it is asked for', async () => {
     await addRuns(test, { queue: 'a' }, { queue: 'b' }, { queue: 'c' });
     expect(idsOf(await fromStart(10, ['c', 'b']))).toEqual(['2', '3']);
