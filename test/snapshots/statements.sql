@@ -391,12 +391,15 @@ select d.id::text as id from open o cross join lateral (
 order by o.priority, d.run_at, d.id limit $1;
 
 -- clock-and-live-runs
-select (extract(epoch from tock.now()) * 1000)::float8 as now,
-  (select coalesce(jsonb_object_agg(b.definition_id, b.count), '{}') from (
-    select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any($1::bigint[]) group by 1) b) as live;
+select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
+    select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 2) r) l where l.count > 0) as live;
 
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
+
+-- count-live-runs
+select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
+    select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 1000) r) l where l.count > 0) as live;
 
 -- create-partitions
 select made, next_step as next from tock.create_partitions(null, $1);
@@ -646,10 +649,18 @@ select (select count(*) from made)::integer as made, (select count(*) from notif
 
 -- insert-occurrences
 with planned as materialized (
-  select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($1::jsonb) as p(
-    definition_id bigint, job text, queue text, priority integer, max_attempts integer, payload jsonb, key text,
-    scheduled_for timestamptz, run_at timestamptz, start_by timestamptz, interval_start timestamptz,
-    occurrence_count integer, skip_reason text, slot_keys text[], slot_limits integer[], trigger text)
+  select nextval('tock.job_runs_id_seq') as id, o.* from (
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count, p.skip_reason, p.trigger,
+      case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
+      to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
+      to_timestamp(p.start_by / 1000) as start_by, to_timestamp(p.interval_start / 1000) as interval_start,
+      case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'keys')) end as slot_keys,
+      case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'limits')::integer) end as slot_limits
+    from unnest($1::bigint[], $2::float8[], $3::float8[], $4::float8[], $5::float8[],
+      $6::integer[], $7::text[], $8::text[], $9::text[], $10::jsonb[], $11::jsonb[]) with ordinality
+      as p(definition_id, scheduled_for, run_at, start_by, interval_start, occurrence_count, key, skip_reason, trigger, payload, slots, place)
+    join tock.job_definitions d on d.id = p.definition_id
+    order by p.place) o
 ), taken as (
   update tock.job_occurrences o set run_id = p.id from planned p
   where o.definition_id = p.definition_id and o.scheduled_for = p.scheduled_for and p.trigger = 'chain' and p.skip_reason is null
@@ -803,8 +814,9 @@ update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1,
 
 -- move-cursors
 update tock.job_definitions d
-set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count = u.remaining_count
-from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
+set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
+  remaining_count = u.remaining
+from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
 where d.id = u.id;
 
 -- next-due

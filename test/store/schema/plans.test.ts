@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { readClockAndLive } from '../../../src/store/definitions/due.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
 import { type ClaimPosition, claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
@@ -146,6 +147,8 @@ const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
     key: `key-${n}`,
   }));
 
+const ids = Array.from({ length: 500 }, (_, n) => String(n + 1));
+
 const CLAIM_INDEX = 'job_runs_live_claim';
 const PRIMARY_KEY = 'job_runs_live_pkey';
 const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly string[]][] = [
@@ -196,6 +199,7 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     [CLAIM_INDEX],
   ],
   ['unblocking', s => unblockRuns(s, ['k']), ['job_runs_live_blocked']],
+  ['how many runs definitions have', s => readClockAndLive(s, ids), ['job_runs_live_definition']],
   ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
   ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],
 ];
