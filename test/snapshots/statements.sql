@@ -53,6 +53,64 @@ for update of r skip locked;
 select pg_advisory_xact_lock(h) from (
   select hashtextextended('tock.slots:' || k, 0) as h from unnest($1::text[]) k order by 1) sorted;
 
+-- admit-one-key
+with candidates as materialized (
+  select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
+    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and not (q.concurrency is not null or q.rate_count is not null), false) as is_simple
+  from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+  where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+  order by r.priority, r.run_at, r.id
+  for update of r skip locked
+), placed as (
+  select c.*, row_number() over (partition by key order by priority, run_at, id) as place,
+    count(*) over (partition by key) as wanted, max(slot_limit) over (partition by key) as key_limit
+  from candidates c where is_simple
+), looked as materialized (
+  select p.*,
+    case when place = 1 then pg_try_advisory_xact_lock(hashtextextended('tock.slots:' || key, 0)) end as locks,
+    case when place = 1 then array(select s.slot from tock.job_slots s where s.concurrency_key = p.key) end as slots
+  from placed p
+), turns as materialized (
+  select l.*, first_value(locks) over by_key as is_locked,
+    first_value(cardinality(slots)) over by_key as taken,
+    first_value(coalesce((select max(slot) from unnest(slots) slot), 0)) over by_key as highest,
+    first_value(case when place = 1 and cardinality(slots) between 1 and key_limit - 1 then array(
+      select f.slot from generate_series(1, least(key_limit, cardinality(slots) + wanted)) f(slot)
+      where f.slot <> all(slots) order by 1) end) over by_key as free
+  from looked l window by_key as (partition by key order by place)
+), taken as (
+  insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select key, case when taken = 0 then place else free[place] end, id, fence + 1 from turns
+  where is_locked and taken + place <= slot_limit and highest <= slot_limit
+  order by 1, 2
+  on conflict do nothing
+  returning run_id
+), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
+    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
+  returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+), others as (
+  select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
+  union all
+  select id, queue, priority, run_at, key, is_locked from turns where id not in (select run_id from taken)
+), blocked as (
+  update tock.job_runs_live r set blocked_on = r.slot_keys[1]
+  where r.id = any(array(select id from others where is_decided))
+)
+select * from claimed
+union all
+select o.*, false, null, null, null, null, null, null, null, null from others o
+order by priority, run_at, id;
+
 -- admit-queue-tokens
 with rated as (
   select q.name, q.rate_period_ms::float8 / q.rate_count as step,
@@ -101,8 +159,8 @@ with target as materialized (
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
   from gone returning id
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
@@ -427,8 +485,9 @@ with outcome as materialized (
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), freed as (
-  delete from tock.job_slots s using held m
-  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
@@ -464,8 +523,8 @@ with target as materialized (
   from gone
   returning id
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
@@ -538,8 +597,9 @@ with outcome as materialized (
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), freed as (
-  delete from tock.job_slots s using held m
-  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
@@ -569,8 +629,8 @@ with outcome as materialized (
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -592,8 +652,8 @@ with gone as (
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'succeeded'
   from gone
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
@@ -1145,8 +1205,9 @@ with recursive queue_priorities as (
   select a.*, 'cancelled' as ended_as from asked a
   union all select g.*, 'dead' from gone g
 ), freed as (
-  delete from tock.job_slots s using expired m
-  where s.run_id = m.id and (m.is_last or m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from expired m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from expired m where m.is_last or m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -1228,8 +1289,9 @@ with recursive queue_priorities as (
   select a.*, 'cancelled' as ended_as from asked a
   union all select g.*, 'dead' from gone g
 ), freed as (
-  delete from tock.job_slots s using expired m
-  where s.run_id = m.id and (m.is_last or m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from expired m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from expired m where m.is_last or m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -1304,8 +1366,9 @@ with outcome as materialized (
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), freed as (
-  delete from tock.job_slots s using held m
-  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
@@ -1385,8 +1448,8 @@ with gone as (
   from gone r
   returning id, generation, definition_id, scheduled_for, job, errors
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -1430,8 +1493,8 @@ with target as materialized (
   from gone
   returning id
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
