@@ -644,6 +644,69 @@ with outcome as materialized (
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from ended;
 
+-- finish-and-pass-on
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::text[], $3::jsonb[], $4::jsonb[], $5::text[])
+    as o(id, status, output, error, skip_reason)
+), gone as (
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
+), ended as (
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+  from gone join outcome o using (id)
+  returning id, generation, definition_id, scheduled_for, job, status
+), keys as materialized (
+  select s.concurrency_key as key, array_agg(s.slot order by s.slot) as slots, max(s.slot) as highest
+  from tock.job_slots s where s.run_id = any(array(select id from gone)) and s.concurrency_key like 'job:%' group by 1
+), next as materialized (
+  select n.id, n.fence, k.key, k.slots[row_number() over (partition by k.key order by n.priority, n.run_at, n.id)] as slot
+  from keys k cross join lateral (
+    select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+    where r.blocked_on = k.key and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      and r.priority <= (select min(priority) from gone) and ($8::text[] is null or r.queue = any($8))
+      and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null) and r.slot_limits[1] >= k.highest
+      and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
+    order by r.priority, r.run_at, r.id
+    limit cardinality(k.slots)
+    for update of r skip locked) n
+  limit $9::integer
+), freed as (
+  delete from tock.job_slots s where s.run_id = any(array(select id from gone)) returning s.concurrency_key, s.slot
+), passed as (
+  insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select key, slot, id, fence + 1 from next where (select count(*) from freed) > 0 order by key, slot
+), successors as (
+  update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
+    locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where e.status = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or e.status = 'dead'
+  returning id
+)
+select null::text[] as ids, null::text[] as freed, null::boolean as "outboxWritten", s.* from successors s
+union all
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids,
+  (select array_agg(distinct concurrency_key) from freed where (concurrency_key, slot) not in (select key, slot from next)),
+  exists (select from noted), null, null, null, null, null, null, null, null, null
+from ended;
+
 -- finish-plain
 with gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key
