@@ -39,7 +39,6 @@ export interface PipelineOptions extends Pick<WorkerOptions, 'queues' | 'isSuper
   readonly onChange: () => void;
 }
 
-/** An outcome on its way to the database. */
 interface PendingOutcome extends Finalization {
   readonly active: ActiveRun;
 }
@@ -91,9 +90,11 @@ export class RunPipeline implements WorkerLoad {
       leaseMs: engine.settings.leaseMs,
       queues: queues ?? null,
       holdsSlot: ({ active }) => active.run.slot_keys !== null,
-      // What a claim under way brings could take the place of slow handlers' successors.
+      // A run that waits here, or comes with a claim, takes the place of one that has ended.
       room: () =>
-        isSuperseded?.() || (this.claimer.isClaiming && this.prefetchTarget === 0) ? 0 : this.claimable,
+        isSuperseded?.() || this.prefetched > 0 || (this.claimer.isClaiming && this.prefetchTarget === 0)
+          ? 0
+          : this.claimable,
     });
     this.outcomes = new OutcomeBatcher(engine, {
       workerId,
@@ -224,7 +225,7 @@ export class RunPipeline implements WorkerLoad {
     if (this.executing === 0) this.outcomes.flushSoon();
   }
 
-  /** Passes the attempt's outcome on to be written. Null: nothing may be written. */
+  /** Passes the outcome on to be written. Null: nothing may be written. */
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
     const outcome = ending && this.outcomeOf(active, ending);
@@ -245,7 +246,6 @@ export class RunPipeline implements WorkerLoad {
     if (this.activeRuns.size === 0 || mayBeDue) this.options.onChange();
   }
 
-  /** Claims more while runs are executed, as long as there are more. */
   private refill(): void {
     if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming) return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
