@@ -44,9 +44,15 @@ const states = async () =>
       `select id || ' ' || status || coalesce(' on ' || blocked_on, '') as text from tock.job_runs order by id`,
     )
   ).map(row => row.text);
+interface EndOptions {
+  readonly limit?: number;
+  readonly queues?: readonly string[] | null;
+  readonly outcome?: Partial<Outcome>;
+  readonly fence?: number;
+}
 const end = async (
   ids: readonly string[],
-  { limit = 9, queues = null as string[] | null, outcome = {} as Partial<Outcome>, fence = 1 } = {},
+  { limit = 9, queues = null, outcome = {}, fence = 1 }: EndOptions = {},
 ) => {
   const batch = ids.map(id => ({ id, fence, outcome: { ...SUCCEED, ...outcome } }));
   const passingOn = { limit, leaseMs: 60_000, queues, holdsSlot: () => true };
