@@ -113,20 +113,24 @@ export async function admitDespiteBadRows(
   ids: readonly string[],
   admit: (ids: readonly string[]) => Promise<Admitted>,
 ): Promise<Admitted> {
+  let first: Admitted['admitted'] = [];
   try {
-    return await admit(ids);
+    const answer = await admit(ids);
+    if (answer.failure === null || !isDataError(answer.failure.error)) return answer;
+    first = answer.admitted;
   } catch (error) {
     if (!isDataError(error)) throw error;
   }
   await pauseBadQueues(engine);
+  const admittedFirst = new Set(first.map(run => run.id));
   const { done, failure } = await oneByOne(
     engine,
-    ids,
+    ids.filter(id => !admittedFirst.has(id)),
     id => admit([id]),
     ({ admitted }) => admitted.length > 0,
   );
   return {
-    admitted: done.flatMap(admission => admission.admitted),
+    admitted: [...first, ...done.flatMap(admission => admission.admitted)],
     failure: failure ?? done.find(admission => admission.failure !== null)?.failure ?? null,
   };
 }

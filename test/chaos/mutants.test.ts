@@ -120,8 +120,8 @@ const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'store/definitions/due.ts',
-        from: 'set cursor = greatest(d.cursor, u.cursor)',
-        to: `set cursor = d.cursor + (u.cursor - d.cursor) / 2`,
+        from: 'set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000))',
+        to: `set cursor = d.cursor + (to_timestamp(u.cursor / 1000) - d.cursor) / 2`,
       },
     ],
     found: /^I[67]/,

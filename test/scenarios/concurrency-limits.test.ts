@@ -56,6 +56,31 @@ describe('a job’s concurrency', () => {
     expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
   });
 
+  it('passes a slot on to the next run of the key, one at a time and in their order', async () => {
+    await test.sql(`
+      create table public.passed_on (run_id bigint);
+      create function public.pass_on() returns trigger language plpgsql as $$ begin
+        insert into public.passed_on values (new.id); return null; end $$;
+      create trigger pass_on after update on tock.job_runs_live for each row
+        when (old.blocked_on is not null and new.status = 'running') execute function public.pass_on();`);
+    const ran: number[] = [];
+    const job = defineJob({
+      name: 'numbered',
+      concurrency: { limit: 1 },
+      run: async (_ctx, payload: unknown) => {
+        ran.push((payload as { n: number }).n);
+        await counted('numbered', 0);
+      },
+    });
+    const tock = test.another({ jobs: [job] });
+    await tock.enqueueMany(Array.from({ length: 40 }, (_, n) => ({ job, payload: { n } })));
+    expect((await tock.tick()).executed).toMatchObject({ claimed: 40, succeeded: 40 });
+    expect(ran).toEqual(Array.from({ length: 40 }, (_, n) => n));
+    expect(most.get('numbered')).toBe(1);
+    expect(await test.sql('select from public.passed_on')).not.toEqual([]);
+    expect(await left()).toEqual([]);
+  });
+
   it('does not let a flood of one key starve the others', async () => {
     const job = perTenant(1);
     const tock = test.another({ jobs: [job] });

@@ -53,6 +53,64 @@ for update of r skip locked;
 select pg_advisory_xact_lock(h) from (
   select hashtextextended('tock.slots:' || k, 0) as h from unnest($1::text[]) k order by 1) sorted;
 
+-- admit-one-key
+with candidates as materialized (
+  select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
+    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and not (q.concurrency is not null or q.rate_count is not null), false) as is_simple
+  from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+  where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+  order by r.priority, r.run_at, r.id
+  for update of r skip locked
+), placed as (
+  select c.*, row_number() over (partition by key order by priority, run_at, id) as place,
+    count(*) over (partition by key) as wanted, max(slot_limit) over (partition by key) as key_limit
+  from candidates c where is_simple
+), looked as materialized (
+  select p.*,
+    case when place = 1 then pg_try_advisory_xact_lock(hashtextextended('tock.slots:' || key, 0)) end as locks,
+    case when place = 1 then array(select s.slot from tock.job_slots s where s.concurrency_key = p.key) end as slots
+  from placed p
+), turns as materialized (
+  select l.*, first_value(locks) over by_key as is_locked,
+    first_value(cardinality(slots)) over by_key as taken,
+    first_value(coalesce((select max(slot) from unnest(slots) slot), 0)) over by_key as highest,
+    first_value(case when place = 1 and cardinality(slots) between 1 and key_limit - 1 then array(
+      select f.slot from generate_series(1, least(key_limit, cardinality(slots) + wanted)) f(slot)
+      where f.slot <> all(slots) order by 1) end) over by_key as free
+  from looked l window by_key as (partition by key order by place)
+), taken as (
+  insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select key, case when taken = 0 then place else free[place] end, id, fence + 1 from turns
+  where is_locked and taken + place <= slot_limit and highest <= slot_limit
+  order by 1, 2
+  on conflict do nothing
+  returning run_id
+), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
+    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
+  returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+), others as (
+  select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
+  union all
+  select id, queue, priority, run_at, key, is_locked from turns where id not in (select run_id from taken)
+), blocked as (
+  update tock.job_runs_live r set blocked_on = r.slot_keys[1]
+  where r.id = any(array(select id from others where is_decided))
+)
+select * from claimed
+union all
+select o.*, false, null, null, null, null, null, null, null, null from others o
+order by priority, run_at, id;
+
 -- admit-queue-tokens
 with rated as (
   select q.name, q.rate_period_ms::float8 / q.rate_count as step,
@@ -101,8 +159,8 @@ with target as materialized (
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
   from gone returning id
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
@@ -383,12 +441,15 @@ select d.id::text as id from open o cross join lateral (
 order by o.priority, d.run_at, d.id limit $1;
 
 -- clock-and-live-runs
-select (extract(epoch from tock.now()) * 1000)::float8 as now,
-  (select coalesce(jsonb_object_agg(b.definition_id, b.count), '{}') from (
-    select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any($1::bigint[]) group by 1) b) as live;
+select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
+    select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 2) r) l where l.count > 0) as live;
 
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
+
+-- count-live-runs
+select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
+    select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 1000) r) l where l.count > 0) as live;
 
 -- create-partitions
 select made, next_step as next from tock.create_partitions(null, $1);
@@ -416,8 +477,9 @@ with outcome as materialized (
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), freed as (
-  delete from tock.job_slots s using held m
-  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
@@ -452,8 +514,8 @@ with target as materialized (
   from gone
   returning id
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
@@ -526,8 +588,9 @@ with outcome as materialized (
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), freed as (
-  delete from tock.job_slots s using held m
-  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
@@ -557,8 +620,8 @@ with outcome as materialized (
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -572,6 +635,69 @@ with outcome as materialized (
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from ended;
 
+-- finish-and-pass-on
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::text[], $3::jsonb[], $4::jsonb[], $5::text[])
+    as o(id, status, output, error, skip_reason)
+), gone as (
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
+), ended as (
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+  from gone join outcome o using (id)
+  returning id, generation, definition_id, scheduled_for, job, status
+), keys as materialized (
+  select s.concurrency_key as key, array_agg(s.slot order by s.slot) as slots, max(s.slot) as highest
+  from tock.job_slots s where s.run_id = any(array(select id from gone)) and s.concurrency_key like 'job:%' group by 1
+), next as materialized (
+  select n.id, n.fence, k.key, k.slots[row_number() over (partition by k.key order by n.priority, n.run_at, n.id)] as slot
+  from keys k cross join lateral (
+    select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+    where r.blocked_on = k.key and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      and r.priority <= (select min(priority) from gone) and ($8::text[] is null or r.queue = any($8))
+      and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null) and r.slot_limits[1] >= k.highest
+      and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
+    order by r.priority, r.run_at, r.id
+    limit cardinality(k.slots)
+    for update of r skip locked) n
+  limit $9::integer
+), freed as (
+  delete from tock.job_slots s where s.run_id = any(array(select id from gone)) returning s.concurrency_key, s.slot
+), passed as (
+  insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select key, slot, id, fence + 1 from next where (select count(*) from freed) > 0 order by key, slot
+), successors as (
+  update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
+    locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where e.status = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or e.status = 'dead'
+  returning id
+)
+select null::text[] as ids, null::text[] as freed, null::boolean as "outboxWritten", s.* from successors s
+union all
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids,
+  (select array_agg(distinct concurrency_key) from freed where (concurrency_key, slot) not in (select key, slot from next)),
+  exists (select from noted), null, null, null, null, null, null, null, null, null
+from ended;
+
 -- finish-plain
 with gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key
@@ -580,8 +706,8 @@ with gone as (
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'succeeded'
   from gone
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
@@ -637,10 +763,18 @@ select (select count(*) from made)::integer as made, (select count(*) from notif
 
 -- insert-occurrences
 with planned as materialized (
-  select nextval('tock.job_runs_id_seq') as id, p.* from jsonb_to_recordset($1::jsonb) as p(
-    definition_id bigint, job text, queue text, priority integer, max_attempts integer, payload jsonb, key text,
-    scheduled_for timestamptz, run_at timestamptz, start_by timestamptz, interval_start timestamptz,
-    occurrence_count integer, skip_reason text, slot_keys text[], slot_limits integer[], trigger text)
+  select nextval('tock.job_runs_id_seq') as id, o.* from (
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count, p.skip_reason, p.trigger,
+      case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
+      to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
+      to_timestamp(p.start_by / 1000) as start_by, to_timestamp(p.interval_start / 1000) as interval_start,
+      case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'keys')) end as slot_keys,
+      case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'limits')::integer) end as slot_limits
+    from unnest($1::bigint[], $2::float8[], $3::float8[], $4::float8[], $5::float8[],
+      $6::integer[], $7::text[], $8::text[], $9::text[], $10::jsonb[], $11::jsonb[]) with ordinality
+      as p(definition_id, scheduled_for, run_at, start_by, interval_start, occurrence_count, key, skip_reason, trigger, payload, slots, place)
+    join tock.job_definitions d on d.id = p.definition_id
+    order by p.place) o
 ), taken as (
   update tock.job_occurrences o set run_id = p.id from planned p
   where o.definition_id = p.definition_id and o.scheduled_for = p.scheduled_for and p.trigger = 'chain' and p.skip_reason is null
@@ -794,8 +928,9 @@ update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1,
 
 -- move-cursors
 update tock.job_definitions d
-set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count = u.remaining_count
-from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
+set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
+  remaining_count = u.remaining
+from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
 where d.id = u.id;
 
 -- next-due
@@ -1163,8 +1298,9 @@ with recursive queue_priorities as (
   select a.*, 'cancelled' as ended_as from asked a
   union all select g.*, 'dead' from gone g
 ), freed as (
-  delete from tock.job_slots s using expired m
-  where s.run_id = m.id and (m.is_last or m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from expired m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from expired m where m.is_last or m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -1246,8 +1382,9 @@ with recursive queue_priorities as (
   select a.*, 'cancelled' as ended_as from asked a
   union all select g.*, 'dead' from gone g
 ), freed as (
-  delete from tock.job_slots s using expired m
-  where s.run_id = m.id and (m.is_last or m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from expired m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from expired m where m.is_last or m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -1322,8 +1459,9 @@ with outcome as materialized (
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
 ), freed as (
-  delete from tock.job_slots s using held m
-  where s.run_id = m.id and (m.id in (select id from asked) or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
@@ -1403,8 +1541,8 @@ with gone as (
   from gone r
   returning id, generation, definition_id, scheduled_for, job, errors
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -1448,8 +1586,8 @@ with target as materialized (
   from gone
   returning id
 ), freed as (
-  delete from tock.job_slots s using gone m
-  where s.run_id = m.id and (true or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (

@@ -1,12 +1,15 @@
 // Writes the outcomes of attempts, many in one statement.
+import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { isConnectionFailure, isUnstorable, sqlState } from '../../store/connection/errors.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import {
   type FailedPart,
   type Finalization,
   finalizeRuns,
+  type PassingOn,
   readEndedAttempts,
 } from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
@@ -26,8 +29,15 @@ export interface OutcomeHolder<Entry extends Finalization> {
   readonly canWrite: (entry: Entry) => boolean;
   /** Called before outcomes are sent again. Must not throw. */
   readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
-  /** Called once for each outcome: `isWritten` is false if the lease was lost. */
-  readonly onWritten: (entry: Entry, isWritten: boolean) => void;
+  /**
+   * Called once for each outcome: `isWritten` is false where the lease was lost, `arePassedOn` is true where
+   * all slots of the batch were passed on, so that none is free now.
+   */
+  readonly onWritten: (entry: Entry, isWritten: boolean, arePassedOn: boolean) => void;
+  /** Which of the runs may pass on their slots, to runs of this worker; null: none. */
+  readonly passingOn: (entries: readonly Entry[]) => PassingOn<Entry> | null;
+  /** Called once for each `passingOn` that was not null, with the runs that were claimed by then. */
+  readonly onPassedOn: (passingOn: PassingOn<Entry>, claimed: readonly ClaimedRun[], sentAt: number) => void;
   /** Called when no rejected outcome is left. */
   readonly onResumed: () => void;
 }
@@ -113,7 +123,16 @@ export class OutcomeBatcher<Entry extends Finalization> {
     const { entries, mayBeWritten, substitute } = batch;
     const { engine, holder } = this;
     const sent = substitute === null ? entries : entries.map(entry => ({ ...entry, outcome: substitute }));
-    const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, sent, holder.workerId);
+    const passingOn = mayBeWritten || substitute !== null ? null : holder.passingOn(entries);
+    const sentAt = performance.now();
+    const { lost, failed, freed, outboxWritten, claimed } = await finalizeRuns(
+      engine.database,
+      sent,
+      holder.workerId,
+      passingOn as PassingOn<Finalization> | null,
+    );
+    if (passingOn !== null) holder.onPassedOn(passingOn, claimed, sentAt);
+    const arePassedOn = claimed.length > 0 && freed.length === 0;
     let gone = lost;
     try {
       if (mayBeWritten && lost.size > 0) gone = await this.withoutWritten(entries, lost);
@@ -125,7 +144,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     const dead = accepted.filter(entry => entry.outcome.transition === 'exhaust' && !gone.has(entry.id));
     if (freed.length > 0 || outboxWritten || dead.length > 0)
       await afterCommit(engine, { freed, outboxWritten, dead: dead.map(entry => entry.id) });
-    for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id));
+    for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id), arePassedOn);
     let isAccepted = accepted.length > 0;
     for (const { part, error } of failed) {
       const rest = substitute === null ? { ...batch, entries: part } : batch;
@@ -154,7 +173,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
       { event: 'finalize.failed', run_id: first.id, error: String(error), code: sqlState(error) },
       'PostgreSQL refuses even the constant text; the lease will expire',
     );
-    this.holder.onWritten(first, false);
+    this.holder.onWritten(first, false, false);
     return true;
   }
 
@@ -241,7 +260,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
       { event: 'finalize.lost', runs: expired.size, error: String(this.lastError) },
       'outcomes could not be written while their leases lasted; the runs will be tried again',
     );
-    for (const entry of expired) this.holder.onWritten(entry, false);
+    for (const entry of expired) this.holder.onWritten(entry, false, false);
     return held;
   }
 }

@@ -24,7 +24,7 @@ import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import type { Engine } from '../engine.js';
 import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
-import { iso, occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
+import { occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
 
 const BATCH = 200;
 
@@ -191,26 +191,21 @@ function planFollower(
 }
 
 function rowOf(engine: Engine, follower: Follower, planned: PlannedRow, now: number): NewRow {
-  const { id, job, queue, priority, max_attempts, active_window: hours, timezone } = follower;
+  const { id, active_window: hours, timezone } = follower;
   const runAt = hours === null ? now : windowIn(hours, timezone).opening(now);
   const deadline = follower.start_deadline_ms;
   const { at, intervalStart, count, reason, isSerial } = planned;
   return {
     definition_id: id,
-    job,
-    queue,
-    priority,
-    max_attempts,
     trigger: 'chain',
-    payload:
-      reason === null
-        ? payloadFor(engine, follower, { scheduledFor: at, intervalStart, occurrenceCount: count })
-        : follower.payload,
+    ...(reason === null && {
+      payload: payloadFor(engine, follower, { scheduledFor: at, intervalStart, occurrenceCount: count }),
+    }),
     key: occurrenceKey(id, at),
-    scheduled_for: iso(at),
-    run_at: iso(runAt),
-    start_by: deadline === null ? null : iso(runAt + deadline),
-    interval_start: intervalStart === null ? null : iso(intervalStart),
+    scheduled_for: at,
+    run_at: runAt,
+    start_by: deadline === null ? null : runAt + deadline,
+    interval_start: intervalStart,
     occurrence_count: count,
     skip_reason: reason,
     ...slotsOf(engine, follower, isSerial),

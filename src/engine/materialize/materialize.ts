@@ -2,14 +2,13 @@
 // In: definitions whose next occurrence is due. Out: runs under their idempotency keys, and a skipped row
 // with its reason for what gives no run. One transaction per batch: the runs and the cursor move together or
 // not at all.
-import { scheduleOfColumns } from '../../model/planning/definition.js';
 import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
 import { windowIn } from '../../model/planning/window.js';
 import { badSchedule } from '../../model/schedule/bad-schedule.js';
-import { compileSchedule } from '../../model/schedule/compile.js';
 import { EARLIEST_MS, LATEST_MS } from '../../model/schedule/instant-text.js';
 import type { Session } from '../../store/connection/database.js';
 import {
+  countLiveRuns,
   type DueDefinition,
   lockDueDefinitions,
   moveCursors,
@@ -23,7 +22,8 @@ import type { Engine } from '../engine.js';
 import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
 import { followUp } from './follow-chains.js';
 import { workingSchedule } from './locked-definition.js';
-import { iso, rowsOf } from './occurrence-rows.js';
+import { rowsOf } from './occurrence-rows.js';
+import { createScheduleCache, type ScheduleOf } from './schedule-cache.js';
 
 const BATCH = 500;
 /** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */
@@ -38,25 +38,45 @@ export interface MaterializeResult {
 }
 
 /**
- * Materializes until no definition is due, in batches, each a transaction. Several ticks may do it at once.
+ * Materializes until no definition is due, in batches, each a transaction. Where one batch is not enough, two
+ * go on side by side: one is planned here while the server writes the other. Several ticks may do it at once.
  */
 export async function materialize(engine: Engine): Promise<MaterializeResult> {
-  let total: MaterializeResult = { definitions: 0, runs: 0, skips: 0, broken: [] };
-  let outboxWritten = false;
-  for (;;) {
-    const batch = await materializeDue(engine);
-    outboxWritten ||= batch.outboxWritten;
-    total = {
-      definitions: total.definitions + batch.definitions,
-      runs: total.runs + batch.runs,
-      skips: total.skips + batch.skips,
-      broken: [...total.broken, ...batch.broken],
-    };
-    if (batch.definitions > 0) continue;
-    if (outboxWritten) await followUp(engine);
-    return total;
-  }
+  const scheduleOf = createScheduleCache();
+  const batches: Batch[] = [];
+  let hasFailed = false;
+  const next = async (): Promise<Batch> => {
+    const batch = await materializeDue(engine, scheduleOf);
+    batches.push(batch);
+    return batch;
+  };
+  const rest = async (): Promise<void> => {
+    try {
+      while (!hasFailed && (await next()).definitions > 0);
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  };
+  const first = await next();
+  if (first.definitions > 0) await allOf(first.definitions < BATCH ? [rest()] : [rest(), rest()]);
+  if (batches.some(batch => batch.outboxWritten)) await followUp(engine);
+  return {
+    definitions: sum(batches, batch => batch.definitions),
+    runs: sum(batches, batch => batch.runs),
+    skips: sum(batches, batch => batch.skips),
+    broken: batches.flatMap(batch => batch.broken),
+  };
 }
+
+/** Resolves when all have ended. @throws what the first of them failed with */
+async function allOf(works: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(works);
+  await Promise.all(works);
+}
+
+const sum = (batches: readonly Batch[], count: (batch: Batch) => number) =>
+  batches.reduce((total, batch) => total + count(batch), 0);
 
 type Batch = MaterializeResult & { readonly outboxWritten: boolean };
 
@@ -64,13 +84,16 @@ type Batch = MaterializeResult & { readonly outboxWritten: boolean };
  * A batch; where it fails because of what some definition holds, each by itself, and those that fail are
  * marked broken.
  */
-async function materializeDue(engine: Engine): Promise<Batch> {
-  const { database } = engine;
+async function materializeDue(engine: Engine, scheduleOf: ScheduleOf): Promise<Batch> {
+  const materializeOnce = (isEachByItself: boolean) =>
+    engine.database.transaction(session =>
+      materializeBatch(session, engine, { ids: null, isEachByItself, scheduleOf }),
+    );
   try {
-    return await database.transaction(session => materializeBatch(session, engine, null, false));
+    return await materializeOnce(false);
   } catch (error) {
     if (!isDataError(error)) throw error;
-    return await database.transaction(session => materializeBatch(session, engine, null, true));
+    return await materializeOnce(true);
   }
 }
 
@@ -83,19 +106,34 @@ export async function materializeBeforeEdit(
   engine: Engine,
   ids: readonly string[],
 ): Promise<void> {
-  while (ids.length > 0 && (await materializeBatch(session, engine, ids, true)).definitions > 0);
+  const options = { ids, isEachByItself: true, scheduleOf: createScheduleCache() };
+  while (ids.length > 0 && (await materializeBatch(session, engine, options)).definitions > 0);
+}
+
+interface BatchOptions {
+  /** Only these; null: all. */
+  readonly ids: readonly string[] | null;
+  readonly isEachByItself: boolean;
+  readonly scheduleOf: ScheduleOf;
 }
 
 async function materializeBatch(
   session: Session,
   engine: Engine,
-  ids: readonly string[] | null,
-  isEachByItself: boolean,
+  { ids, isEachByItself, scheduleOf }: BatchOptions,
 ): Promise<Batch> {
   const due = await lockDueDefinitions(session, BATCH, ids);
   if (due.length === 0) return { definitions: 0, runs: 0, skips: 0, broken: [], outboxWritten: false };
-  const ofDue = due.map(definition => definition.id);
-  const { now, live } = await readClockAndLive(session, ofDue);
+  const { now, live: liveUpToTwo } = await readClockAndLive(
+    session,
+    due.map(definition => definition.id),
+  );
+  const buffering = due.filter(({ id, overlap }) => overlap === 'buffer_all' && (liveUpToTwo[id] ?? 0) > 1);
+  const buffered = await countLiveRuns(
+    session,
+    buffering.map(definition => definition.id),
+  );
+  const live = { ...liveUpToTwo, ...buffered };
 
   const plans: Planned[] = [];
   const broken: Broken[] = [];
@@ -103,7 +141,7 @@ async function materializeBatch(
   for (const definition of due) {
     if (planned >= MAX_ROWS) break;
     try {
-      const plan = planDefinition(definition, live[definition.id] ?? 0, now);
+      const plan = planDefinition(definition, scheduleOf, live[definition.id] ?? 0, now);
       plans.push({ definition, plan, rows: rowsOf(engine, definition, plan) });
       planned += plan.runs.length;
     } catch (error) {
@@ -189,11 +227,11 @@ async function displace(session: Session, plans: readonly Planned[]): Promise<vo
   }
 }
 
-function planDefinition(row: DueDefinition, liveRuns: number, now: number): Plan {
+function planDefinition(row: DueDefinition, scheduleOf: ScheduleOf, liveRuns: number, now: number): Plan {
   if (!(row.cursor_ms >= EARLIEST_MS && row.cursor_ms <= LATEST_MS))
     throw badSchedule(`its cursor is not within the years in which schedules have occurrences`);
-  const spec = scheduleOfColumns(row);
-  if (spec === null)
+  const schedule = scheduleOf(row);
+  if (schedule === null)
     return {
       runs: [],
       skips: [],
@@ -203,7 +241,7 @@ function planDefinition(row: DueDefinition, liveRuns: number, now: number): Plan
       remaining: row.remaining_count,
     };
   return planOccurrences(
-    compileSchedule(spec, row.name),
+    schedule,
     {
       name: row.name,
       cursor: row.cursor_ms,
@@ -224,7 +262,7 @@ function planDefinition(row: DueDefinition, liveRuns: number, now: number): Plan
 const cursorsOf = (plans: readonly Planned[]) =>
   plans.map(({ definition, plan }) => ({
     id: definition.id,
-    cursor: iso(plan.cursor),
-    next_at: plan.nextAt === null ? null : iso(plan.nextAt),
-    remaining_count: plan.remaining,
+    cursor: plan.cursor,
+    nextAt: plan.nextAt,
+    remaining: plan.remaining,
   }));

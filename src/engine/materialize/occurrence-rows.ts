@@ -10,33 +10,39 @@ import type { Engine } from '../engine.js';
 
 /** The rows that a plan asks for. */
 export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): NewRow[] {
-  const { id, job, queue, priority, max_attempts } = definition;
-  const shared = { definition_id: id, job, queue, priority, max_attempts, trigger: 'cron' as const };
-  const runs = plan.runs.map(run => ({
-    ...shared,
-    payload: payloadFor(engine, definition, run),
-    key: occurrenceKey(id, run.scheduledFor),
-    scheduled_for: iso(run.scheduledFor),
-    run_at: iso(run.runAt),
-    start_by: run.startBy === null ? null : iso(run.startBy),
-    interval_start: run.intervalStart === null ? null : iso(run.intervalStart),
-    occurrence_count: run.occurrenceCount,
-    skip_reason: null,
-    ...slotsOf(engine, definition, run.isSerial),
-  }));
-  const skips = plan.skips.map(skip => ({
-    ...shared,
-    ...NO_SLOTS,
-    payload: definition.payload,
+  const { id } = definition;
+  const rows: NewRow[] = plan.skips.map(skip => ({
+    definition_id: id,
     key: occurrenceKey(id, skip.last),
-    scheduled_for: iso(skip.last),
-    run_at: iso(skip.last),
+    scheduled_for: skip.last,
+    run_at: skip.last,
     start_by: null,
-    interval_start: iso(skip.first),
+    interval_start: skip.first,
     occurrence_count: skip.occurrenceCount,
     skip_reason: skip.reason,
+    slot_keys: null,
+    slot_limits: null,
+    trigger: 'cron',
   }));
-  return [...skips, ...runs];
+  for (const run of plan.runs) {
+    const { slot_keys, slot_limits } = slotsOf(engine, definition, run.isSerial);
+    const payload = payloadFor(engine, definition, run);
+    rows.push({
+      definition_id: id,
+      payload: payload === definition.payload ? undefined : payload,
+      key: occurrenceKey(id, run.scheduledFor),
+      scheduled_for: run.scheduledFor,
+      run_at: run.runAt,
+      start_by: run.startBy,
+      interval_start: run.intervalStart,
+      occurrence_count: run.occurrenceCount,
+      skip_reason: null,
+      slot_keys,
+      slot_limits,
+      trigger: 'cron',
+    });
+  }
+  return rows;
 }
 
 const NO_SLOTS = { slot_keys: null, slot_limits: null };

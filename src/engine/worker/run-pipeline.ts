@@ -10,6 +10,7 @@ import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
 import { type Claimer, createClaimer } from '../claim/claimer.js';
+import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
 import { createThroughput } from '../claim/throughput.js';
 import { type Engine, retryPolicyOf } from '../engine.js';
@@ -54,6 +55,7 @@ export class RunPipeline implements WorkerLoad {
   private readonly claimer: Claimer;
   private readonly prefetchBuffer: PrefetchBuffer<ActiveRun>;
   private readonly throughput = createThroughput();
+  private readonly slotPassing: SlotPassing<PendingOutcome>;
   private readonly outcomes: OutcomeBatcher<PendingOutcome>;
   private isStopping = false;
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
@@ -69,7 +71,10 @@ export class RunPipeline implements WorkerLoad {
       queues: queues ?? null,
       jobs: () => (isSuperseded?.() ? [...engine.registry.jobs.keys()] : null),
       claimable: () => this.claimable,
-      accept: (claim, sentAt) => this.accept(claim, sentAt),
+      accept: (claim, sentAt) => {
+        this.slotPassing.recordClaim(sentAt);
+        return this.accept(claim, sentAt);
+      },
       onExhausted: onChange,
       onIdle: () => this.refill(),
     });
@@ -77,6 +82,16 @@ export class RunPipeline implements WorkerLoad {
       // Handlers have become slow.
       this.throughput.reset(performance.now());
       this.release();
+    });
+    this.slotPassing = createSlotPassing<PendingOutcome>({
+      leaseMs: engine.settings.leaseMs,
+      queues: queues ?? null,
+      holdsSlot: ({ active }) => active.run.slot_keys !== null,
+      // A run that waits here, or comes with a claim, takes the place of one that has ended.
+      room: () =>
+        isSuperseded?.() || this.prefetched > 0 || (this.claimer.isClaiming && this.prefetchTarget === 0)
+          ? 0
+          : this.claimable,
     });
     this.outcomes = new OutcomeBatcher(engine, {
       workerId,
@@ -88,7 +103,13 @@ export class RunPipeline implements WorkerLoad {
           workerId,
           entries.map(({ active }) => active),
         ),
-      onWritten: ({ active, outcome }, isWritten) => this.onWritten(active, outcome, isWritten),
+      onWritten: ({ active, outcome }, isWritten, arePassedOn) =>
+        this.onWritten(active, outcome, isWritten, arePassedOn),
+      passingOn: entries => this.slotPassing.begin(entries),
+      onPassedOn: (passingOn, claimed, sentAt) => {
+        this.slotPassing.end(passingOn);
+        this.acceptRuns(claimed, sentAt).catch(onChange);
+      },
       onResumed: onChange,
     });
   }
@@ -110,7 +131,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   get claimable(): number {
-    return claimable(this);
+    return Math.max(0, claimable(this) - this.slotPassing.awaited);
   }
 
   /** Whether there was more at the last claim, so that `refill` goes on claiming. */
@@ -211,13 +232,13 @@ export class RunPipeline implements WorkerLoad {
       void flushProgress(this.engine, this.options.workerId, [active]).then(() => this.outcomes.add(pending));
   }
 
-  private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean): void {
+  private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean, arePassedOn = false) {
     this.activeRuns.delete(active);
     const durationMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     // This run, or one that waited for its slot, may be due again.
-    const mayBeDue = outcome?.transition !== 'succeed' || active.run.slot_keys !== null;
+    const mayBeDue = outcome?.transition !== 'succeed' || (active.run.slot_keys !== null && !arePassedOn);
     if (this.activeRuns.size === 0 || mayBeDue) this.options.onChange();
   }
 
@@ -258,7 +279,6 @@ export class RunPipeline implements WorkerLoad {
     this.outcomes.flushSoon();
   }
 
-  /** Resolves when no claim is under way. */
   claimed(): Promise<unknown> {
     return this.claimer.idle();
   }

@@ -4,7 +4,9 @@
 // that no other tick's cursor is past it. The lock saves work; that an occurrence runs once is held by
 // job_occurrences.
 import type { StoredColumns } from '../../model/planning/definition.js';
+import { MAX_BUFFERED } from '../../model/planning/plan-occurrences.js';
 import type { Session } from '../connection/database.js';
+import { numberArray } from '../connection/number-array.js';
 import { statement } from '../connection/statement.js';
 import { STORED_COLUMNS } from './stated-columns.js';
 
@@ -38,45 +40,69 @@ export async function lockDueDefinitions(
   return await LOCK_DUE.run(session, { limit, ids });
 }
 
-/** The database's time in epoch milliseconds, and the live runs of definitions by id; 0 is left out. */
+/** The database's time in epoch milliseconds, and the live runs of definitions, by id. */
 export interface ClockAndLive {
   readonly now: number;
+  /** 1, or 2 for two and more; those without any are left out. */
   readonly live: Readonly<Record<string, number>>;
 }
 
+const liveUpTo = (limit: number) =>
+  `coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest(:ids::bigint[]) as i(id) cross join lateral (
+    select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit ${limit}) r) l where l.count > 0`;
+
+// Each definition by itself: for all ids at once the planner reads the whole table if it has no statistics.
+// No more than two: then the planner takes it for cheap, and policies that ask for more are few.
 const CLOCK_AND_LIVE = statement<{ readonly ids: readonly string[] }, ClockAndLive>(
   'clock-and-live-runs',
   `
-select (extract(epoch from tock.now()) * 1000)::float8 as now,
-  (select coalesce(jsonb_object_agg(b.definition_id, b.count), '{}') from (
-    select r.definition_id, count(*) from tock.job_runs_live r where r.definition_id = any(:ids::bigint[]) group by 1) b) as live`,
+select (extract(epoch from tock.now()) * 1000)::float8 as now, (select ${liveUpTo(2)}) as live`,
 );
 
-/** To be called once the definitions are locked. */
+/** Reads the clock, and which definitions have live runs. To be called once they are locked. */
 export async function readClockAndLive(session: Session, ids: readonly string[]): Promise<ClockAndLive> {
   return (await CLOCK_AND_LIVE.first(session, { ids })) ?? { now: 0, live: {} };
 }
 
-/** Instants as ISO text. */
-export interface MovedCursor {
-  readonly id: string;
-  readonly cursor: string;
-  readonly next_at: string | null;
-  readonly remaining_count: number | null;
+const COUNT_LIVE = statement<{ readonly ids: readonly string[] }, Pick<ClockAndLive, 'live'>>(
+  'count-live-runs',
+  `
+select (select ${liveUpTo(MAX_BUFFERED)}) as live`,
+);
+
+/** Counts the live runs of definitions that may buffer many, by id; no further than they may have. */
+export async function countLiveRuns(session: Session, ids: readonly string[]): Promise<ClockAndLive['live']> {
+  return ids.length === 0 ? {} : ((await COUNT_LIVE.first(session, { ids }))?.live ?? {});
 }
 
-const MOVE_CURSORS = statement<{ readonly cursors: string }, unknown>(
+/** Where a definition goes on. Instants in epoch milliseconds. */
+export interface MovedCursor {
+  readonly id: string;
+  readonly cursor: number;
+  readonly nextAt: number | null;
+  readonly remaining: number | null;
+}
+
+const MOVE_CURSORS = statement<Record<'ids' | 'cursors' | 'nextAt' | 'remaining', string>, unknown>(
   'move-cursors',
   `
 update tock.job_definitions d
-set cursor = greatest(d.cursor, u.cursor), next_at = u.next_at, remaining_count = u.remaining_count
-from jsonb_to_recordset(:cursors::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, remaining_count integer)
+set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
+  remaining_count = u.remaining
+from unnest(:ids::bigint[], :cursors::float8[], :nextAt::float8[], :remaining::integer[]) as u(id, cursor, next_at, remaining)
 where d.id = u.id`,
 );
 
 /** Moves cursors on; none ever moves back. The caller holds the locks. */
 export async function moveCursors(session: Session, cursors: readonly MovedCursor[]): Promise<void> {
-  if (cursors.length > 0) await MOVE_CURSORS.run(session, { cursors: JSON.stringify(cursors) });
+  if (cursors.length === 0) return;
+  await MOVE_CURSORS.run(session, {
+    ids: numberArray(cursors, each => each.id),
+    // Whole milliseconds: a cursor that stays must not become later by a rounding error.
+    cursors: numberArray(cursors, each => Math.floor(each.cursor)),
+    nextAt: numberArray(cursors, each => each.nextAt),
+    remaining: numberArray(cursors, each => each.remaining),
+  });
 }
 
 const SPEND_REMAINING = statement<{ readonly id: string; readonly count: number }, unknown>(

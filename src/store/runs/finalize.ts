@@ -1,8 +1,11 @@
-// Writes the outcomes of a batch of attempts, with at most four statements; see finish.ts and give-back.ts.
+// Writes the outcomes of a batch of attempts, with at most five statements; see finish.ts, give-back.ts,
+// claim/pass-on.ts.
 import type { Outcome } from '../../model/run/decide.js';
 import type { Session } from '../connection/database.js';
 import { isConnectionFailure } from '../connection/errors.js';
 import { statement } from '../connection/statement.js';
+import type { ClaimedRun } from './claim/claimed-run.js';
+import { finishAndPassOn, type Successors } from './claim/pass-on.js';
 import { type CarryOut, type Finalization, finish, type Moved } from './finish.js';
 import { defer, fail, release } from './give-back.js';
 import {
@@ -28,25 +31,43 @@ export interface Finalized<Run> extends AfterMove {
   readonly lost: ReadonlySet<string>;
   readonly failed: readonly FailedPart<Run>[];
   readonly freed: readonly string[];
+  /** Runs that were claimed under the slots of runs that ended. */
+  readonly claimed: readonly ClaimedRun[];
+}
+
+/** Which runs of a batch may pass on their slots, and to which runs. */
+export interface PassingOn<Run> extends Successors {
+  readonly holdsSlot: (run: Run) => boolean;
 }
 
 const NONE_MOVED: Moved = { ids: [], freed: null, outboxWritten: false };
 
 /**
- * Writes the outcomes of a batch: four statements at most, however large the batch. Each commits on its own,
+ * Writes the outcomes of a batch: five statements at most, however large the batch. Each commits on its own,
  * unless `session` is a transaction. Does not throw: an error concerns one part, and is in `failed`.
+ *
+ * @param passingOn whose slots may be passed on; not within a transaction
  */
 export async function finalizeRuns<Run extends Finalization>(
   session: Session,
   batch: readonly Run[],
   workerId: string,
+  passingOn: PassingOn<Run> | null = null,
 ): Promise<Finalized<Run>> {
+  const claimed: ClaimedRun[] = [];
+  const passOn: CarryOut = async (_, sorted) => {
+    const { holdsSlot: _holdsSlot, ...successors } = passingOn as PassingOn<Run>;
+    const done = await finishAndPassOn(session, sorted, workerId, successors);
+    claimed.push(...done.claimed);
+    return done.moved;
+  };
   const lost = new Set<string>();
   const failed: FailedPart<Run>[] = [];
   const freed = new Set<string>();
   let outboxWritten = false;
   let unreachable: { readonly error: unknown } | null = null;
-  for (const [carryOut, part] of partsOf(sortedById(batch))) {
+  const parts = partsOf(sortedById(batch), passingOn === null ? null : { ...passingOn, passOn });
+  for (const [carryOut, part] of parts) {
     if (part.length === 0) continue;
     let moved: Moved;
     try {
@@ -65,19 +86,28 @@ export async function finalizeRuns<Run extends Finalization>(
     for (const key of moved.freed ?? []) freed.add(key);
     outboxWritten ||= moved.outboxWritten;
   }
-  return { lost, failed, freed: [...freed].sort(), outboxWritten };
+  return { lost, failed, freed: [...freed].sort(), outboxWritten, claimed };
 }
 
-function partsOf<Run extends Finalization>(batch: readonly Run[]): [CarryOut, readonly Run[]][] {
+/** A batch by the statements that carry it out. */
+function partsOf<Run extends Finalization>(
+  batch: readonly Run[],
+  passing: (Pick<PassingOn<Run>, 'holdsSlot'> & { readonly passOn: CarryOut }) | null,
+): [CarryOut, readonly Run[]][] {
   const of = (transition: Outcome['transition']) =>
     batch.filter(run => run.outcome.transition === transition);
-  const givenBack: [CarryOut, readonly Run[]][] = [
+  const others: [CarryOut, readonly Run[]][] = [
     [fail, of('fail')],
     [release, of('release')],
     [defer, of('defer')],
   ];
-  const others = new Set(givenBack.flatMap(([, part]) => part));
-  return [[finish, others.size === 0 ? batch : batch.filter(run => !others.has(run))], ...givenBack];
+  const givenBack = new Set(others.flatMap(([, part]) => part));
+  if (passing !== null) {
+    const holders = batch.filter(run => !givenBack.has(run) && passing.holdsSlot(run));
+    others.push([passing.passOn, holders]);
+  }
+  const taken = new Set(others.flatMap(([, part]) => part));
+  return [[finish, taken.size === 0 ? batch : batch.filter(run => !taken.has(run))], ...others];
 }
 
 // An attempt that was given back left its run live, without a holder, under its own fence. So did a reaped

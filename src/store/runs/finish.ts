@@ -48,17 +48,16 @@ export type CarryOut = (
 /** The ids of a {@link Moved}; null if all have moved, the usual case. */
 export const MOVED_IDS = `case when count(*) < cardinality(:ids::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids`;
 
-interface Ends extends FencedBatch {
+/** Outcomes that end runs, as parameters. */
+export interface Ends extends FencedBatch {
   readonly statuses: readonly string[];
   readonly outputs: readonly (string | null)[];
   readonly errors: readonly (string | null)[];
   readonly skipReasons: readonly (string | null)[];
 }
 
-const FINISH = statement<Ends, Moved>(
-  'finish',
-  `
-with outcome as materialized (
+/** CTEs `outcome`, `gone` and `ended`: the runs of the batch that their holder still holds, moved. */
+export const finishing = `outcome as materialized (
   select * from unnest(:ids::bigint[], :statuses::text[], :outputs::jsonb[], :errors::jsonb[], :skipReasons::text[])
     as o(id, status, output, error, skip_reason)
 ), gone as (
@@ -71,7 +70,12 @@ with outcome as materialized (
     skip_reason: `case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end`,
   })}
   returning id, generation, definition_id, scheduled_for, job, status
-), ${freeSlots('gone', 'true')}, ${writeOutbox('ended', 'e.status')}
+)`;
+
+const FINISH = statement<Ends, Moved>(
+  'finish',
+  `
+with ${finishing}, ${freeSlots('gone', 'true')}, ${writeOutbox('ended', 'e.status')}
 select ${MOVED_IDS}, ${AFTER_MOVE} from ended`,
   { prepared: true },
 );
@@ -94,11 +98,16 @@ export const finish: CarryOut = async (session, sorted, workerId) => {
   const batch = fencedBatch(sorted, workerId);
   if (sorted.every(({ outcome }) => outcome.transition === 'succeed' && outcome.output === null))
     return await FINISH_PLAIN.first(session, batch);
-  return await FINISH.first(session, {
-    ...batch,
+  return await FINISH.first(session, endsOf(sorted, workerId));
+};
+
+/** A sorted batch as parameters. */
+export function endsOf(sorted: readonly Finalization[], workerId: string): Ends {
+  return {
+    ...fencedBatch(sorted, workerId),
     statuses: sorted.map(({ outcome }) => TRANSITIONS[outcome.transition].to),
     outputs: sorted.map(({ outcome }) => json(outcome.output)),
     errors: sorted.map(({ outcome }) => json(outcome.error)),
     skipReasons: sorted.map(({ outcome }) => outcome.skipReason),
-  });
-};
+  };
+}

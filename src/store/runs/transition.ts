@@ -99,11 +99,17 @@ export const insertRuns = (
 /**
  * CTE `freed`: gives back the slots of the runs in a set, in the statement that moves them. A definition's
  * serial slot is kept over all attempts of its run, and freed only if `isEnded`, a condition over the set as
- * `m`.
+ * `m`. The ids as an array: where statistics say that few slots are taken, the planner answers a join by
+ * reading all slots for each run.
  */
 export const freeSlots = (moved: string, isEnded: string) => `freed as (
-  delete from tock.job_slots s using ${moved} m
-  where s.run_id = m.id and (${isEnded} or s.concurrency_key not like 'definition:%') returning s.concurrency_key
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from ${moved} m))${
+    isEnded === 'true'
+      ? ''
+      : `
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from ${moved} m where ${isEnded})))`
+  }
+  returning s.concurrency_key
 )`;
 
 /**

@@ -62,6 +62,8 @@ beforeEach(async () => {
     canWrite: entry => canWrite(entry.id),
     beforeResend: async entries => void repeated.push(entries.map(each => each.id).join()),
     onWritten: (entry, isWritten) => done.push(`${entry.id} ${isWritten}`),
+    passingOn: () => null,
+    onPassedOn: () => undefined,
     onResumed: () => resumed++,
   });
 });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { defineJob, type JobSchedule } from '../../../src/index.js';
 import { collectLines } from '../../support/lines.js';
 import { whileHeld } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const scheduled = (name: string, schedule: JobSchedule) =>
   defineJob({
@@ -350,5 +350,62 @@ describe('six tickers in one process', () => {
     expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(700);
     const [keys] = await test.sql<{ count: string }>('select count(*) from tock.job_occurrences');
     expect(keys?.count).toBe('700');
+  });
+});
+
+describe('live runs', () => {
+  it.each([
+    ['buffer_all', 998, 2],
+    ['buffer_all', 999, 1],
+    ['buffer_all', 1001, 0],
+    ['buffer_one', 0, 2],
+    ['buffer_one', 1, 1],
+    ['buffer_one', 3, 0],
+    ['skip', 1, 0],
+    ['allow_all', 3, 3],
+  ])('%s beside %d of them: %d of three occurrences give a run', async (overlap, live, runs) => {
+    await test.sql(
+      `insert into tock.job_definitions (id, name, job, origin, cron, overlap, catchup, cursor, next_at) overriding system value
+       values (7, 'd', 'd', 'runtime', '* * * * *', $1, 'all', tock.now(), tock.now())`,
+      [overlap],
+    );
+    await test.sql(
+      `insert into tock.job_runs_live (job, definition_id) select 'd', 7 from generate_series(1, $1)`,
+      [live],
+    );
+    await test.setClock('2026-03-01T12:03:00Z');
+    const { materialized } = await test.another({ jobs: [] }).tick();
+    expect(materialized).toMatchObject({ runs, skips: runs === 3 ? 0 : 1 });
+  });
+});
+
+describe('many definitions at once', () => {
+  it('go on while a batch waits: two are under way, each definition in one of them', async () => {
+    await test.sql(
+      `insert into tock.job_definitions (name, job, origin, cron, cursor, next_at)
+       select 'each-' || n, 'each', 'runtime', '1 12 * * *', tock.now(), tock.now() from generate_series(1, 1500) n`,
+    );
+    await test.setClock('2026-03-01T12:01:00Z');
+    const [{ id }] = (await test.sql(`select id from tock.job_definitions where name = 'each-700'`)) as [
+      { id: string },
+    ];
+    const tock = test.another({ jobs: [] });
+    const made = async () =>
+      (await test.sql<{ count: number }>('select count(*)::int from tock.job_runs_live'))[0]?.count;
+    let ticking: Promise<unknown> | undefined;
+    // The second batch waits for somebody who has inserted one of its occurrences; the third does not.
+    await whileHeld(
+      test,
+      `insert into tock.job_occurrences (definition_id, scheduled_for, run_id) values ($1, '2026-03-01T12:01:00Z', 0)`,
+      [id],
+      async () => {
+        ticking = tock.tick();
+        await until(async () => (await made()) === 1000, 'the first and the third batch');
+      },
+    );
+    expect(await ticking).toMatchObject({ materialized: { definitions: 1500, runs: 1500, skips: 0 } });
+    expect(
+      await test.sql('select count(distinct definition_id)::int, count(*)::int as all from tock.job_runs'),
+    ).toEqual([{ count: 1500, all: 1500 }]);
   });
 });

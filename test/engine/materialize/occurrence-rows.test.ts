@@ -114,7 +114,7 @@ describe('payloadFor', () => {
 });
 
 describe('rowsOf', () => {
-  it('gives a row for each run and each skip, in whole milliseconds of UTC', () => {
+  it('gives a row for each run and each skip, without what the definition has', () => {
     const plan: Plan = {
       runs: [
         planned({ startBy: AT + 9000, intervalStart: AT - 3_600_000, occurrenceCount: 2, isSerial: true }),
@@ -126,36 +126,27 @@ describe('rowsOf', () => {
       nextAt: null,
       remaining: null,
     };
-    const shared = {
-      definition_id: '7',
-      job: 'nightly',
-      queue: 'mail',
-      priority: 3,
-      max_attempts: 4,
-      trigger: 'cron',
-    };
+    const shared = { definition_id: '7', trigger: 'cron' };
     const none = { slot_keys: null, slot_limits: null };
     expect(rowsOf(engineOf(), definition, plan)).toEqual([
       {
         ...shared,
         ...none,
-        payload: { stored: true },
         key: 'cron:7:2026-03-02T11:00:00Z',
-        scheduled_for: '2026-03-02T11:00:00.000Z',
-        run_at: '2026-03-02T11:00:00.000Z',
+        scheduled_for: Date.parse('2026-03-02T11:00:00.000Z'),
+        run_at: Date.parse('2026-03-02T11:00:00.000Z'),
         start_by: null,
-        interval_start: '2026-03-02T10:00:00.000Z',
+        interval_start: Date.parse('2026-03-02T10:00:00.000Z'),
         occurrence_count: 3,
         skip_reason: 'catchup',
       },
       {
         ...shared,
-        payload: { stored: true },
         key: 'cron:7:2026-03-02T12:00:00Z',
-        scheduled_for: '2026-03-02T12:00:00.000Z',
-        run_at: '2026-03-02T12:00:05.000Z',
-        start_by: '2026-03-02T12:00:09.000Z',
-        interval_start: '2026-03-02T11:00:00.000Z',
+        scheduled_for: Date.parse('2026-03-02T12:00:00.000Z'),
+        run_at: Date.parse('2026-03-02T12:00:05.000Z'),
+        start_by: Date.parse('2026-03-02T12:00:09.000Z'),
+        interval_start: Date.parse('2026-03-02T11:00:00.000Z'),
         occurrence_count: 2,
         skip_reason: null,
         slot_keys: ['definition:7'],
@@ -164,15 +155,31 @@ describe('rowsOf', () => {
       {
         ...shared,
         ...none,
-        payload: { stored: true },
         key: 'cron:7:2026-03-02T12:00:00Z',
-        scheduled_for: '2026-03-02T12:00:00.000Z',
-        run_at: '2026-03-02T12:00:05.000Z',
+        scheduled_for: Date.parse('2026-03-02T12:00:00.000Z'),
+        run_at: Date.parse('2026-03-02T12:00:05.000Z'),
         start_by: null,
         interval_start: null,
         occurrence_count: 1,
         skip_reason: null,
       },
     ]);
+  });
+
+  it('carries a payload that code computes', () => {
+    const job = defineJob({
+      name: 'nightly',
+      schedule: { cron: '0 12 * * *', payload: () => ({ computed: true }) },
+      run: () => null,
+    });
+    const plan: Plan = {
+      runs: [planned()],
+      skips: [],
+      displaces: null,
+      cursor: AT,
+      nextAt: null,
+      remaining: null,
+    };
+    expect(rowsOf(engineOf(job), definition, plan)).toMatchObject([{ payload: { computed: true } }]);
   });
 });

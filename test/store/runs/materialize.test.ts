@@ -18,7 +18,8 @@ describe('insertOccurrences', () => {
   beforeEach(async () => {
     await emptyTables(test);
     await test.sql(
-      `insert into tock.job_definitions (name, job, has_followers) values ('nightly', 'nightly', true), ('other', 'other', false)`,
+      `insert into tock.job_definitions (name, job, has_followers, queue, priority, max_attempts, payload) values
+        ('nightly', 'nightly', true, 'mail', 3, 4, '{"hours": "its own"}'), ('other', 'other', false, 'default', 0, 10, null)`,
     );
   });
   afterAll(async () => {
@@ -29,19 +30,14 @@ describe('insertOccurrences', () => {
   /** The occurrence of definition 1 so many hours after AT, as a run; or as a skip, for a reason. */
   const row = (hours: number, more: Partial<NewRow> = {}): NewRow => {
     const at = AT + hours * 3_600_000;
-    const iso = new Date(at).toISOString();
     return {
       definition_id: '1',
-      job: 'nightly',
-      queue: 'mail',
-      priority: 3,
-      max_attempts: 4,
       payload: { hours },
       key: occurrenceKey(more.definition_id ?? '1', at),
-      scheduled_for: iso,
-      run_at: iso,
-      start_by: iso,
-      interval_start: iso,
+      scheduled_for: at,
+      run_at: at,
+      start_by: at,
+      interval_start: at,
       occurrence_count: 2,
       skip_reason: null,
       slot_keys: ['definition:1'],
@@ -89,6 +85,33 @@ describe('insertOccurrences', () => {
     expect(await insert()).toEqual({ runs: 0, skips: 0, outboxWritten: false });
   });
 
+  it('takes the definition’s payload where a row has none, and keeps one that is null', async () => {
+    await insert(row(0, { payload: undefined }), row(1, { payload: null }), row(2, { payload: 'null' }));
+    expect(await test.sql('select payload::text from tock.job_runs order by scheduled_for')).toEqual([
+      { payload: '{"hours": "its own"}' },
+      { payload: null },
+      { payload: '"null"' },
+    ]);
+  });
+
+  it('numbers runs in the order of the rows, and keeps their times to the millisecond', async () => {
+    const late = { run_at: AT + 7, start_by: null, interval_start: null, slot_keys: null, slot_limits: null };
+    await insert(row(2, late), row(0, late), row(1, late));
+    expect(
+      await test.sql(
+        `select payload ->> 'hours' as hours, run_at, start_by, interval_start, slot_keys from tock.job_runs order by id`,
+      ),
+    ).toEqual(
+      ['2', '0', '1'].map(hours => ({
+        hours,
+        run_at: new Date(AT + 7),
+        start_by: null,
+        interval_start: null,
+        slot_keys: null,
+      })),
+    );
+  });
+
   it('leaves out occurrences that have a row already, of whatever kind', async () => {
     await insert(row(0), skip(1));
     expect(await insert(row(0), skip(0), row(1), skip(1), row(2))).toMatchObject({ runs: 1, skips: 0 });
@@ -97,7 +120,7 @@ describe('insertOccurrences', () => {
 
   it('writes skips that others run after to the outbox, and nothing else', async () => {
     expect(await insert(row(0))).toMatchObject({ outboxWritten: false });
-    expect(await insert(skip(1, { definition_id: '2', job: 'other' }))).toMatchObject({
+    expect(await insert(skip(1, { definition_id: '2' }))).toMatchObject({
       outboxWritten: false,
     });
     expect(await insert(skip(2))).toMatchObject({ outboxWritten: true });

@@ -5,14 +5,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { readClockAndLive } from '../../../src/store/definitions/due.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
+import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
 import { type ClaimPosition, claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
 import { readOtherPlaces } from '../../../src/store/runs/claim/other-places.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
 import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';
-import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
+import {
+  type Finalization,
+  finalizeRuns,
+  type PassingOn,
+  readEndedAttempts,
+} from '../../../src/store/runs/finalize.js';
 import { renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
 import { reapRuns } from '../../../src/store/runs/reap.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
@@ -108,11 +115,16 @@ const outcome = (more: Partial<Outcome> = {}): Outcome => ({
   skipReason: null,
   ...more,
 });
-const finalize = (session: Session, more: Partial<Outcome>) =>
+const finalize = (
+  session: Session,
+  more: Partial<Outcome>,
+  passingOn: PassingOn<Finalization> | null = null,
+) =>
   finalizeRuns(
     session,
     held.map(each => ({ ...each, outcome: outcome(more) })),
     WORKER,
+    passingOn,
   );
 const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
 const position = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
@@ -146,6 +158,8 @@ const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
     payload: `{"n":${n}}`,
     key: `key-${n}`,
   }));
+
+const ids = Array.from({ length: 500 }, (_, n) => String(n + 1));
 
 const CLAIM_INDEX = 'job_runs_live_claim';
 const PRIMARY_KEY = 'job_runs_live_pkey';
@@ -198,6 +212,17 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     [CLAIM_INDEX],
   ],
   ['unblocking', s => unblockRuns(s, ['k']), ['job_runs_live_blocked']],
+  [
+    'admitting runs that need one slot',
+    s => admitUnderOneKey(s, { ids, workerId: WORKER, leaseMs: 1 }),
+    [PRIMARY_KEY],
+  ],
+  [
+    'ends that pass on their slots',
+    s => finalize(s, {}, { limit: 500, leaseMs: 1, queues: null, holdsSlot: () => true }),
+    [PRIMARY_KEY, 'job_runs_live_blocked'],
+  ],
+  ['how many runs definitions have', s => readClockAndLive(s, ids), ['job_runs_live_definition']],
   ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
   ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],
 ];

@@ -18,6 +18,7 @@ import { type Admission, admit, type Candidate, type Limit, queueKey } from '../
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { statuses } from '../transition.js';
+import { type AdmittedUnderOneKey, admitUnderOneKey, type BlockedRun } from './admit-one-key.js';
 import {
   type ClaimedRow,
   type ClaimedRun,
@@ -175,9 +176,14 @@ export interface Admitted {
   readonly failure: { readonly error: unknown } | null;
 }
 
+interface Lease {
+  readonly workerId: string;
+  readonly leaseMs: number;
+}
+
 /**
- * Claims those of the runs for which there is a slot. One transaction, and statements of their own for what
- * it blocked.
+ * Claims those of the runs for which there is a slot: first, in one statement, those that need one slot only;
+ * then the others, in one transaction. What was blocked is looked at again with statements of their own.
  *
  * Locks, in this order: the runs' rows, skipping those that are locked; the advisory locks of their keys,
  * sorted, waiting; the rows of queues with a rate, skipping those that are locked.
@@ -185,10 +191,32 @@ export interface Admitted {
 export async function claimLimitedRuns(
   database: Database,
   ids: readonly string[],
-  options: { readonly workerId: string; readonly leaseMs: number },
+  lease: Lease,
 ): Promise<Admitted> {
   if (ids.length === 0) return { admitted: [], failure: null };
-  const { runs, blocked, floods } = await database.transaction(async session => {
+  const first = await admitUnderOneKey(database, { ids, ...lease });
+  const admitted = [...first.admitted];
+  try {
+    const others = await admitOthers(database, first.undecided, lease);
+    admitted.push(...others.admitted);
+    const blocked = [...first.blocked, ...others.blocked];
+    for (const flood of floodsOf(blocked)) await BLOCK_FLOOD.run(database, flood);
+    await unblockRuns(database, [...new Set(blocked.map(each => each.key))].sort());
+  } catch (error) {
+    if (admitted.length === 0) throw error;
+    // What the next claim does not find, the reaper does.
+    return { admitted, failure: { error } };
+  }
+  return { admitted, failure: null };
+}
+
+async function admitOthers(
+  database: Database,
+  ids: readonly string[],
+  lease: Lease,
+): Promise<Omit<AdmittedUnderOneKey, 'undecided'>> {
+  if (ids.length === 0) return { admitted: [], blocked: [] };
+  return await database.transaction(async session => {
     const rows = await LOCK_CANDIDATES.run(session, { ids });
     const candidates = rows.map(candidateOf);
     const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))];
@@ -202,17 +230,14 @@ export async function claimLimitedRuns(
       ...queues.map(queue => [queue.name, queue.tokens] as const),
     ]);
     const admission = admit(candidates, { slots, tokens });
-    const claimed = await carryOut(session, admission, queues, options);
-    return { runs: claimed, blocked: admission.blocked, floods: floodsOf(rows, admission) };
+    const admitted = await carryOut(session, admission, queues, lease);
+    const byId = new Map(rows.map(row => [row.id, row]));
+    const blocked = admission.blocked.map(({ id, key }) => {
+      const { queue = '', priority = 0 } = byId.get(id) ?? {};
+      return { id, key, queue, priority };
+    });
+    return { admitted, blocked };
   });
-  try {
-    for (const { key, queue, priority } of floods) await BLOCK_FLOOD.run(database, { key, queue, priority });
-    await unblockRuns(database, [...new Set(blocked.map(each => each.key))].sort());
-  } catch (error) {
-    // The reaper looks too.
-    return { admitted: runs, failure: { error } };
-  }
-  return { admitted: runs, failure: null };
 }
 
 function candidateOf(row: CandidateRow): Candidate {
@@ -242,7 +267,7 @@ async function carryOut(
   session: Session,
   { admitted, slots, blocked, spent }: Admission,
   queues: readonly QueueTokens[],
-  { workerId, leaseMs }: { readonly workerId: string; readonly leaseMs: number },
+  { workerId, leaseMs }: Lease,
 ): Promise<readonly ClaimedRun[]> {
   if (admitted.length === 0 && blocked.length === 0) return [];
   const moved = queues.filter(queue => (spent.get(queue.name) ?? 0) > 0);
@@ -262,11 +287,9 @@ async function carryOut(
 }
 
 /** Where several runs of one key were blocked at once, there may be many more. */
-function floodsOf(rows: readonly CandidateRow[], { blocked }: Admission) {
-  const byId = new Map(rows.map(row => [row.id, row]));
+function floodsOf(blocked: readonly BlockedRun[]): Omit<BlockedRun, 'id'>[] {
   const floods = new Map<string, { key: string; queue: string; priority: number; count: number }>();
-  for (const { id, key } of blocked) {
-    const { queue = '', priority = 0 } = byId.get(id) ?? {};
+  for (const { key, queue, priority } of blocked) {
     const name = JSON.stringify([key, queue, priority]);
     const flood = floods.get(name) ?? { key, queue, priority, count: 0 };
     floods.set(name, { ...flood, count: flood.count + 1 });

@@ -69,11 +69,13 @@ export const claimedColumns = (
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${epochMs('tock.now()')})) end)
       from tock.job_definitions d where d.id = ${run}.definition_id), '{}') end as planned`;
 
+const CLAIMED_NAMES = 'fence job attempts max_attempts payload idempotency_key trigger planned'.split(' ');
+
 /** The names of {@link claimedColumns}, from a set that has them. */
-export const namesOfClaimed = (set: string) =>
-  ['fence', 'job', 'attempts', 'max_attempts', 'payload', 'idempotency_key', 'trigger', 'planned']
-    .map(column => `${set}.${column}`)
-    .join(', ');
+export const namesOfClaimed = (set: string) => CLAIMED_NAMES.map(column => `${set}.${column}`).join(', ');
+
+/** As many nulls as there are {@link claimedColumns}: for runs that were not claimed, in a union. */
+export const nullsOfClaimed = CLAIMED_NAMES.map(() => 'null').join(', ');
 
 const UNPLANNED: Planned = {
   definition: null,

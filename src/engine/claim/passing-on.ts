@@ -1,0 +1,52 @@
+// Room: engine/claim. Whether the slots of runs that end are passed on, to runs that this worker executes.
+// In: when claims were sent, and how much room there is. Out: what a batch of outcomes may claim.
+import { performance } from 'node:perf_hooks';
+import type { PassingOn } from '../../store/runs/finalize.js';
+
+/** Slots are passed on for so long without a claim, which sees more urgent runs of other keys and queues. */
+const MAX_UNSEEN_MS = 500;
+
+export interface SlotPassing<Run> {
+  /** Runs that may come with outcomes that are being written. */
+  readonly awaited: number;
+  /** @param sentAt by performance.now() */
+  recordClaim(sentAt: number): void;
+  /** Which of these runs may pass on their slots; null: none. To be ended by `end`. */
+  begin(ending: readonly Run[]): PassingOn<Run> | null;
+  end(passingOn: PassingOn<Run>): void;
+}
+
+export interface SlotPassingOptions<Run> {
+  readonly leaseMs: number;
+  /** Only these; null: all. */
+  readonly queues: readonly string[] | null;
+  readonly holdsSlot: (run: Run) => boolean;
+  /** How many more runs the worker may claim. */
+  readonly room: () => number;
+}
+
+/** Nothing is passed on before the first claim. */
+export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPassing<Run> {
+  const { leaseMs, queues, holdsSlot, room } = options;
+  let claimedAt = Number.NEGATIVE_INFINITY;
+  let awaited = 0;
+  return {
+    get awaited() {
+      return awaited;
+    },
+    recordClaim(sentAt) {
+      claimedAt = sentAt;
+    },
+    begin(ending) {
+      if (performance.now() - claimedAt > MAX_UNSEEN_MS) return null;
+      const count = ending.filter(holdsSlot).length;
+      const limit = count === 0 ? 0 : Math.min(count, room());
+      if (limit <= 0) return null;
+      awaited += limit;
+      return { limit, leaseMs, queues, holdsSlot };
+    },
+    end({ limit }) {
+      awaited -= limit;
+    },
+  };
+}

@@ -1,0 +1,120 @@
+// Room: store/runs/claim. Claims runs that need one slot, under one key that many runs share: a job's
+// concurrency. One statement, where admit.ts needs a transaction of six.
+// In: ids of due runs. Out: those that were claimed, those that were blocked, and those left to admit.ts.
+//
+// It holds the advisory lock of each key, as every admission does, but never waits for one: a key that is
+// locked is left to admit.ts. The slots that it sees may be from just before it had the lock:
+//
+//   a slot that was freed since      it is not given; the run is blocked, and unblocked after the commit
+//   a slot that was taken since      the primary key refuses it; the run is blocked
+//   a slot above a lowered limit,    whoever took it has the older limit, and might have taken it just as
+//   taken since                      well a moment after
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import {
+  type ClaimedRow,
+  type ClaimedRun,
+  claimedColumns,
+  claimedRun,
+  nullsOfClaimed,
+  startLease,
+} from './claimed-run.js';
+import { isClaimable, isQueueLimited, isQueueOpen } from './queue-priorities.js';
+
+interface Params {
+  readonly ids: readonly string[];
+  readonly workerId: string;
+  readonly leaseMs: number;
+}
+
+type Row = ClaimedRow & {
+  readonly queue: string;
+  readonly priority: number;
+  readonly key: string;
+  /** Whether it was claimed or blocked here. */
+  readonly is_decided: boolean;
+  readonly is_claimed: boolean;
+};
+
+// Window functions in place of joins: where the planner expects few rows it joins two sets of thousands in a
+// loop. What is known of a key is computed for the first of its runs only, and passed on to the others.
+const ADMIT = statement<Params, Row>(
+  'admit-one-key',
+  `
+with candidates as materialized (
+  select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
+    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and not ${isQueueLimited('q')}, false) as is_simple
+  from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+  where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${isQueueOpen('q')}
+  order by r.priority, r.run_at, r.id
+  for update of r skip locked
+), placed as (
+  select c.*, row_number() over (partition by key order by priority, run_at, id) as place,
+    count(*) over (partition by key) as wanted, max(slot_limit) over (partition by key) as key_limit
+  from candidates c where is_simple
+), looked as materialized (
+  select p.*,
+    case when place = 1 then pg_try_advisory_xact_lock(hashtextextended('tock.slots:' || key, 0)) end as locks,
+    case when place = 1 then array(select s.slot from tock.job_slots s where s.concurrency_key = p.key) end as slots
+  from placed p
+), turns as materialized (
+  select l.*, first_value(locks) over by_key as is_locked,
+    first_value(cardinality(slots)) over by_key as taken,
+    first_value(coalesce((select max(slot) from unnest(slots) slot), 0)) over by_key as highest,
+    first_value(case when place = 1 and cardinality(slots) between 1 and key_limit - 1 then array(
+      select f.slot from generate_series(1, least(key_limit, cardinality(slots) + wanted)) f(slot)
+      where f.slot <> all(slots) order by 1) end) over by_key as free
+  from looked l window by_key as (partition by key order by place)
+), taken as (
+  insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select key, case when taken = 0 then place else free[place] end, id, fence + 1 from turns
+  where is_locked and taken + place <= slot_limit and highest <= slot_limit
+  order by 1, 2
+  on conflict do nothing
+  returning run_id
+), claimed as (
+  update tock.job_runs_live r set ${startLease('r')} where r.id = any(array(select run_id from taken))
+  returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, ${claimedColumns('r')}
+), others as (
+  select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
+  union all
+  select id, queue, priority, run_at, key, is_locked from turns where id not in (select run_id from taken)
+), blocked as (
+  update tock.job_runs_live r set blocked_on = r.slot_keys[1]
+  where r.id = any(array(select id from others where is_decided))
+)
+select * from claimed
+union all
+select o.*, false, ${nullsOfClaimed} from others o
+order by priority, run_at, id`,
+);
+
+/** A run that found no slot, and where it lies. */
+export interface BlockedRun {
+  readonly id: string;
+  readonly key: string;
+  readonly queue: string;
+  readonly priority: number;
+}
+
+/** What became of the runs. Those that were locked or cannot be claimed are in none of the lists. */
+export interface AdmittedUnderOneKey {
+  readonly admitted: readonly ClaimedRun[];
+  readonly blocked: readonly BlockedRun[];
+  /** Ids of those that need more than one slot, or whose key another admission has locked. */
+  readonly undecided: readonly string[];
+}
+
+/**
+ * Claims those of the runs that need one slot under a job's key, for which there is one; blocks the others.
+ *
+ * Locks: the runs' rows and the advisory locks of their keys, skipping those that are locked.
+ */
+export async function admitUnderOneKey(session: Session, params: Params): Promise<AdmittedUnderOneKey> {
+  const rows = await ADMIT.run(session, params);
+  return {
+    admitted: rows.filter(row => row.is_claimed).map(claimedRun),
+    blocked: rows.filter(row => row.is_decided && !row.is_claimed),
+    undecided: rows.filter(row => !row.is_decided).map(row => row.id),
+  };
+}

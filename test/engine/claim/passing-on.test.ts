@@ -1,0 +1,41 @@
+// Engine: when the slots of runs that end are passed on, and to how many runs.
+import { performance } from 'node:perf_hooks';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createSlotPassing, type SlotPassing } from '../../../src/engine/claim/passing-on.js';
+
+let room: number;
+let passing: SlotPassing<string>;
+beforeEach(() => {
+  room = 10;
+  passing = createSlotPassing<string>({
+    leaseMs: 60_000,
+    queues: ['mail'],
+    holdsSlot: run => run.startsWith('limited'),
+    room: () => room - passing.awaited,
+  });
+});
+
+describe('slots of runs that end', () => {
+  it('are passed on after a claim, and no longer than half a second without another', () => {
+    expect(passing.begin(['limited'])).toBeNull();
+    passing.recordClaim(performance.now() - 501);
+    expect(passing.begin(['limited'])).toBeNull();
+    passing.recordClaim(performance.now());
+    expect(passing.begin(['limited'])).toMatchObject({ limit: 1, leaseMs: 60_000, queues: ['mail'] });
+  });
+
+  it('are passed on to as many runs as hold one, within the room that is left', () => {
+    passing.recordClaim(performance.now());
+    expect(passing.begin(['free', 'free'])).toBeNull();
+    const first = passing.begin(['limited 1', 'free', 'limited 2']);
+    expect(first?.limit).toBe(2);
+    room = 3;
+    const second = passing.begin(['limited 3', 'limited 4']);
+    expect(second?.limit).toBe(1);
+    expect(passing.awaited).toBe(3);
+    expect(passing.begin(['limited 5'])).toBeNull();
+    if (first !== null) passing.end(first);
+    expect(passing.awaited).toBe(1);
+    expect(passing.begin(['limited 5'])?.limit).toBe(1);
+  });
+});
