@@ -29,6 +29,7 @@ import {
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
+import { createSleeper, NO_SLEEPER } from './sleeper.js';
 
 /** Options of `start`. */
 export interface StartOptions {
@@ -54,13 +55,29 @@ const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
 
-/** Starts the daemon. It survives a lost database: it says so once, and again when the database is back. */
-export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
+/**
+ * Starts the daemon. It survives a lost database: it says so once, and again when the database is back.
+ *
+ * @param pollMs how long it sleeps at most
+ */
+export async function startDaemon(
+  engine: Engine,
+  options: StartOptions = {},
+  pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS,
+): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
-  const pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS;
   let isSuperseded = false;
-  const worker = openWorker(engine, { kind: 'daemon', ...options, isSuperseded: () => isSuperseded });
+  const worker = openWorker(engine, {
+    kind: 'daemon',
+    ...options,
+    isSuperseded: () => isSuperseded,
+    onRowRestored: () => {
+      sleeper.sayAgain();
+      worker.wake();
+    },
+  });
+  const sleeper = options.listen === false ? NO_SLEEPER : createSleeper(engine, worker.id, queues);
   const registerJobs = async () => {
     isSuperseded = (await register(engine)).status === 'superseded';
   };
@@ -75,10 +92,14 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   const listener =
     options.listen === false
       ? null
-      : startListener(engine, notice => {
-          if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
-          else if (hint.record(notice.queuePriority)) limiter.notice();
-        });
+      : startListener(
+          engine,
+          notice => {
+            if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
+            else if (hint.record(notice.queuePriority)) limiter.notice();
+          },
+          () => sleeper.sayAgain(),
+        );
   const reapOrGoOn = reaper(engine);
   const upkeep = hourlyUpkeep(engine, stopping.signal);
 
@@ -99,25 +120,27 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
     if (materializes) await materialize(engine);
     const hinted = claims ? hint.take() : null;
     // An idle worker claims a hinted run first and looks for others once that has started.
-    const claimHint = materializes || worker.running > 0 ? null : hinted;
+    const claimHint = materializes || worker.running > 0 || sleeper.isAwake ? null : hinted;
     const claimed = claims ? await worker.claim(claimHint ?? undefined) : 0;
     if (claimed > 0 || worker.hasMore) limiter.found();
     const done = { startedAt, materialized: materializes, claimed, claimedEverywhere: claims && !claimHint };
-    const isClaiming = worker.hasMore;
+    await sleeper.afterClaim(claimed, worker.hasMore);
+    const isClaiming = worker.hasMore || sleeper.isAwake;
     if (isClaiming) plan = whileClaiming(plan, done, pollMs);
     else {
+      await sleeper.beforeLook();
       const askedAt = performance.now();
       const due = await readNextDue(engine.database, queues, asksForRemains(plan, askedAt));
       const look = { askedAt, answeredAt: performance.now(), due };
       plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
     }
-    return sleepMs(plan, performance.now(), pollMs, isClaiming);
+    return Math.min(sleepMs(plan, performance.now(), pollMs, isClaiming), sleeper.maxSleepMs());
   };
 
   const sleep = async (ms: number) => {
     const until = performance.now() + ms;
     await worker.change(ms);
-    if (performance.now() < until - 1) plan = afterWake(plan);
+    if (sleeper.isAwake || performance.now() < until - 1) plan = afterWake(plan);
   };
 
   const work = async () => {

@@ -16,8 +16,14 @@ export interface Listener {
 /**
  * Listens on the schema's channel, over one connection of the pool that it keeps. Ignores what Tock does not
  * send.
+ *
+ * @param onListening called each time that it listens anew, before the first notice
  */
-export function startListener(engine: Engine, onNotice: (notice: Notice) => void): Listener {
+export function startListener(
+  engine: Engine,
+  onNotice: (notice: Notice) => void,
+  onListening: () => void = () => undefined,
+): Listener {
   const { database, logger } = engine;
   let isStopped = false;
   let client: PoolClient | null = null;
@@ -37,6 +43,7 @@ export function startListener(engine: Engine, onNotice: (notice: Notice) => void
       opened.once('end', reconnect);
       await listenToSchema(opened, database.schema);
       pauseMs = FIRST_PAUSE_MS;
+      onListening();
       // For runs that were enqueued while nothing listened.
       onNotice({ kind: 'queued', queuePriority: null });
     } catch (error) {

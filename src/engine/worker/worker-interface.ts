@@ -13,6 +13,8 @@ export interface WorkerOptions {
   readonly queues?: readonly string[] | undefined;
   /** Whether the database knows a newer version of the jobs: then only jobs in this code are claimed. */
   readonly isSuperseded?: () => boolean;
+  /** Called when its row in `workers` was gone, and with it all that refers to it, and is there again. */
+  readonly onRowRestored?: () => void;
 }
 
 export interface Worker {

@@ -20,7 +20,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const id = randomUUID();
   const { change, wake } = createWakeup();
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
-  const row = workerRow(engine, id, options.kind, capacity);
+  const row = workerRow(engine, id, { ...options, capacity });
   const { queues, isSuperseded } = options;
   const pipeline = new RunPipeline(engine, {
     workerId: id,
