@@ -29,6 +29,7 @@ import {
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
+import { createNoticeClaim } from './notice-claim.js';
 import { createSleeper, NO_SLEEPER } from './sleeper.js';
 
 /** Options of `start`. */
@@ -88,7 +89,14 @@ export async function startDaemon(
   let mustRegister = false;
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
-  const limiter = createNoticeLimiter(worker.wake);
+  let isSleeping = false;
+  const noticeClaim = createNoticeClaim({
+    worker,
+    hint,
+    isSleeping: () => isSleeping && !sleeper.isAwake,
+    session: () => listener?.session ?? null,
+  });
+  const limiter = createNoticeLimiter(noticeClaim.start);
   const listener =
     options.listen === false
       ? null
@@ -116,12 +124,16 @@ export async function startDaemon(
       const after = (await reapOrGoOn()) ? afterReap : afterFailedReap;
       plan = after(plan, reapedAt, performance.now());
     }
-    const { materializes, claims } = dueSteps(plan, startedAt);
+    const steps = dueSteps(plan, startedAt);
+    const { materializes } = steps;
     if (materializes) await materialize(engine);
+    const notified = await noticeClaim.take();
+    // What else is due is found by the look.
+    const claims = steps.claims && (materializes || notified === null || !hint.isEmpty);
     const hinted = claims ? hint.take() : null;
     // An idle worker claims a hinted run first and looks for others once that has started.
     const claimHint = materializes || worker.running > 0 || sleeper.isAwake ? null : hinted;
-    const claimed = claims ? await worker.claim(claimHint ?? undefined) : 0;
+    const claimed = (notified ?? 0) + (claims ? await worker.claim(claimHint ?? undefined) : 0);
     if (claimed > 0 || worker.hasMore) limiter.found();
     const done = { startedAt, materialized: materializes, claimed, claimedEverywhere: claims && !claimHint };
     await sleeper.afterClaim(claimed, worker.hasMore);
@@ -139,7 +151,9 @@ export async function startDaemon(
 
   const sleep = async (ms: number) => {
     const until = performance.now() + ms;
+    isSleeping = true;
     await worker.change(ms);
+    isSleeping = false;
     if (sleeper.isAwake || performance.now() < until - 1) plan = afterWake(plan);
   };
 
@@ -179,11 +193,15 @@ export async function startDaemon(
       worker.close();
       stopping.abort();
       beat.stop();
-      listener?.stop();
       limiter.close();
       worker.wake();
       await working;
-      await worker.stop(engine.settings.drainMs);
+      try {
+        await worker.stop(engine.settings.drainMs);
+      } finally {
+        // A claim may have been under way over its connection.
+        listener?.stop();
+      }
       await upkeep.done();
     },
   };

@@ -344,6 +344,7 @@ describe('a daemon', () => {
     await test.sql('delete from tock.workers');
     await until(isAsleep(daemon.id), 'it to say so');
     await ended(await test.tock.enqueue(quick));
+    expect(await noticesOfRuns()).toHaveLength(1);
   });
 
   it('says so again when it listens anew: a server that took over may not have the row', async () => {
@@ -355,6 +356,7 @@ describe('a daemon', () => {
     );
     await until(isAsleep(daemon.id), 'it to say so');
     await ended(await test.tock.enqueue(quick));
+    expect(await noticesOfRuns()).toHaveLength(1);
   });
 
   it('is not to be woken while it drains, nor after', async () => {

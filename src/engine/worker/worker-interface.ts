@@ -2,6 +2,7 @@
 // In: nothing. Out: types.
 
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
+import type { Session } from '../../store/connection/database.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { RunAtWork } from '../execute/crash.js';
 
@@ -33,6 +34,11 @@ export interface Worker {
    * @param hint a queue and priority in which somebody has just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
+  /**
+   * Claims where a notice says that there is a run, over the connection that listens. Null, and nothing is
+   * sent, if another claim is under way or there is no room. Returns how many runs it accepted.
+   */
+  claimNotified(place: QueuePriority, session: Session): Promise<number> | null;
   /** Whether there was more at the last claim, so that it goes on claiming by itself. */
   readonly hasMore: boolean;
   /** Claims no more. The runs it holds are executed. */

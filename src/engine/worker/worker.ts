@@ -53,6 +53,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       return pipeline.claimable;
     },
     claim: hint => pipeline.claim(hint),
+    claimNotified: (place, session) => pipeline.claimNotified(place, session),
     get hasMore() {
       return pipeline.hasMore;
     },
