@@ -96,7 +96,7 @@ export async function startDaemon(
     isSleeping: () => isSleeping && !sleeper.isAwake,
     session: () => listener?.session ?? null,
   });
-  const limiter = createNoticeLimiter(noticeClaim.start);
+  const limiter = createNoticeLimiter(() => noticeClaim.start());
   const listener =
     options.listen === false
       ? null
@@ -129,7 +129,7 @@ export async function startDaemon(
     if (materializes) await materialize(engine);
     const notified = await noticeClaim.take();
     // What else is due is found by the look.
-    const claims = steps.claims && (materializes || notified === null || !hint.isEmpty);
+    const claims = steps.claims && (materializes || notified === null || !hint.isEmpty || worker.hasMore);
     const hinted = claims ? hint.take() : null;
     // An idle worker claims a hinted run first and looks for others once that has started.
     const claimHint = materializes || worker.running > 0 || sleeper.isAwake ? null : hinted;

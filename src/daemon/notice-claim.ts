@@ -1,5 +1,5 @@
-// Room: daemon. A daemon that is woken by a notice claims over the connection that brought it, before its next
-// pass. That saves the way through the pass and the pool, which is a sixth of the time until the handler starts.
+// Room: daemon. A daemon that sleeps and is woken by a notice claims over the connection that brought it,
+// before its next pass: the shortest way to the handler.
 // In: where a notice says that there is a run. Out: a claim under way, which the next pass counts.
 import type { EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
@@ -8,7 +8,7 @@ import type { Session } from '../store/connection/database.js';
 export interface NoticeClaim {
   /** Claims where the hint says; otherwise wakes the worker, so that the next pass claims. */
   start(): void;
-  /** Waits for the claim that was started since the last call. Returns how many runs; null: there was none. */
+  /** Waits for the claim that was started since the last call. Returns how many runs; null: no claim. */
   take(): Promise<number | null>;
 }
 

@@ -10,12 +10,18 @@ import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 describe('createNoticeClaim', () => {
   const PLACE = { queue: 'mail', priority: 3 };
   const SESSION: Session = { run: () => Promise.reject(new Error('nothing is run here')) };
+  interface Given {
+    readonly running?: number;
+    readonly isSleeping?: boolean;
+    readonly session?: Session | null;
+    readonly answer?: Promise<number> | null;
+  }
   const open = ({
     running = 0,
     isSleeping = true,
-    session = SESSION as Session | null,
-    answer = Promise.resolve(2) as Promise<number> | null,
-  } = {}) => {
+    session = SESSION,
+    answer = Promise.resolve(2),
+  }: Given = {}) => {
     const done: string[] = [];
     const hint = createEnqueueHint(null);
     const worker = {

@@ -8,9 +8,9 @@ import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.j
 import type { Session } from '../../store/connection/database.js';
 import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
 import { type Claim, claimFreeRun, type QueuePriority } from '../../store/runs/claim/claim.js';
-import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
+import { ClaimUnderWay, claimOver } from '../claim/claim-over.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
 import { type Claimer, createClaimer } from '../claim/claimer.js';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
@@ -22,7 +22,7 @@ import { endingsAtCrash } from '../execute/crash.js';
 import { drainReason, executeRun } from '../execute/execute.js';
 import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
-import { admitDespiteBadRows, claimDespiteBadRows, oneByOne, setAside } from '../set-aside.js';
+import { admitDespiteBadRows, oneByOne, setAside } from '../set-aside.js';
 import { countOutcome, logFields } from './outcome-counts.js';
 import { flushProgress } from './progress.js';
 import type { WorkerOptions } from './worker-interface.js';
@@ -61,7 +61,7 @@ export class RunPipeline implements WorkerLoad {
   private readonly prefetchBuffer: PrefetchBuffer<ActiveRun>;
   private readonly throughput = createThroughput();
   private readonly outcomes: OutcomeBatcher<PendingOutcome>;
-  private notifiedClaim: Promise<number> | null = null;
+  private readonly notified = new ClaimUnderWay();
   private isStopping = false;
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
   private writesUntil = Number.POSITIVE_INFINITY;
@@ -127,28 +127,19 @@ export class RunPipeline implements WorkerLoad {
 
   /** Claims due runs as long as there is room. @param hint claims only there */
   async claim(hint?: QueuePriority): Promise<number> {
-    // Its runs take room, so its failure is not this claim's.
-    await this.notifiedClaim?.catch(() => undefined);
+    await this.notified.idle();
     return await this.claimer.claim(hint);
   }
 
-  /**
-   * Claims at once where a notice says that there is a run. Null, and nothing is sent, while another claim is
-   * under way, or there is no room.
-   */
+  /** See `Worker.claimNotified`. */
   claimNotified(place: QueuePriority, session: Session): Promise<number> | null {
-    if (this.claimer.isClaiming || this.notifiedClaim !== null || this.options.isSuperseded?.()) return null;
+    if (this.claimer.isClaiming || this.notified.isUnderWay || this.options.isSuperseded?.()) return null;
     const limit = Math.min(this.claimable, this.capacity);
     if (limit === 0) return null;
     const wanted = { ...this.lease, limit, queues: this.options.queues ?? null };
     const sentAt = performance.now();
-    const claiming = claimDespiteBadRows(this.engine, wanted, () => claimNotifiedRuns(session, wanted, place))
-      .then(claimed => this.accept(claimed, sentAt))
-      .finally(() => {
-        this.notifiedClaim = null;
-      });
-    this.notifiedClaim = claiming;
-    return claiming;
+    const claim = claimOver(this.engine, session, place, wanted);
+    return this.notified.start(claim.then(claimed => this.accept(claimed, sentAt)));
   }
 
   /** Claims one run by its id, if it is due and free. */
@@ -252,7 +243,7 @@ export class RunPipeline implements WorkerLoad {
 
   /** Claims more while runs are executed, as long as there are more. */
   private refill(): void {
-    if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming || this.notifiedClaim) return;
+    if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming || this.notified.isUnderWay) return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
     this.claimer.claim().catch(() => {
       this.claimer.halt();
@@ -291,9 +282,8 @@ export class RunPipeline implements WorkerLoad {
   }
 
   /** Resolves when no claim is under way. */
-  async claimed(): Promise<void> {
-    await this.notifiedClaim?.catch(() => undefined);
-    await this.claimer.idle();
+  claimed(): Promise<unknown> {
+    return Promise.all([this.notified.idle(), this.claimer.idle()]);
   }
 
   private get lease() {
