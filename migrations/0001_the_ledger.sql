@@ -324,6 +324,16 @@ create table tock.workers (
 comment on table tock.workers is 'Processes that execute runs, each under a new id, and when each was last seen.';
 comment on column tock.workers.heartbeat_ms is 'How often it renews its leases. After two and a half times as long without a sign it counts as dead.';
 
+-- A daemon has a row from before it first sleeps, and none while it has been finding work without a pause. So a row that
+-- was left behind costs a needless notification, and none is missing for a daemon that could sleep.
+create table tock.sleepers (
+  worker_id uuid primary key references tock.workers on delete cascade,
+  queues    text[]
+);
+
+comment on table tock.sleepers is 'Daemons that may be asleep: whoever enqueues for one of them sends a notification.';
+comment on column tock.sleepers.queues is 'The queues that it claims from; null: all.';
+
 -- Effects -----------------------------------------------------------------------------------------
 
 create table tock.job_effects (
@@ -357,8 +367,8 @@ comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead
 
 -- Enqueueing --------------------------------------------------------------------------------------
 
--- NOTIFY takes a lock at commit that all notifying transactions share. Where very many transactions enqueue at once, turn
--- it off for a database or a role; polling finds the runs: alter database app set pg_tock.notify = off.
+-- NOTIFY takes a lock at commit that all notifying transactions share. It can be turned off for a database or a role;
+-- polling finds the runs: alter database app set pg_tock.notify = off.
 create function tock.notify(payload text) returns void
 language plpgsql volatile
 as $$
@@ -369,6 +379,22 @@ begin
 end $$;
 
 comment on function tock.notify(text) is 'Wakes listening daemons, unless pg_tock.notify is off.';
+
+-- Called after the runs are inserted. A daemon that falls asleep inserts its row, and then looks until all transactions
+-- have ended that had an id at that moment. So it finds the runs of those that did not see its row, if each read the table
+-- after it had its id, with a snapshot taken then: under REPEATABLE READ the snapshot may be older, and all are notified.
+create function tock.wake(queues text[], payload text) returns void
+language plpgsql volatile
+as $$
+begin
+  if current_setting('pg_tock.notify', true) is distinct from 'off'
+    and (current_setting('transaction_isolation') not in ('read committed', 'read uncommitted')
+      or exists (select from tock.sleepers s where s.queues is null or wake.queues is null or s.queues && wake.queues)) then
+    perform pg_catalog.pg_notify('tock', payload);
+  end if;
+end $$;
+
+comment on function tock.wake(text[], text) is 'Wakes listening daemons, if one that claims from any of the queues may be asleep. Null: from all queues.';
 
 -- SQL and the library enqueue through the functions below, never by an insert of their own. They run with the owner's
 -- rights: a role that enqueues needs EXECUTE on them and no right on any table, and cannot choose what they have no
@@ -411,6 +437,7 @@ declare
   new_id bigint;
   kept_id bigint;
   defaults record;
+  new_queue text;
 begin
   perform tock.require_name(enqueue.job, 'job'), tock.require_name(coalesce(enqueue.queue, 'default'), 'queue');
   if enqueue.payload is not null and octet_length(enqueue.payload::text) > 1048576 then
@@ -445,13 +472,14 @@ begin
   end if;
 
   select d.queue, d.priority, d.max_attempts into defaults from tock.job_definitions d where d.name = enqueue.job;
+  new_queue := coalesce(enqueue.queue, defaults.queue, 'default');
   insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, status)
   values (
     new_id, enqueue.job, coalesce(enqueue.payload, '{}'), enqueue.idempotency_key, coalesce(enqueue.run_at, tock.now()),
-    coalesce(enqueue.queue, defaults.queue, 'default'), coalesce(enqueue.priority, defaults.priority, 0),
+    new_queue, coalesce(enqueue.priority, defaults.priority, 0),
     coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', 'queued');
   if enqueue.run_at is null or enqueue.run_at <= tock.now() then
-    perform tock.notify('queued');
+    perform tock.wake(array[new_queue], 'queued');
   end if;
   return new_id;
 end $$;
@@ -475,7 +503,7 @@ begin
   where tock.require_name(enqueue_one.job, 'job') and tock.require_name(enqueue_one.queue, 'queue')
   returning r.id, r.run_at <= tock.now() as is_due into made;
   if made.is_due then
-    perform tock.notify('queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
+    perform tock.wake(array[enqueue_one.queue], 'queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
   end if;
   return made.id;
 end $$;
@@ -530,7 +558,8 @@ select (select string_agg(id::text, ',' order by id) from input) as ids,
     from input i left join keyed k on k.run_id = i.id
     where i.key is not null and k.run_id is null) end as refused,
   -- At most once per statement, and only if a run can start now.
-  case when min(run_at) <= tock.now() then tock.notify('queued')::text end as woken
+  case when min(run_at) <= tock.now() then
+    tock.wake(case when count(*) <= 100 then array(select distinct i.queue from input i) end, 'queued')::text end as woken
 from made;
 end $$;
 
@@ -584,7 +613,7 @@ with input as materialized (
   returning r.id, r.live_key, r.run_at
 ), woken as (
   -- At most once per statement, and only if a run can start now.
-  select tock.notify('queued') from (
+  select tock.wake(case when (select count(*) from input) <= 100 then array(select distinct i.queue from input i) end, 'queued') from (
     select from (select run_at from made union all select run_at from live) m where m.run_at <= tock.now() limit 1) due
 )
 select i.place, m.id is not null or coalesce(l.id = i.id, false) as made, l.id is not null and not exists (select from input n where n.id = l.id) as replaced,

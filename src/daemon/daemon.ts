@@ -28,7 +28,9 @@ import {
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
+import { createNoticeClaim } from './notice-claim.js';
 import { refusableStep } from './refusable-step.js';
+import { createSleeper, NO_SLEEPER } from './sleeper.js';
 
 /** Options of `start`. */
 export interface StartOptions {
@@ -54,13 +56,29 @@ const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
 
-/** Starts the daemon. A lost database is logged once, waited for, and logged when it is back. */
-export async function startDaemon(engine: Engine, options: StartOptions = {}): Promise<Daemon> {
+/**
+ * Starts the daemon. A lost database is logged once, waited for, and logged when it is back.
+ *
+ * @param pollMs how long it sleeps at most
+ */
+export async function startDaemon(
+  engine: Engine,
+  options: StartOptions = {},
+  pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS,
+): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
-  const pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS;
   let isSuperseded = false;
-  const worker = openWorker(engine, { kind: 'daemon', ...options, isSuperseded: () => isSuperseded });
+  const worker = openWorker(engine, {
+    kind: 'daemon',
+    ...options,
+    isSuperseded: () => isSuperseded,
+    onRowRestored: () => {
+      sleeper.sayAgain();
+      worker.wake();
+    },
+  });
+  const sleeper = options.listen === false ? NO_SLEEPER : createSleeper(engine, worker.id, queues);
   const registerJobs = async () => {
     isSuperseded = (await register(engine)).status === 'superseded';
   };
@@ -71,14 +89,25 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
   let mustRegister = false;
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
-  const limiter = createNoticeLimiter(worker.wake);
+  let isSleeping = false;
+  const noticeClaim = createNoticeClaim({
+    worker,
+    hint,
+    isSleeping: () => isSleeping && !sleeper.isAwake,
+    session: () => listener?.session ?? null,
+  });
+  const limiter = createNoticeLimiter(() => noticeClaim.start());
   const listener =
     options.listen === false
       ? null
-      : startListener(engine, notice => {
-          if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
-          else if (hint.record(notice.queuePriority)) limiter.notice();
-        });
+      : startListener(
+          engine,
+          notice => {
+            if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
+            else if (hint.record(notice.queuePriority)) limiter.notice();
+          },
+          () => sleeper.sayAgain(),
+        );
   const registerOrGoOn = refusableStep(
     engine,
     { name: 'register', consequence: 'the jobs cannot be registered now' },
@@ -106,12 +135,16 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       const after = (await reapOrGoOn()) ? afterReap : afterFailedReap;
       plan = after(plan, reapedAt, performance.now());
     }
-    const { materializes, claims } = dueSteps(plan, startedAt);
+    const steps = dueSteps(plan, startedAt);
+    const { materializes } = steps;
     const isRefused = materializes && !(await materializeOrGoOn());
+    const notified = await noticeClaim.take();
+    // What else is due is found by the look.
+    const claims = steps.claims && (materializes || notified === null || !hint.isEmpty || worker.hasMore);
     const hinted = claims ? hint.take() : null;
     // An idle worker claims a hinted run first and looks for others once that has started.
-    const claimHint = materializes || worker.running > 0 ? null : hinted;
-    const claimed = claims ? await worker.claim(claimHint ?? undefined) : 0;
+    const claimHint = materializes || worker.running > 0 || sleeper.isAwake ? null : hinted;
+    const claimed = (notified ?? 0) + (claims ? await worker.claim(claimHint ?? undefined) : 0);
     if (claimed > 0 || worker.hasMore) limiter.found();
     const done = {
       startedAt,
@@ -120,21 +153,25 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       claimed,
       claimedEverywhere: claims && !claimHint,
     };
-    const isClaiming = worker.hasMore;
+    await sleeper.afterClaim(claimed, worker.hasMore);
+    const isClaiming = worker.hasMore || sleeper.isAwake;
     if (isClaiming) plan = whileClaiming(plan, done, pollMs);
     else {
+      await sleeper.beforeLook();
       const askedAt = performance.now();
       const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt));
       const look = { askedAt, answeredAt: performance.now(), due };
       plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
     }
-    return sleepMs(plan, performance.now(), pollMs, isClaiming);
+    return Math.min(sleepMs(plan, performance.now(), pollMs, isClaiming), sleeper.maxSleepMs());
   };
 
   const sleep = async (ms: number) => {
     const until = performance.now() + ms;
+    isSleeping = true;
     await worker.change(ms);
-    if (performance.now() < until - 1) plan = afterWake(plan);
+    isSleeping = false;
+    if (sleeper.isAwake || performance.now() < until - 1) plan = afterWake(plan);
   };
 
   const work = async () => {
@@ -175,11 +212,15 @@ export async function startDaemon(engine: Engine, options: StartOptions = {}): P
       worker.close();
       stopping.abort();
       beat.stop();
-      listener?.stop();
       limiter.close();
       worker.wake();
       await working;
-      await worker.stop(engine.settings.drainMs);
+      try {
+        await worker.stop(engine.settings.drainMs);
+      } finally {
+        // A claim may have been under way over its connection.
+        listener?.stop();
+      }
       await upkeep.done();
     },
   };

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../src/index.js';
 import { openRecorder } from '../support/recorded-connection.js';
+import { insertSleeper } from '../support/sleepers.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const events: string[] = [];
@@ -64,6 +65,9 @@ describe('tock.start', () => {
     await ended(id);
     await ended(row?.id ?? '');
     await listener.query('select 1');
+    expect(payloads).toEqual([]);
+    await insertSleeper(test);
+    await listener.query(`select tock.enqueue('quick')`);
     expect(payloads).toEqual([]);
     await listener.query(`set pg_tock.notify = on`);
     await listener.query(`select tock.enqueue('quick')`);

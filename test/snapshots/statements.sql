@@ -493,6 +493,9 @@ with outcome as materialized (
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
 
+-- delete sleeper
+delete from tock.sleepers where worker_id = $1;
+
 -- displace-runs
 -- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
 -- heartbeat, finds it lost. cancel asks the holder to stop; the new run waits for its slot.
@@ -532,6 +535,7 @@ with target as materialized (
 select id::text, (select count(*) from notified) as notified from (select id from asked union all select id from ended) r;
 
 -- drain worker
+with sleeper as (delete from tock.sleepers where worker_id = $1)
 update tock.workers set draining = true where id = $1;
 
 -- ended-attempts
@@ -726,6 +730,13 @@ delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
   where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'));
 
+-- have all ended before
+select pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8 as "haveEnded";
+
+-- insert sleeper
+insert into tock.sleepers (worker_id, queues) select id, $1::text[] from tock.workers where id = $2
+on conflict (worker_id) do update set queues = excluded.queues returning worker_id as id;
+
 -- insert worker
 insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms)
 values ($1, $2, $3, $4, $5, $6);
@@ -835,6 +846,10 @@ with skipped as (
 )
 select id from skipped;
 
+-- is notify lock awaited
+select exists (select from pg_locks
+    where locktype = 'object' and database = 0 and classid = 'pg_database'::regclass and objid = 0 and not granted) as "isAwaited";
+
 -- is-copy
 select tock.is_copy() as "isCopy";
 
@@ -932,6 +947,9 @@ set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_tim
   remaining_count = u.remaining
 from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
 where d.id = u.id;
+
+-- new transaction id
+select pg_current_xact_id()::text as id;
 
 -- next-due
 with recursive queue_priorities as (

@@ -4,6 +4,8 @@
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 
 export interface EnqueueHint {
+  /** No notice has come since the last `take`. */
+  readonly isEmpty: boolean;
   /** Records a notice; null: a run anywhere. Returns whether this worker may claim that run. */
   record(place: QueuePriority | null): boolean;
   /**
@@ -18,6 +20,9 @@ export function createEnqueueHint(queues: readonly string[] | null): EnqueueHint
   let only: QueuePriority | null = null;
   let hasSeveral = false;
   return {
+    get isEmpty() {
+      return only === null && !hasSeveral;
+    },
     record(place) {
       if (place !== null && queues?.includes(place.queue) === false) return false;
       const isOther =

@@ -2,6 +2,7 @@
 // too.
 // In: the pool. Out: calls of `onNotice`, over one connection that is reopened when it breaks.
 import type { PoolClient } from 'pg';
+import type { Session } from '../../store/connection/database.js';
 import { listenToSchema } from '../../store/connection/listen.js';
 import { type Notice, readNotice } from '../../store/connection/notices.js';
 import type { Engine } from '../engine.js';
@@ -10,17 +11,26 @@ const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 30_000;
 
 export interface Listener {
+  /** The connection that listens, for a statement that follows a notice; null while there is none. */
+  readonly session: Session | null;
   stop(): void;
 }
 
 /**
  * Listens on the schema's channel, over one connection of the pool that it keeps. Ignores what Tock does not
  * send.
+ *
+ * @param onListening called each time that it listens anew, before the first notice
  */
-export function startListener(engine: Engine, onNotice: (notice: Notice) => void): Listener {
+export function startListener(
+  engine: Engine,
+  onNotice: (notice: Notice) => void,
+  onListening: () => void = () => undefined,
+): Listener {
   const { database, logger } = engine;
   let isStopped = false;
   let client: PoolClient | null = null;
+  let session: Session | null = null;
   let timer: NodeJS.Timeout | undefined;
   let pauseMs = FIRST_PAUSE_MS;
 
@@ -37,6 +47,8 @@ export function startListener(engine: Engine, onNotice: (notice: Notice) => void
       opened.once('end', reconnect);
       await listenToSchema(opened, database.schema);
       pauseMs = FIRST_PAUSE_MS;
+      session = database.sessionOver(opened, () => client === opened && reconnect());
+      onListening();
       // For runs that were enqueued while nothing listened.
       onNotice({ kind: 'queued', queuePriority: null });
     } catch (error) {
@@ -48,6 +60,7 @@ export function startListener(engine: Engine, onNotice: (notice: Notice) => void
   const disconnect = () => {
     const closed = client;
     client = null;
+    session = null;
     closed?.removeAllListeners('notification');
     // Destroyed, not returned: a pooled connection that listens would wake nobody and keep its memory.
     closed?.release(true);
@@ -63,6 +76,9 @@ export function startListener(engine: Engine, onNotice: (notice: Notice) => void
 
   void connect();
   return {
+    get session() {
+      return session;
+    },
     stop() {
       isStopped = true;
       clearTimeout(timer);

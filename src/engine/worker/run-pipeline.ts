@@ -4,10 +4,12 @@ import { performance } from 'node:perf_hooks';
 import { isEnabled } from '../../model/logger.js';
 import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
 import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
+import type { Session } from '../../store/connection/database.js';
 import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
 import { type Claim, claimFreeRun, type QueuePriority } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
+import { ClaimUnderWay, claimOver } from '../claim/claim-over.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
 import { type Claimer, createClaimer } from '../claim/claimer.js';
 import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
@@ -57,6 +59,7 @@ export class RunPipeline implements WorkerLoad {
   private readonly throughput = createThroughput();
   private readonly slotPassing: SlotPassing<PendingOutcome>;
   private readonly outcomes: OutcomeBatcher<PendingOutcome>;
+  private readonly notified = new ClaimUnderWay();
   private isStopping = false;
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
   private writesUntil = Number.POSITIVE_INFINITY;
@@ -140,8 +143,20 @@ export class RunPipeline implements WorkerLoad {
   }
 
   /** Claims due runs as long as there is room. @param hint claims only there */
-  claim(hint?: QueuePriority): Promise<number> {
-    return this.claimer.claim(hint);
+  async claim(hint?: QueuePriority): Promise<number> {
+    await this.notified.idle();
+    return await this.claimer.claim(hint);
+  }
+
+  /** See `Worker.claimNotified`. */
+  claimNotified(place: QueuePriority, session: Session): Promise<number> | null {
+    if (this.claimer.isClaiming || this.notified.isUnderWay || this.options.isSuperseded?.()) return null;
+    const limit = Math.min(this.claimable, this.capacity);
+    if (limit === 0) return null;
+    const wanted = { ...this.lease, limit, queues: this.options.queues ?? null };
+    const sentAt = performance.now();
+    const claim = claimOver(this.engine, session, place, wanted);
+    return this.notified.start(claim.then(claimed => this.accept(claimed, sentAt)));
   }
 
   /** Claims one run by its id, if it is due and free. */
@@ -243,7 +258,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   private refill(): void {
-    if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming) return;
+    if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming || this.notified.isUnderWay) return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
     this.claimer.claim().catch(() => {
       this.claimer.halt();
@@ -280,7 +295,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   claimed(): Promise<unknown> {
-    return this.claimer.idle();
+    return Promise.all([this.notified.idle(), this.claimer.idle()]);
   }
 
   private get lease() {

@@ -1,6 +1,7 @@
 // A worker as ticks, the daemon and the command line see it; worker.ts opens one.
 
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
+import type { Session } from '../../store/connection/database.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { RunAtWork } from '../execute/crash.js';
 
@@ -12,6 +13,8 @@ export interface WorkerOptions {
   readonly queues?: readonly string[] | undefined;
   /** Whether the database has a newer version of the jobs: then only jobs in this code are claimed. */
   readonly isSuperseded?: () => boolean;
+  /** Called when its row in `workers` was gone, and with it all that refers to it, and is there again. */
+  readonly onRowRestored?: () => void;
 }
 
 export interface Worker {
@@ -29,6 +32,11 @@ export interface Worker {
    * @param hint a queue and priority in which somebody has just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
+  /**
+   * Claims where a notice says that there is a run, over the connection that listens. Null, and nothing is
+   * sent, if another claim is under way or there is no room. Returns how many runs it accepted.
+   */
+  claimNotified(place: QueuePriority, session: Session): Promise<number> | null;
   /** Whether there was more at the last claim, so that it goes on claiming. */
   readonly hasMore: boolean;
   /** Claims no more. The runs it holds are executed. */

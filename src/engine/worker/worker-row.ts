@@ -14,11 +14,16 @@ export interface WorkerRow {
   remove(): Promise<void>;
 }
 
+interface WorkerRowOptions {
+  readonly kind: string;
+  readonly capacity: number;
+  readonly onRowRestored?: () => void;
+}
+
 export function workerRow(
   { database, logger, settings }: Engine,
   id: string,
-  kind: string,
-  capacity: number,
+  { kind, capacity, onRowRestored }: WorkerRowOptions,
 ): WorkerRow {
   const { heartbeatMs } = settings;
   const insert = () =>
@@ -44,7 +49,9 @@ export function workerRow(
       if (!announced) return;
       const rows = await refreshWorker.run(database, { id });
       // After a long disconnection, a reaper may have removed the row.
-      if (rows.length === 0) await insert();
+      if (rows.length > 0) return;
+      await insert();
+      onRowRestored?.();
     },
     async drain() {
       await drainWorker.run(database, { id }).catch(() => undefined);

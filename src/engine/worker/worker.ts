@@ -19,7 +19,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const id = randomUUID();
   const { change, wake } = createWakeup();
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
-  const row = workerRow(engine, id, options.kind, capacity);
+  const row = workerRow(engine, id, { ...options, capacity });
   const { queues, isSuperseded } = options;
   const pipeline = new RunPipeline(engine, {
     workerId: id,
@@ -52,6 +52,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       return pipeline.claimable;
     },
     claim: hint => pipeline.claim(hint),
+    claimNotified: (place, session) => pipeline.claimNotified(place, session),
     get hasMore() {
       return pipeline.hasMore;
     },

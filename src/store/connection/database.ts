@@ -6,8 +6,8 @@ import type pg from 'pg';
 import type { AnyDatabase } from '../../model/job/job.js';
 import { checkSchemaName } from '../../model/names.js';
 import { openPoolTo, requireReachable } from './connection.js';
-import { poolWithDeadlines, queryWithin } from './deadline.js';
-import { isSerializationFailure, isUnknownStatement, isUnsupported } from './errors.js';
+import { poolWithDeadlines, queryClientWithin, queryWithin } from './deadline.js';
+import { isConnectionFailure, isSerializationFailure, isUnknownStatement, isUnsupported } from './errors.js';
 import type { PREPARED } from './prepared.js';
 import { schemaRewriter } from './schema-name.js';
 
@@ -36,6 +36,11 @@ export interface Database extends Session {
     work: (session: Session, trx: Transaction<AnyDatabase>) => Promise<T>,
     options?: { readonly retries?: number; readonly mayTakeLong?: boolean },
   ): Promise<T>;
+  /**
+   * The same over one client of the pool, which goes on being the caller's. A statement that fails for its
+   * connection is rejected, and `onLost` called: the client may still wait for its answer.
+   */
+  sessionOver(client: pg.PoolClient, onLost: () => void): Session;
   close(): Promise<void>;
 }
 
@@ -100,6 +105,20 @@ export function openDatabase(options: DatabaseOptions): Database {
         retries,
       );
     },
+    sessionOver: (client, onLost) => ({
+      async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
+        if (!(await isolation())) return await database.run<Row>(text, values);
+        const rewritten = rewrite(text);
+        const run = (name: string | null) =>
+          queryClientWithin(client, { name, text: rewritten }, values, deadlineMs);
+        try {
+          return (await (prepared ? preparing(rewritten, run) : run(null))) as Row[];
+        } catch (error) {
+          if (isConnectionFailure(error)) onLost();
+          throw error;
+        }
+      },
+    }),
     async close() {
       release();
       if (!options.pool) await pool.end();

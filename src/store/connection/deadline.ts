@@ -40,6 +40,16 @@ export async function queryWithin(
   }
 }
 
+/** Runs one statement on a client that somebody else releases. */
+export async function queryClientWithin(
+  client: pg.PoolClient,
+  statement: Statement,
+  values: readonly unknown[],
+  deadlineMs: number,
+): Promise<unknown[]> {
+  return (await race(client, statement, values, deadlineMs)).rows;
+}
+
 /**
  * The pool as Kysely takes it, with a deadline for each statement. A client whose connection failed is
  * destroyed at its release, and a rollback on it counts as done, because the server does it.

@@ -23,10 +23,11 @@ export const refreshWorker = statement<{ id: string }, { readonly id: string }>(
   'update tock.workers set seen_at = tock.now() where id = :id returning id',
 );
 
-/** Notes that a worker claims no more. */
+/** Notes that a worker claims no more, so that nobody need wake it. */
 export const drainWorker = statement<{ id: string }, never>(
   'drain worker',
-  'update tock.workers set draining = true where id = :id',
+  `with sleeper as (delete from tock.sleepers where worker_id = :id)
+update tock.workers set draining = true where id = :id`,
 );
 
 export const removeWorker = statement<{ id: string }, never>(

@@ -184,6 +184,11 @@ interface Workers {
   draining: Defaulted<boolean>;
 }
 
+interface Sleepers {
+  worker_id: Uuid;
+  queues: string[] | null;
+}
+
 interface Upkeep {
   kind: string;
   at: Defaulted<Timestamp>;
@@ -215,6 +220,7 @@ export interface Schema {
   'tock.job_queues': JobQueues;
   'tock.job_slots': JobSlots;
   'tock.workers': Workers;
+  'tock.sleepers': Sleepers;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;
   'tock.migrations': Migrations;

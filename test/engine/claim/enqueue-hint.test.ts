@@ -5,6 +5,7 @@ import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
+import { insertSleeper } from '../../support/sleepers.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
@@ -103,6 +104,7 @@ describe('a daemon', () => {
     const payloads: string[] = [];
     listener.on('notification', notice => payloads.push(notice.payload ?? ''));
     await listener.query('listen tock');
+    await insertSleeper(test);
     await test.tock.enqueue(quick, {}, { queue: 'mail', priority: -2 });
     await test.tock.enqueue(quick, {}, { queue: 'mail', delay: '1h' });
     await test.tock.enqueueMany([{ job: quick }, { job: quick }]);

@@ -1,0 +1,108 @@
+// Room: daemon. Whether a daemon says that it may be asleep, so that enqueuers send a NOTIFY. Pure.
+// In: what each claim found, on a steady clock in milliseconds. Out: what to say, how soon to claim again.
+//
+// While it is awake it claims every few milliseconds without being woken. It says so only after it has been
+// busy for a second, so that a daemon that is woken for each run writes nothing.
+
+export interface Wakefulness {
+  /** It has said that it is awake, or is about to. */
+  readonly isAwake: boolean;
+  /** Since when it has found something without a pause; null: there was a pause. */
+  readonly busySince: number | null;
+  /** Since when claims have left more behind; null: the last one has not. */
+  readonly backlogSince: number | null;
+  /** When it last found something. */
+  readonly foundAt: number;
+  readonly awakeSince: number;
+  /** When it is to ask whether NOTIFY is in anybody's way; not before. */
+  readonly askAt: number;
+  /** How long it must be busy before it says that it is awake. */
+  readonly busyMs: number;
+  /** While awake: how soon to claim again. */
+  readonly pauseMs: number;
+}
+
+const MIN_BUSY_MS = 1000;
+const MAX_BUSY_MS = 60_000;
+/** A longer time without a run ends being busy. */
+const MAX_GAP_MS = 50;
+/** After this time without a run it falls asleep. Longer, because a slow commit may hold everybody up. */
+const IDLE_MS = 100;
+/** One that was awake for less than this many times `busyMs` must be busy for longer the next time. */
+const WORTHWHILE = 10;
+const MIN_PAUSE_MS = 2;
+const MAX_PAUSE_MS = 8;
+
+/** Asleep, so that the first run wakes it. */
+export const ASLEEP: Wakefulness = {
+  isAwake: false,
+  busySince: null,
+  backlogSince: null,
+  foundAt: Number.NEGATIVE_INFINITY,
+  awakeSince: 0,
+  askAt: 0,
+  busyMs: MIN_BUSY_MS,
+  pauseMs: MIN_PAUSE_MS,
+};
+
+/** What a claim found: runs; and whether there is more, so that the worker goes on claiming by itself. */
+export interface Found {
+  readonly now: number;
+  readonly claimed: number;
+  readonly hasMore: boolean;
+}
+
+export function afterClaim(state: Wakefulness, { now, claimed, hasMore }: Found): Wakefulness {
+  const hadMore = state.backlogSince !== null;
+  const backlogSince = hasMore ? (state.backlogSince ?? now) : null;
+  const hasPaused = !hadMore && now - state.foundAt > MAX_GAP_MS;
+  // Up to now the worker has found something by itself.
+  const found = claimed > 0 || hasMore || hadMore;
+  return {
+    ...state,
+    backlogSince,
+    busySince: hasPaused ? null : state.busySince,
+    ...(found && { busySince: hasPaused ? now : (state.busySince ?? now), foundAt: now }),
+    pauseMs: found ? MIN_PAUSE_MS : Math.min(state.pauseMs * 2, MAX_PAUSE_MS),
+  };
+}
+
+export type Step = 'wakeUp' | 'askWhetherToWakeUp' | 'fallAsleep' | null;
+
+/**
+ * What to do now. A backlog needs no NOTIFY. Without one a NOTIFY for each run makes it start soonest; it is
+ * given up only where enqueuers wait for one another because of it.
+ */
+export function nextStep(state: Wakefulness, now: number): Step {
+  const { isAwake, busySince, backlogSince, foundAt, busyMs } = state;
+  if (isAwake) return backlogSince === null && now - foundAt >= IDLE_MS ? 'fallAsleep' : null;
+  if (backlogSince !== null && now - backlogSince >= busyMs) return 'wakeUp';
+  const isBusy = busySince !== null && now - busySince >= busyMs;
+  return isBusy && now >= state.askAt ? 'askWhetherToWakeUp' : null;
+}
+
+export const afterWakingUp = (state: Wakefulness, now: number): Wakefulness => ({
+  ...state,
+  isAwake: true,
+  awakeSince: now,
+});
+
+/** Nobody waits because of NOTIFY. It asks again later. */
+export const afterVainQuestion = (state: Wakefulness, now: number): Wakefulness => ({
+  ...state,
+  askAt: now + MIN_BUSY_MS,
+});
+
+export function afterFallingAsleep(state: Wakefulness, now: number): Wakefulness {
+  const wasWorthwhile = now - state.awakeSince >= WORTHWHILE * state.busyMs;
+  const busyMs = wasWorthwhile ? MIN_BUSY_MS : Math.min(state.busyMs * 2, MAX_BUSY_MS);
+  return { ...state, isAwake: false, busySince: null, busyMs };
+}
+
+/** The next claim is due then, or the next step. A worker that goes on claiming needs no claim. */
+export function maxSleepMs({ isAwake, backlogSince, busyMs, pauseMs }: Wakefulness, now: number): number {
+  if (isAwake) return backlogSince === null ? pauseMs : Number.POSITIVE_INFINITY;
+  return backlogSince === null
+    ? Number.POSITIVE_INFINITY
+    : Math.max(1, Math.ceil(backlogSince + busyMs - now));
+}

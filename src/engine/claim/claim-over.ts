@@ -1,0 +1,38 @@
+// Room: engine/claim. The claim that a notice causes, over the connection that brought it.
+// In: that connection, where there is a new run. Out: a claim.
+import type { Session } from '../../store/connection/database.js';
+import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/claim.js';
+import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
+import type { Engine } from '../engine.js';
+import { claimDespiteBadRows } from '../set-aside.js';
+
+/** Claims in one queue and priority. What must be done singly goes over the pool. */
+export function claimOver(
+  engine: Engine,
+  session: Session,
+  place: QueuePriority,
+  wanted: ClaimOptions,
+): Promise<Claim> {
+  return claimDespiteBadRows(engine, wanted, () => claimNotifiedRuns(session, wanted, place));
+}
+
+/** Waits for one claim at a time, however it ends. */
+export class ClaimUnderWay {
+  private claim: Promise<number> | null = null;
+
+  get isUnderWay(): boolean {
+    return this.claim !== null;
+  }
+
+  start(claim: Promise<number>): Promise<number> {
+    this.claim = claim.finally(() => {
+      this.claim = null;
+    });
+    return this.claim;
+  }
+
+  /** Resolves when no claim is under way. A failure is for those who started it. */
+  async idle(): Promise<void> {
+    await this.claim?.catch(() => undefined);
+  }
+}

@@ -1,0 +1,400 @@
+// NOTIFY is sent only where a daemon may be asleep, and no run waits for a poll because of that. The daemons here
+// poll every ten minutes.
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { createSleeper, type Sleeper } from '../../src/daemon/sleeper.js';
+import { type Engine, readSettings } from '../../src/engine/engine.js';
+import { defineJob } from '../../src/index.js';
+import { createRegistry } from '../../src/model/job/registry.js';
+import { silentLogger } from '../../src/model/logger.js';
+import { type Database, openDatabase } from '../../src/store/connection/database.js';
+import { haveAllEndedBefore, isNotifyLockAwaited, newTransactionId } from '../../src/store/runs/sleepers.js';
+import { insertSleeper, insertWorker, SLEEPER_ID } from '../support/sleepers.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+const POLL_MS = 600_000;
+
+let release = () => undefined as void;
+let held = Promise.resolve();
+const quick = defineJob({ name: 'quick', run: () => 'done' });
+const slow = defineJob({ name: 'slow', run: async () => await held });
+
+let test: TestTock;
+let database: Database;
+let listener: pg.Client;
+const clients: pg.Client[] = [];
+const daemons: Daemon[] = [];
+const notices: string[] = [];
+
+async function connect(role?: string): Promise<pg.Client> {
+  const url = new URL(test.url);
+  if (role !== undefined) [url.username, url.password] = [role, role];
+  const client = new pg.Client({ connectionString: url.href });
+  client.on('error', () => undefined);
+  await client.connect();
+  clients.push(client);
+  return client;
+}
+
+beforeEach(async () => {
+  held = new Promise(resolve => {
+    release = resolve;
+  });
+  notices.length = 0;
+  sent.length = 0;
+  test = await openTestTock([quick, slow]);
+  database = openDatabase({ connectionString: test.url });
+  listener = await connect();
+  listener.on('notification', ({ payload }) => notices.push(payload ?? ''));
+  await listener.query('listen tock');
+});
+afterEach(async () => {
+  release();
+  await Promise.all(daemons.splice(0).map(each => each.stop()));
+  await Promise.all(clients.splice(0).map(each => each.end()));
+  await database.close();
+  await test.close();
+});
+
+/** The notices of runs since the last call. A later notice arrives after all that were committed before. */
+async function noticesOfRuns(): Promise<string[]> {
+  const mark = `mark:${Math.random()}`;
+  await test.sql(`select pg_notify('tock', $1)`, [mark]);
+  await until(async () => notices.includes(mark), 'the last notice');
+  return notices.splice(0).filter(each => each.startsWith('queued'));
+}
+
+const sleepers = () =>
+  test.sql<{ id: string; queues: string[] | null; row: string }>(
+    'select worker_id as id, queues, xmin || ctid::text as row from tock.sleepers',
+  );
+const isAsleep = (id: string) => async () => (await sleepers()).some(each => each.id === id);
+const isAwake = (id: string) => async () => !(await sleepers()).some(each => each.id === id);
+
+/** The texts of the statements that the engine sent by themselves. */
+const sent: string[] = [];
+const engineOf = (): Engine => ({
+  database: {
+    ...database,
+    async run<Row>(...statement: Parameters<Database['run']>) {
+      sent.push(statement[0]);
+      return await database.run<Row>(...statement);
+    },
+  },
+  registry: createRegistry([quick, slow]),
+  logger: silentLogger,
+  settings: readSettings({ heartbeat: '100ms', lease: '10s' }),
+  isolation: null,
+  hooks: {},
+  workers: new Set(),
+});
+async function start(options: Parameters<typeof startDaemon>[1] = {}): Promise<Daemon> {
+  const daemon = await startDaemon(engineOf(), options, POLL_MS);
+  daemons.push(daemon);
+  await until(isAsleep(daemon.id), 'the daemon to say that it may be asleep');
+  return daemon;
+}
+/** A daemon that is full, with more to do: after a second it says that it is awake. */
+async function startAwake(queue = 'default'): Promise<Daemon> {
+  const daemon = await start({ concurrency: 1, queues: [queue] });
+  await test.tock.enqueueMany([1, 2].map(() => ({ job: slow, queue })));
+  await until(isAwake(daemon.id), 'the daemon to say that it is awake');
+  return daemon;
+}
+const ended = (id: string) =>
+  until(async () => (await test.tock.runs.get(id))?.status === 'succeeded', `run ${id} to end`);
+
+const ENQUEUES: readonly [string, (queue: string) => Promise<unknown>][] = [
+  ['tock.enqueue', queue => test.sql(`select tock.enqueue('quick', queue => $1)`, [queue])],
+  ['one run', queue => test.tock.enqueue(quick, {}, { queue })],
+  ['one run under a key', queue => test.tock.enqueue(quick, {}, { queue, key: 'k' })],
+  ['one run under a live key', queue => test.tock.enqueue(quick, {}, { queue, key: 'k', unique: 'live' })],
+  ['a batch', queue => test.tock.enqueueMany([1, 2].map(() => ({ job: quick, queue })))],
+  [
+    'a batch with live keys',
+    queue => test.tock.enqueueMany([1, 2].map(n => ({ job: quick, queue, key: `k${n}`, unique: 'live' }))),
+  ],
+];
+
+describe.each(ENQUEUES)('enqueueing by %s', (_way, enqueue) => {
+  it('notifies nobody while no daemon may be asleep', async () => {
+    await insertWorker(test);
+    await enqueue('mail');
+    expect(await noticesOfRuns()).toEqual([]);
+  });
+
+  it('notifies a daemon that may be asleep and claims from all queues', async () => {
+    await insertSleeper(test);
+    await enqueue('mail');
+    expect(await noticesOfRuns()).toHaveLength(1);
+  });
+
+  it('notifies a daemon that claims from the queue, and none that does not', async () => {
+    await insertSleeper(test, ['reports', 'prune']);
+    await enqueue('mail');
+    expect(await noticesOfRuns()).toEqual([]);
+    await test.sql(`update tock.sleepers set queues = '{reports,mail}'`);
+    await test.sql('delete from tock.job_runs_live');
+    await test.sql('delete from tock.job_keys');
+    await enqueue('mail');
+    expect(await noticesOfRuns()).toHaveLength(1);
+  });
+
+  it.each(['repeatable read', 'serializable'])(
+    'notifies under %s, whose snapshot may be older than a row that says asleep',
+    async isolation => {
+      await test.sql(
+        `do $$ begin execute format('alter database %I set default_transaction_isolation = ${JSON.stringify(isolation).replaceAll('"', "''")}', current_database()); end $$`,
+      );
+      const strict = await connect();
+      await strict.query('begin');
+      await strict.query('select count(*) from tock.sleepers');
+      await insertSleeper(test);
+      await strict.query(`select tock.enqueue('quick')`);
+      await strict.query('commit');
+      expect(await noticesOfRuns()).toEqual(['queued']);
+    },
+  );
+});
+
+describe('a batch of many runs', () => {
+  it('notifies whoever may be asleep, whatever the queue', async () => {
+    const batch = () =>
+      test.tock.enqueueMany(Array.from({ length: 101 }, () => ({ job: quick, queue: 'mail' })));
+    await batch();
+    expect(await noticesOfRuns()).toEqual([]);
+    await insertSleeper(test, ['reports']);
+    await batch();
+    expect(await noticesOfRuns()).toEqual(['queued']);
+  });
+});
+
+describe('a role that may only enqueue', () => {
+  it('wakes who is asleep, and can neither read nor change who that is', async () => {
+    const role = `enqueuer_${process.pid}_${Date.now()}`;
+    await test.sql(`create role ${role} login password '${role}'`);
+    await test.sql(`grant usage on schema tock to ${role}`);
+    await test.sql(`grant execute on function tock.enqueue to ${role}`);
+    try {
+      const enqueuer = await connect(role);
+      await enqueuer.query(`select tock.enqueue('quick')`);
+      expect(await noticesOfRuns()).toEqual([]);
+      await insertSleeper(test);
+      await enqueuer.query(`select tock.enqueue('quick')`);
+      expect(await noticesOfRuns()).toEqual(['queued']);
+      for (const attempt of [
+        'select from tock.sleepers',
+        'delete from tock.sleepers',
+        `update tock.sleepers set queues = '{}'`,
+        `insert into tock.sleepers values ('${SLEEPER_ID}', null)`,
+      ])
+        await expect(enqueuer.query(attempt)).rejects.toThrow(/permission denied/);
+      expect(await sleepers()).toHaveLength(1);
+      await enqueuer.end();
+    } finally {
+      await test.sql(`drop owned by ${role}`);
+      await test.sql(`drop role ${role}`);
+    }
+  });
+});
+
+describe('createSleeper', () => {
+  let sleeper: Sleeper;
+  beforeEach(async () => {
+    await insertWorker(test);
+    sleeper = createSleeper(engineOf(), SLEEPER_ID, null);
+  });
+
+  /** Transactions of other databases count too. */
+  const isAtRest = async () => {
+    await sleeper.beforeLook();
+    return sleeper.maxSleepMs() === Number.POSITIVE_INFINITY;
+  };
+
+  it('says nothing before somebody listens', async () => {
+    await sleeper.beforeLook();
+    expect([await sleepers(), sleeper.maxSleepMs()]).toEqual([[], Number.POSITIVE_INFINITY]);
+  });
+
+  it('looks again until all transactions have ended that could not see its row, and then no more', async () => {
+    const late = await connect();
+    await late.query('begin');
+    await late.query(`select tock.enqueue('quick')`);
+    sleeper.sayAgain();
+    await sleeper.beforeLook();
+    expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
+    await sleeper.beforeLook();
+    expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
+    // It saw no row. One that begins now does, and is not waited for.
+    await late.query('commit');
+    expect(await noticesOfRuns()).toEqual([]);
+    await late.query('begin');
+    await late.query(`select tock.enqueue('quick')`);
+    await until(isAtRest, 'the sleeper to be at rest');
+    await late.query('commit');
+    expect(await noticesOfRuns()).toEqual(['queued']);
+  });
+
+  it('waits for one that got its id between the insert of the row and its commit', async () => {
+    const [daemon, late] = [await connect(), await connect()];
+    await daemon.query('begin');
+    await daemon.query('insert into tock.sleepers values ($1, null)', [SLEEPER_ID]);
+    await late.query('begin');
+    await late.query(`select tock.enqueue('quick')`);
+    await daemon.query('commit');
+    const horizon = await newTransactionId.first(database, {});
+    const haveEnded = async () =>
+      (await haveAllEndedBefore.first(database, { id: horizon?.id ?? '' }))?.haveEnded;
+    expect(await haveEnded()).toBe(false);
+    await late.query('rollback');
+    await until(haveEnded, 'all earlier transactions, of other databases too, to end');
+  });
+
+  it('polls as long as the worker has no row to refer to, and says it once there is one', async () => {
+    await test.sql('delete from tock.workers');
+    sleeper.sayAgain();
+    await sleeper.beforeLook();
+    expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
+    await insertWorker(test);
+    await until(isAtRest, 'the sleeper to be at rest');
+    expect(await sleepers()).toMatchObject([{ id: SLEEPER_ID, queues: null }]);
+  });
+
+  it('polls where it may not say so', async () => {
+    await test.sql('alter table tock.sleepers rename to gone');
+    sleeper.sayAgain();
+    await sleeper.beforeLook();
+    expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
+    await test.sql('alter table tock.gone rename to sleepers');
+    await sleeper.beforeLook();
+    expect(await sleepers()).toHaveLength(1);
+  });
+});
+
+describe('isNotifyLockAwaited', () => {
+  const isAwaited = async () => (await isNotifyLockAwaited.first(database, {}))?.isAwaited;
+
+  it('is true while many notify, and false once they have stopped', async () => {
+    expect(await isAwaited()).toBe(false);
+    let isOver = false;
+    const notifying = Array.from({ length: 8 }, async () => {
+      const client = await connect();
+      while (!isOver) await client.query(`select pg_notify('other', '')`);
+    });
+    try {
+      await until(async () => await isAwaited(), 'one to wait for another');
+    } finally {
+      isOver = true;
+      await Promise.all(notifying);
+    }
+    expect(await isAwaited()).toBe(false);
+  });
+});
+
+describe('a daemon', () => {
+  it('writes no row while it is woken for one run after another', async () => {
+    const daemon = await start();
+    const [before] = await sleepers();
+    for (let count = 0; count < 30; count++) await ended(await test.tock.enqueue(quick));
+    expect(await sleepers()).toEqual([before]);
+    expect(before?.id).toBe(daemon.id);
+    expect(await noticesOfRuns()).toHaveLength(30);
+  });
+
+  it('finds what is enqueued while it is awake, without a notice', async () => {
+    await startAwake();
+    await noticesOfRuns();
+    const ids = [await test.tock.enqueue(quick), await test.tock.enqueue(quick, {}, { priority: -1 })];
+    release();
+    for (const id of ids) await ended(id);
+    expect(await noticesOfRuns()).toEqual([]);
+  });
+
+  it('finds a run whose transaction read that nobody sleeps, and commits after it has fallen asleep', async () => {
+    const daemon = await startAwake();
+    await noticesOfRuns();
+    const late = await connect();
+    await late.query('begin');
+    const { rows } = await late.query<{ id: string }>(`select tock.enqueue('quick') as id`);
+    sent.length = 0;
+    release();
+    await until(isAsleep(daemon.id), 'the daemon to fall asleep');
+    const hasLooked = () => {
+      const asked = sent.indexOf(haveAllEndedBefore.text);
+      return asked >= 0 && sent.slice(asked).some(text => text.includes('"isOverdue"'));
+    };
+    await until(async () => hasLooked(), 'it to look, and to find nothing');
+    await late.query('commit');
+    await ended(rows[0]?.id ?? '');
+    expect(await noticesOfRuns()).toEqual([]);
+  });
+
+  it('is woken for its queue while another, for another queue, is awake', async () => {
+    await startAwake('reports');
+    await start({ queues: ['mail'] });
+    await noticesOfRuns();
+    await ended(await test.tock.enqueue(quick, {}, { queue: 'mail' }));
+    await test.tock.enqueue(quick, {}, { queue: 'reports' });
+    expect(await noticesOfRuns()).toEqual(['queued:0:mail']);
+  });
+
+  it('says that it may be asleep again after its rows were deleted', async () => {
+    const daemon = await start();
+    await test.sql('delete from tock.workers');
+    await until(isAsleep(daemon.id), 'it to say so');
+    await ended(await test.tock.enqueue(quick));
+    expect(await noticesOfRuns()).toHaveLength(1);
+  });
+
+  it('says so again when it listens anew: a server that took over may not have the row', async () => {
+    const daemon = await start();
+    await test.sql('delete from tock.sleepers');
+    await test.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and query = 'listen "tock"'`,
+    );
+    await until(isAsleep(daemon.id), 'it to say so');
+    await ended(await test.tock.enqueue(quick));
+    expect(await noticesOfRuns()).toHaveLength(1);
+  });
+
+  it('is not to be woken while it drains, nor after', async () => {
+    const daemon = await start({ concurrency: 2 });
+    const id = await test.tock.enqueue(slow);
+    await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to start');
+    const stopping = daemon.stop();
+    await until(isAwake(daemon.id), 'its row to go');
+    await noticesOfRuns();
+    await test.tock.enqueue(quick);
+    expect(await noticesOfRuns()).toEqual([]);
+    release();
+    await stopping;
+    expect(await sleepers()).toEqual([]);
+  });
+
+  it('is woken beside one that died awake, which has no row', async () => {
+    await insertWorker(test);
+    await start();
+    await ended(await test.tock.enqueue(quick));
+    expect(await noticesOfRuns()).toHaveLength(1);
+  });
+
+  it('leaves a row that only costs notices, if it dies asleep, until it is reaped', async () => {
+    await insertSleeper(test);
+    await test.tock.enqueue(quick);
+    expect(await noticesOfRuns()).toHaveLength(1);
+    await test.sql(`update tock.workers set seen_at = tock.now() - interval '11 minutes'`);
+    await test.tock.tick();
+    expect(await sleepers()).toEqual([]);
+  });
+});
+
+describe('a tick', () => {
+  it('never asks to be woken', async () => {
+    await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
+    await test.tock.tick();
+    await test.sql('select count(*) from tock.sleepers');
+    expect([await sleepers(), await noticesOfRuns()]).toEqual([[], []]);
+  });
+});
