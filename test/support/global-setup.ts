@@ -30,6 +30,7 @@ const throwawaySettings = {
   synchronous_commit: 'off',
   full_page_writes: 'off',
   max_connections: '300',
+  file_copy_method: 'clone',
 };
 
 /** What the projects of one run share: vitest calls this file once for each of them. */

@@ -7,7 +7,7 @@ import { createTock } from '../../src/tock/create-tock.js';
 import type { TockOptions } from '../../src/tock/options.js';
 import type { Tock } from '../../src/tock/types.js';
 import { clockStatements } from './clock.js';
-import { createTestDatabase } from './embedded-database.js';
+import { ADOPT, copyTemplate } from './embedded-database.js';
 
 export { until } from './until.js';
 
@@ -31,7 +31,7 @@ export async function openTestTock(
   options: Partial<TockOptions> = {},
 ): Promise<TestTock> {
   const { schema = 'tock' } = options;
-  const database = await createTestDatabase(schema === 'tock' ? 'schema with clock' : 'nothing');
+  const database = await copyTemplate(schema === 'tock' ? 'schema with clock' : 'nothing');
   const pool = new pg.Pool({ connectionString: database.url, max: 4 });
   pool.on('error', () => undefined);
   const opened: Tock[] = [];
@@ -43,7 +43,9 @@ export async function openTestTock(
   const tock = another();
   const sql = async <Row>(text: string, values: unknown[] = []) =>
     (await pool.query(text, values)).rows as Row[];
-  if (schema !== 'tock') {
+  if (schema === 'tock') {
+    await sql(ADOPT);
+  } else {
     await tock.migrate();
     for (const statement of clockStatements(schema)) await sql(statement);
   }
