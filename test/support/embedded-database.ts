@@ -26,15 +26,29 @@ export async function createTestDatabase(content: TestContent = 'nothing'): Prom
 
 /** The same, but it is left to the caller to run `ADOPT` first, on a connection that it needs anyway. */
 export async function copyTemplate(content: TestContent): Promise<TestDatabase> {
-  const name = `tock_test_${process.pid}_${randomBytes(6).toString('hex')}`;
+  const name = `${inject('templates').schema.replace('template', 'test')}_${randomBytes(6).toString('hex')}`;
   const template = content === 'nothing' ? 'template0' : inject('templates')[content];
   await runAsAdmin(`create database ${name} template ${template} encoding 'UTF8' ${inject('copyStrategy')}`);
   const url = new URL(inject('adminUrl'));
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    drop: () => runAsAdmin(`drop database if exists ${name} with (force)`),
+    drop: async () => {
+      await runAsAdmin(awaitSessions(name));
+      await runAsAdmin(`drop database if exists ${name} with (force)`);
+    },
   };
+}
+
+/** Waits half a second for closed connections to end: one that is terminated while it closes is an error that nobody handles. */
+export function awaitSessions(database: string): string {
+  return `do $$ begin
+    for tried in 1..50 loop
+      exit when not exists (select from pg_stat_activity
+        where datname = '${database}' and backend_type = 'client backend' and pid <> pg_backend_pid());
+      perform pg_sleep(0.01), pg_stat_clear_snapshot();
+    end loop;
+  end $$`;
 }
 
 let admin: Promise<Client> | null = null;

@@ -240,8 +240,8 @@ describe('what is not cron, in the time that it takes', () => {
         if (least >= MOST_MS) throw new Error(`${least} ms for ${JSON.stringify(cron)}`);
         refused++;
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: 200 },
     );
-    expect(refused).toBeGreaterThan(400);
+    expect(refused).toBeGreaterThan(150);
   });
 });
