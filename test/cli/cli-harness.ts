@@ -8,7 +8,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase } from '../support/embedded-database.js';
 import { bundleJobs } from '../support/processes.js';
-import { createWarmCli } from './warm-cli.js';
+import { createWarmCli, type WarmCli } from './warm-cli.js';
 
 const CLI = path.resolve('dist/cli.js');
 const BOUND_MS = 50_000;
@@ -34,7 +34,7 @@ export interface Going {
 export interface CliHarness {
   readonly url: string;
   readonly folder: string;
-  /** Runs a command: in a process of its own where options are given, or where it may need one (see warm-cli.ts). */
+  /** Runs a command: in a process of its own where it gets input, or where it may need one (see warm-cli.ts). */
   tock(args: readonly string[], options?: CallOptions): Promise<Result>;
   /** Runs the command and reads its document; fails when standard output is anything else. */
   json<T>(args: readonly string[], options?: CallOptions): Promise<T>;
@@ -76,6 +76,11 @@ export async function tock(args: readonly string[], options?: CallOptions): Prom
   return await begin(args, options).ended;
 }
 
+/** A warm process for commands that need no database. */
+export function openWarmCli(): Pick<WarmCli, 'call' | 'close'> {
+  return createWarmCli(CLI, environment({}));
+}
+
 /** Compiles a fixture's jobs and makes a database for them, migrated unless told otherwise. */
 export async function openCliHarness({
   migrated = true,
@@ -91,7 +96,9 @@ export async function openCliHarness({
   const withBase = (options: CallOptions = {}) => ({ ...options, env: { ...base, ...options.env } });
   const warm = createWarmCli(CLI, environment(base));
   const call = (args: readonly string[], options?: CallOptions) =>
-    options === undefined && warm.takes(args) ? warm.call(args) : tock(args, withBase(options));
+    options?.input === undefined && warm.takes(args)
+      ? warm.call(args, options?.env)
+      : tock(args, withBase(options));
   return {
     url: database.url,
     folder,

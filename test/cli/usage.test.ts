@@ -1,6 +1,6 @@
 // The command line's help, its version, and what it says of wrong arguments. No database.
-import { describe, expect, it } from 'vitest';
-import { tock } from './cli-harness.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { openWarmCli, tock } from './cli-harness.js';
 
 const COMMANDS = [
   'tick',
@@ -23,6 +23,10 @@ const COMMANDS = [
   'queue',
   'reset-cursor',
 ];
+// Each kind of ending is also seen once in a process of its own, by `tock`.
+const warm = openWarmCli();
+afterAll(async () => await warm.close());
+
 const UNREACHABLE = { DATABASE_URL: 'postgres://user:geheim@127.0.0.1:1/nowhere', TOCK_JOBS: '/nowhere.js' };
 
 describe('help', () => {
@@ -49,12 +53,12 @@ describe('help', () => {
   });
 
   it.each(COMMANDS)('teaches %s with a sentence and examples', async command => {
-    const { code, stdout } = await tock([command, '--help']);
+    const { code, stdout } = await warm.call([command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: tock ${command} `));
     expect(stdout).toContain('--json');
     expect(stdout).toMatch(new RegExp(`\nExamples:\n {2}.*tock ${command}`));
-    expect((await tock(['help', command])).stdout).toBe(stdout);
+    expect((await warm.call(['help', command])).stdout).toBe(stdout);
   });
 
   it('is shown, as a usage error, when no command is named', async () => {
@@ -65,10 +69,8 @@ describe('help', () => {
   });
 
   it('has colours if they are forced, and none if they are refused', async () => {
-    expect((await tock(['--help'], { env: { FORCE_COLOR: '1' } })).stdout).toContain('\u001B[1mUsage:');
-    expect((await tock(['--help'], { env: { FORCE_COLOR: '1', NO_COLOR: '1' } })).stdout).not.toContain(
-      '\u001B',
-    );
+    expect((await warm.call(['--help'], { FORCE_COLOR: '1' })).stdout).toContain('\u001B[1mUsage:');
+    expect((await warm.call(['--help'], { FORCE_COLOR: '1', NO_COLOR: '1' })).stdout).not.toContain('\u001B');
   });
 });
 
@@ -194,7 +196,7 @@ describe('wrong arguments', () => {
     ],
     [['next', '--count', '0', '--cron', '* * * * *'], /^tock next: --count 0: /],
   ])('%j are reported in one line, with exit code 2, before anything is opened', async (args, line) => {
-    const { code, stdout, stderr } = await tock(args, { env: UNREACHABLE });
+    const { code, stdout, stderr } = await warm.call(args, UNREACHABLE);
     expect(stderr).toMatch(line);
     expect(stderr.split('\n')).toHaveLength(2);
     expect(code).toBe(2);
@@ -225,7 +227,7 @@ describe('wrong arguments', () => {
   });
 
   it('cannot control the terminal', async () => {
-    const { stderr } = await tock(['runs', '--status', '\u001B]0;owned\u0007\u009B2J']);
+    const { stderr } = await warm.call(['runs', '--status', '\u001B]0;owned\u0007\u009B2J']);
     for (const control of ['\u001B', '\u0007', '\u009B']) expect(stderr).not.toContain(control);
   });
 });
@@ -238,7 +240,7 @@ describe('environment', () => {
     [{ TOCK_LOG_LEVEL: 'loud' }, 'log level "loud"'],
     [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL cannot be read'],
   ])('%j is a usage error', async (env, message) => {
-    const { code, stderr } = await tock(['runs'], { env: { ...UNREACHABLE, ...env } });
+    const { code, stderr } = await warm.call(['runs'], { ...UNREACHABLE, ...env });
     expect(stderr).toContain(message);
     expect(code).toBe(2);
   });
@@ -261,7 +263,7 @@ describe('environment', () => {
     ['cancel', '1'],
     ['migrate'],
   ])('a server that does not answer gives exit code 3 for %s, and no secret', async (...args) => {
-    const { code, stdout, stderr } = await tock(args, { env: UNREACHABLE });
+    const { code, stdout, stderr } = await warm.call(args, UNREACHABLE);
     expect(stderr).toMatch(/^tock \w+: cannot reach the database: .*ECONNREFUSED.*DATABASE_URL.*\n$/);
     expect(stderr).not.toContain('geheim');
     expect(stdout).toBe('');

@@ -1,5 +1,5 @@
 // Commands that read, or write a few rows, in one warm process: a process for each takes ten times the processor's time.
-// In: arguments. Out: exit code and what was printed, as from a process of its own.
+// In: arguments and the environment. Out: exit code and what was printed, as from a process of its own.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -8,14 +8,16 @@ import type { Result } from './cli-harness.js';
 const MARK = '\u0001end of the command\u0001';
 /** They execute no handler, listen for no signal, and end by themselves. */
 const WARM = new Set(
-  'cancel jobs next pause queue reset-cursor resume retry runs schedule show simulate status why'.split(' '),
+  'cancel jobs migrate next pause queue reset-cursor resume retry run runs schedule show simulate status why'.split(
+    ' ',
+  ),
 );
-const COLD_FLAGS = ['--follow', '--wait', '--help'];
+const COLD_FLAGS = ['--follow', '--wait'];
 
 export interface WarmCli {
   readonly takes: (args: readonly string[]) => boolean;
-  /** One command after the other. */
-  readonly call: (args: readonly string[]) => Promise<Result>;
+  /** One command after the other, each with the environment of `createWarmCli` and what is added to it. */
+  readonly call: (args: readonly string[], added?: Readonly<Record<string, string>>) => Promise<Result>;
   readonly close: () => Promise<void>;
 }
 
@@ -27,7 +29,7 @@ export function createWarmCli(cli: string, env: NodeJS.ProcessEnv): WarmCli {
       env,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
-  const callNow = async (args: readonly string[]): Promise<Result> => {
+  const callNow = async (args: readonly string[], added = {}): Promise<Result> => {
     host ??= open();
     const child = host;
     const ended = new AbortController();
@@ -36,15 +38,15 @@ export function createWarmCli(cli: string, env: NodeJS.ProcessEnv): WarmCli {
     );
     const texts = [printedBy(child.stdout, ended.signal), printedBy(child.stderr, ended.signal)] as const;
     const code = once(child, 'message', { signal: ended.signal });
-    child.send(args);
+    child.send({ args, env: { ...env, ...added } });
     const [stdout, stderr, [sent]] = await Promise.all([...texts, code]);
     child.removeAllListeners('exit');
     return { code: sent as number, stdout, stderr };
   };
   return {
     takes: args => WARM.has(args[0] ?? '') && !args.some(each => COLD_FLAGS.includes(each)),
-    call: async args => {
-      const result = last.then(() => callNow(args));
+    call: async (args, added) => {
+      const result = last.then(() => callNow(args, added));
       last = result.catch(() => undefined);
       return await result;
     },

@@ -1,5 +1,5 @@
 // A process that runs one command of the built command line after another: what the commands share is loaded once.
-// In: messages with arguments. Out: what they print, on its own pipes, with a mark after each; the exit code as a message.
+// In: messages with arguments and environment. Out: what they print, on its own pipes, with a mark after each; the exit code as a message.
 import { pathToFileURL } from 'node:url';
 
 const [cli, mark] = process.argv.slice(2);
@@ -7,7 +7,9 @@ const [cli, mark] = process.argv.slice(2);
 for (const emitter of [process, process.stdout, process.stderr]) emitter.setMaxListeners(0);
 let count = 0;
 
-async function run(args) {
+async function run({ args, env }) {
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  Object.assign(process.env, env);
   process.argv = [process.execPath, cli, ...args];
   const exited = new Promise(resolve => {
     process.exit = resolve;
@@ -18,8 +20,8 @@ async function run(args) {
   return await exited;
 }
 
-process.on('message', args => {
-  void run(args).then(code => {
+process.on('message', command => {
+  void run(command).then(code => {
     process.stdout.write(mark);
     process.stderr.write(mark);
     process.send(code);

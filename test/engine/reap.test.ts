@@ -2,14 +2,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type RetryPolicy, type Tock } from '../../src/index.js';
 import { collectLines, type LineLog } from '../support/lines.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 
 let test: TestTock;
 let log: LineLog;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   log = collectLines();
   await test.setClock(NOW);
 });

@@ -1,11 +1,11 @@
 // Engine: a tick goes on until nothing is due, and no longer.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 
 let test: TestTock;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
 });
 afterEach(() => test.close());
 

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import weeklyRunReport from '../../jobs/weekly-run-report.js';
 import type { AnyJob, RunRecord, RunReport } from '../../src/index.js';
 import type { TestTock } from '../../src/testing.js';
@@ -152,6 +152,10 @@ describe('weekly-run-report', () => {
   it('runs at seven, and names its days, in the zone of REPORT_TIMEZONE', async () => {
     vi.stubEnv('REPORT_TIMEZONE', 'Pacific/Auckland');
     vi.resetModules();
+    // The test files of one process share their modules, and no other is to see this zone.
+    onTestFinished(() => {
+      vi.resetModules();
+    });
     const { default: job } = await import('../../jobs/weekly-run-report.js');
     const { untilNext } = await openWithReport(job, '2026-03-07T00:00:00Z');
     const [run] = await untilNext(job);

@@ -1,7 +1,7 @@
 // The database's clock, six hours ahead for a while and then right again: who says so, and how everything goes on.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type JobSchedule } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 
 const lines: { event?: string; message: string | undefined }[] = [];
 const note = (fields: { event?: string }, message?: string) =>
@@ -13,7 +13,7 @@ const job = (name: string, schedule?: JobSchedule) =>
 let test: TestTock;
 beforeEach(async () => {
   lines.length = 0;
-  test = await openTestTock(
+  test = await reuseTestTock(
     [
       job('latest', { cron: '*/30 * * * *' }),
       job('all', { cron: '*/30 * * * *', catchup: 'all' }),

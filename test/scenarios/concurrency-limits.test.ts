@@ -1,14 +1,14 @@
 // Engine: limits over all hosts: places under a job's keys, a queue's concurrency, rate and window; and fairness.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob } from '../../src/index.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 
 let test: TestTock;
 let now: Map<string, number>;
 let most: Map<string, number>;
 let order: string[];
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   now = new Map();
   most = new Map();
   order = [];

@@ -2,7 +2,7 @@
 // is, occurrences and what follows from a dead run are made.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Dead, defineJob } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 
 const hourly = defineJob({
   name: 'hourly',
@@ -23,7 +23,7 @@ let test: TestTock;
 /** The key that the next occurrence of `hourly` will show. */
 let key: string;
 beforeEach(async () => {
-  test = await openTestTock([hourly, echo, care, hopeless]);
+  test = await reuseTestTock([hourly, echo, care, hopeless]);
   await test.setClock('2026-03-01T11:59:30Z');
   await test.tock.register();
   const [definition] = await test.tock.schedules.list({ name: 'hourly' });

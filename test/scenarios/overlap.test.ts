@@ -1,13 +1,13 @@
 // Engine: what an occurrence does while an earlier run of its definition is live, under each of the six policies.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type OverlapPolicy, type RunRecord } from '../../src/index.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 
 let test: TestTock;
 let begun: string[];
 let release: Map<string, () => void>;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   begun = [];
   release = new Map();
   await test.setClock('2026-03-01T11:59:30Z');

@@ -1,14 +1,14 @@
 // Engine: what happens rarely to a schedule: a clock far ahead, a changed jitter, the last run that remains.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type JobSchedule } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 const scheduled = (name: string, schedule: JobSchedule) => defineJob({ name, schedule, run: () => null });
 
 let test: TestTock;
 beforeEach(async () => {
-  test = await openTestTock([plain]);
+  test = await reuseTestTock([plain]);
   await test.setClock('2026-03-01T12:00:30Z');
   await test.tock.register();
 });

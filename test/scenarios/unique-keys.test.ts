@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 
 let test: TestTock;
 const seen: unknown[] = [];
@@ -15,7 +15,7 @@ const sync = defineJob({
 const other = defineJob({ name: 'other', run: () => null });
 beforeEach(async () => {
   seen.length = 0;
-  test = await openTestTock([sync, other]);
+  test = await reuseTestTock([sync, other]);
   await test.setClock('2026-03-01T12:00:00Z');
 });
 afterEach(() => test.close());

@@ -2,11 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type OutsideWindow } from '../../src/index.js';
 import { windowIn } from '../../src/model/planning/window.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 
 let test: TestTock;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
 });
 afterEach(() => test.close());
 

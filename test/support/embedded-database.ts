@@ -14,26 +14,59 @@ export interface TestDatabase {
 /** What a new database holds: nothing, the migrated schema `tock`, or that with a clock that a test can set. */
 export type TestContent = 'nothing' | 'schema' | 'schema with clock';
 
+/** What a copy of a template needs before it ticks: else it would be taken for a copy that must not. */
+export const ADOPT = 'insert into tock.database_identity select true, * from tock.this_database()';
+
 /** Creates a UTF-8 database with a unique name on the test run's server. A copy of a template takes a third of migrating. */
 export async function createTestDatabase(content: TestContent = 'nothing'): Promise<TestDatabase> {
-  const adminUrl = inject('adminUrl');
-  const name = `tock_test_${process.pid}_${randomBytes(6).toString('hex')}`;
+  const database = await copyTemplate(content);
+  if (content !== 'nothing') await runAt(database.url, ADOPT);
+  return database;
+}
+
+/** The same, but it is left to the caller to run `ADOPT` first, on a connection that it needs anyway. */
+export async function copyTemplate(content: TestContent): Promise<TestDatabase> {
+  const name = `${inject('templates').schema.replace('template', 'test')}_${randomBytes(6).toString('hex')}`;
   const template = content === 'nothing' ? 'template0' : inject('templates')[content];
-  await runAt(
-    adminUrl,
-    `create database ${name} template ${template} encoding 'UTF8' ${inject('copyStrategy')}`,
-  );
-  const url = new URL(adminUrl);
+  await runAsAdmin(`create database ${name} template ${template} encoding 'UTF8' ${inject('copyStrategy')}`);
+  const url = new URL(inject('adminUrl'));
   url.pathname = `/${name}`;
-  // Else it would be taken for a copy that must not tick.
-  if (content !== 'nothing')
-    await runAt(url.href, 'insert into tock.database_identity select true, * from tock.this_database()');
   return {
     url: url.href,
     drop: async () => {
-      await runAt(adminUrl, `drop database if exists ${name} with (force)`);
+      await runAsAdmin(awaitSessions(name));
+      await runAsAdmin(`drop database if exists ${name} with (force)`);
     },
   };
+}
+
+/** Waits half a second for closed connections to end: one that is terminated while it closes is an error that nobody handles. */
+export function awaitSessions(database: string): string {
+  return `do $$ begin
+    for tried in 1..50 loop
+      exit when not exists (select from pg_stat_activity
+        where datname = '${database}' and backend_type = 'client backend' and pid <> pg_backend_pid());
+      perform pg_sleep(0.01), pg_stat_clear_snapshot();
+    end loop;
+  end $$`;
+}
+
+let admin: Promise<Client> | null = null;
+
+/** On one connection for all tests of this process, which ends with it. */
+async function runAsAdmin(statement: string): Promise<void> {
+  admin ??= connectAdmin();
+  await (await admin).query(statement);
+}
+
+async function connectAdmin(): Promise<Client> {
+  const client = new Client({ connectionString: inject('adminUrl') });
+  client.on('error', () => {
+    admin = null;
+  });
+  await client.connect();
+  (client as Client & { unref(): void }).unref();
+  return client;
 }
 
 /** Runs statements on a connection of their own; returns the rows of the last. */

@@ -30,6 +30,7 @@ const throwawaySettings = {
   synchronous_commit: 'off',
   full_page_writes: 'off',
   max_connections: '300',
+  file_copy_method: 'clone',
 };
 
 /** What the projects of one run share: vitest calls this file once for each of them. */
@@ -125,7 +126,11 @@ async function makeTemplates(adminUrl: string) {
   return {
     names: { schema, 'schema with clock': withClock },
     drop: async () => {
-      await runAt(adminUrl, `drop database if exists ${withClock}`, `drop database if exists ${schema}`);
+      // With the databases that were kept for further tests (test-tock.ts).
+      const kept = schema.replace('template', 'test');
+      const rows = await runAt(adminUrl, `select datname from pg_database where datname ~ '^${kept}_'`);
+      const names = [...rows.map(row => String(row['datname'])), withClock, schema];
+      await runAt(adminUrl, ...names.map(name => `drop database if exists ${name} with (force)`));
     },
   };
 }

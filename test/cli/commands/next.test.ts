@@ -1,6 +1,6 @@
 // `tock next`: occurrences of a schedule, of a job in code, of a definition in the database.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { begin, type CliHarness, openCliHarness, tock } from '../cli-harness.js';
+import { begin, type CliHarness, openCliHarness } from '../cli-harness.js';
 
 const NOWHERE = { DATABASE_URL: 'postgres://user@127.0.0.1:1/nowhere', TOCK_JOBS: '/nowhere.js' };
 const NEW_YORK = ['--cron', '30 2 * * *', '--timezone', 'America/New_York'];
@@ -11,6 +11,8 @@ beforeAll(async () => {
   harness = await openCliHarness();
 });
 afterAll(async () => await harness.close());
+
+const tock: CliHarness['tock'] = (args, options) => harness.tock(args, options);
 
 describe('tock next --cron', () => {
   it('needs neither database nor jobs; from is inclusive, to exclusive', async () => {

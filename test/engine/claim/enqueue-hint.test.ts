@@ -6,7 +6,7 @@ import { type Daemon, defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
 import { insertSleeper } from '../../support/sleepers.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const quick = defineJob({ name: 'quick', run: () => 'done' });
@@ -16,7 +16,7 @@ let test: TestTock;
 let database: Database;
 let daemon: Daemon | undefined;
 beforeEach(async () => {
-  test = await openTestTock([quick, limited]);
+  test = await reuseTestTock([quick, limited]);
   database = openDatabase({ connectionString: test.url });
 });
 afterEach(async () => {

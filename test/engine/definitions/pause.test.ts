@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, type JobSchedule } from '../../../src/index.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
 const mail = defineJob({
   name: 'mail',
@@ -17,7 +17,7 @@ const minutely = { name: 'tenant-7', job: mail, payload: { tenant: 7 }, cron: '*
 
 let test: TestTock;
 beforeEach(async () => {
-  test = await openTestTock([mail, plain, inCode({ cron: '0 * * * *' })]);
+  test = await reuseTestTock([mail, plain, inCode({ cron: '0 * * * *' })]);
   await test.setClock('2026-03-01T12:00:30Z');
   await test.tock.register();
 });

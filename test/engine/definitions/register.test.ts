@@ -1,13 +1,13 @@
 // Engine: definitions are kept in step with the code, from several hosts and from two versions at once.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type JobSchedule } from '../../../src/index.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const job = (name: string, schedule?: JobSchedule) =>
   defineJob({ name, ...(schedule ? { schedule } : {}), run: () => null });
 let test: TestTock;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   await test.setClock('2026-03-01T12:00:30Z');
 });
 afterEach(() => test.close());

@@ -1,12 +1,12 @@
 // Hooks observe runs, and cannot harm them.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Dead, defineJob, type Hooks } from '../../../src/index.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 let test: TestTock;
 let told: string[];
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   told = [];
 });
 afterEach(() => test.close());

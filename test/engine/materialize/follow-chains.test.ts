@@ -1,13 +1,13 @@
 // Engine: definitions that run after others, keyed by the others' occurrence; and dead runs that are redirected.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type After, type AnyJob, Dead, defineJob, type JobContext } from '../../../src/index.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
 let test: TestTock;
 /** Jobs whose next runs are to end dead. */
 let failing: Set<string>;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   failing = new Set();
   await test.setClock('2026-03-01T11:59:30Z');
 });

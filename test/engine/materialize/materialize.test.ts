@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { defineJob, type JobSchedule } from '../../../src/index.js';
 import { collectLines } from '../../support/lines.js';
 import { whileHeld } from '../../support/runs.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const scheduled = (name: string, schedule: JobSchedule) =>
   defineJob({
@@ -14,7 +14,7 @@ const scheduled = (name: string, schedule: JobSchedule) =>
   });
 let test: TestTock;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   await test.setClock('2026-03-01T12:00:30Z');
 });
 afterEach(() => test.close());

@@ -1,13 +1,13 @@
 // Engine: why a definition that runs after others ran, or did not, for an occurrence of theirs.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type After, type AnyJob, Dead, defineJob, type JobSchedule, type Why } from '../../../src/index.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
 let test: TestTock;
 /** Jobs whose next runs are to end dead. */
 let failing: Set<string>;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   failing = new Set();
   await test.setClock('2026-03-01T11:59:30Z');
 });

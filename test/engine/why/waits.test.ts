@@ -1,13 +1,13 @@
 // Engine: why a run that is there does not start: slots under a limit, windows, queues; and what took its place.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type JobSchedule, type Why } from '../../../src/index.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 let test: TestTock;
 let release: (() => void)[];
 let begun: number;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   release = [];
   begun = 0;
   await test.setClock('2026-03-01T11:59:30Z');

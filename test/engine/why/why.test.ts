@@ -1,14 +1,14 @@
 // Engine: why a definition did, or did not, run at a time; each verdict on a real ledger.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Dead, defineJob, type JobSchedule, type Tock, type Why } from '../../../src/index.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
 const scheduled = (name: string, schedule?: JobSchedule, run: () => unknown = () => null) =>
   defineJob({ name, ...(schedule === undefined ? {} : { schedule }), retry: { maxAttempts: 1 }, run });
 
 let test: TestTock;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   await test.setClock('2026-03-01T12:00:30Z');
 });
 afterEach(() => test.close());

@@ -15,8 +15,8 @@ const answers = (expression: string) => {
   const checked = messageOf(() => checkCron(expression));
   return { expression, checked, read: messageOf(() => readCron(expression)) };
 };
-const differing = (expressions: readonly string[]) =>
-  expressions.map(answers).filter(({ checked, read }) => checked !== read);
+const differing = (answered: ReturnType<typeof answers>[]) =>
+  answered.filter(({ checked, read }) => checked !== read);
 
 describe('checkCron', () => {
   it('agrees with readCron about every date, alone and with a weekday', () => {
@@ -38,10 +38,10 @@ describe('checkCron', () => {
     const months = ['*', '2', 'feb', 'FEB', '1-2', '4,6,9,11', '2-11/9', '*/2', '2/12', 'H'];
     const weekdays = ['*', '0', '7', 'mon-fri', '1-5/2', '*/2', '*/7', '5L', '1#5', 'sun,sat', 'H'];
     const dates = days.flatMap(day =>
-      months.flatMap(month => weekdays.map(weekday => `0 0 ${day} ${month} ${weekday}`)),
+      months.flatMap(month => weekdays.map(weekday => answers(`0 0 ${day} ${month} ${weekday}`))),
     );
     expect(differing(dates)).toEqual([]);
-    expect(dates.map(answers).filter(each => each.read !== null).length).toBeGreaterThan(100);
+    expect(dates.filter(each => each.read !== null).length).toBeGreaterThan(100);
   });
 
   it('agrees with readCron about every value, range and step of the other fields', () => {
@@ -55,10 +55,10 @@ describe('checkCron', () => {
         `0-${most}/${value}`,
         `${value},1-3`,
       ]).flat();
-    expect(differing(entries(59).map(minute => `${minute} * * * *`))).toEqual([]);
-    expect(differing(entries(59).map(second => `${second} 0 0 * * *`))).toEqual([]);
-    expect(differing(entries(23).map(hour => `0 ${hour} * * *`))).toEqual([]);
-    expect(differing(entries(12).map(month => `0 0 1 ${month} *`))).toEqual([]);
-    expect(differing(entries(7).map(weekday => `0 0 * * ${weekday}`))).toEqual([]);
+    expect(differing(entries(59).map(minute => answers(`${minute} * * * *`)))).toEqual([]);
+    expect(differing(entries(59).map(second => answers(`${second} 0 0 * * *`)))).toEqual([]);
+    expect(differing(entries(23).map(hour => answers(`0 ${hour} * * *`)))).toEqual([]);
+    expect(differing(entries(12).map(month => answers(`0 0 1 ${month} *`)))).toEqual([]);
+    expect(differing(entries(7).map(weekday => answers(`0 0 * * ${weekday}`)))).toEqual([]);
   });
 });

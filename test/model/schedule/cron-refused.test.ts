@@ -240,8 +240,8 @@ describe('invalid cron, within its time', () => {
         if (least >= MOST_MS) throw new Error(`${least} ms for ${JSON.stringify(cron)}`);
         refused++;
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: 200 },
     );
-    expect(refused).toBeGreaterThan(400);
+    expect(refused).toBeGreaterThan(150);
   });
 });

@@ -1,0 +1,52 @@
+// Room: test support. Makes a used database like a new copy of the template again.
+// In: a pool of connections to it. Out: whether that could be done.
+import type pg from 'pg';
+import { awaitSessions } from './embedded-database.js';
+
+// What a template's copy has in its tables stays: the migration, the identity, one row each of upkeep and of the clock.
+const EMPTY = `
+set session_replication_role = replica;
+delete from tock.job_runs; delete from tock.job_occurrences; delete from tock.job_keys; delete from tock.job_slots;
+delete from tock.job_queues; delete from tock.job_outbox; delete from tock.job_effects; delete from tock.workers;
+delete from tock.job_definitions; delete from tock.registrations; delete from tock.retention_changes;
+delete from tock.upkeep; insert into tock.upkeep (kind) values ('partitions');
+update tock.test_clock set at = null;
+reset session_replication_role;
+select setval(c.oid, s.seqstart, false) from pg_sequence s join pg_class c on c.oid = s.seqrelid
+where c.relnamespace = 'tock'::regnamespace`;
+
+/** What there is, but for the partitions that a tick makes; and which transaction wrote a function last. */
+const SCHEMA = `
+with tables as (select oid from pg_class where relnamespace in ('tock'::regnamespace, 'public'::regnamespace) and relname !~ '_[0-9]{4}_[0-9]{2}')
+select concat_ws(' ', (select count(*) from tables),
+  (select count(*) || ' ' || sum(attnum) from pg_attribute where attrelid in (select oid from tables) and not attisdropped),
+  (select count(*) from pg_constraint where conrelid in (select oid from tables)),
+  (select count(*) from pg_trigger where tgrelid in (select oid from tables)),
+  (select count(*) || ' ' || max(xmin::text::bigint) from pg_proc),
+  (select count(*) from pg_namespace where nspname !~ '^pg_')) as state`;
+
+const SESSIONS = `
+select pg_terminate_backend(pid, 10_000) from pg_stat_activity
+where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`;
+
+let original: string | null = null;
+
+/** Notes what an unused copy's schema is, for `emptyDatabase`. */
+export async function noteSchema(pool: pg.Pool): Promise<void> {
+  original ??= await readSchema(pool);
+}
+
+/** Ends the sessions that a test has left, and empties all tables; gives false if a test has altered the schema. */
+export async function emptyDatabase(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ name: string }>('select current_database() as name');
+  await pool.query(awaitSessions(rows[0]?.name ?? ''));
+  await pool.query(SESSIONS);
+  if ((await readSchema(pool)) !== original) return false;
+  await pool.query(EMPTY);
+  return true;
+}
+
+async function readSchema(pool: pg.Pool): Promise<string> {
+  const { rows } = await pool.query<{ state: string }>(SCHEMA);
+  return rows[0]?.state ?? '';
+}
