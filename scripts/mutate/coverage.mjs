@@ -52,15 +52,16 @@ export async function readCoverage(areas, options, say) {
 }
 
 async function look(host, testFile, failed) {
-  const answer = await host.ask({ testFile, testIds: null }, 600_000);
+  const answer = await host.ask({ files: [{ file: testFile, testIds: null }] }, 600_000);
   if (answer === null) throw new Error(`${testFile} did not end within ten minutes`);
-  for (const test of answer.tests)
+  const [{ tests, errors, meta }] = answer.files;
+  for (const test of tests)
     if (test.state === 'failed') failed.push(`${testFile} › ${test.name}: ${test.message}`);
-  for (const error of answer.errors) failed.push(`${testFile}: ${error}`);
-  const tests = answer.tests
+  for (const error of [...errors, ...answer.errors]) failed.push(`${testFile}: ${error}`);
+  const passed = tests
     .filter(test => test.state === 'passed')
     .map(({ id, name, ms, reached = [] }) => ({ id, name, ms, reached }));
-  return { tests, reached: answer.meta.reached ?? [] };
+  return { tests: passed, reached: meta.reached ?? [] };
 }
 
 /** Whether a test gets to the innermost place that a mutant lies in; a constant may be of use to any. */

@@ -1,9 +1,9 @@
 // Whether the tests of an area find a mutant out.
 // In: a mutant, the tests that could, a host that runs them. Out: killed, and by which test; or survived.
 
-/** Which tests found out the last mutants of a place: asked first of the next one there. */
-const FIRST_SHOTS = 3;
-/** A run of a file may take so many times as long as without the mutant, and a minute. */
+/** So many of the tests that found out the mutant the last time, and its neighbours, are asked first. */
+const FIRST_SHOTS = 4;
+/** A run of tests may take so many times as long as without the mutant, and a minute. */
 const PATIENCE = 6;
 
 /**
@@ -18,11 +18,14 @@ export function createJudge({ testsOf, killers }) {
   return async (mutant, host, area) => {
     const shots = shotsFor(mutant, area);
     if (shots.length === 0) return { status: 'unreached', by: null };
-    for (const { file, tests } of shots) {
-      const testIds = tests?.map(test => test.id) ?? null;
-      const usualMs = tests?.reduce((sum, test) => sum + test.ms, 0) ?? 30_000;
-      const message = { testFile: file, testIds, source: mutant.file, code: mutant.code };
-      const verdict = read(await host.ask(message, usualMs * PATIENCE + 60_000), file);
+    for (const files of shots) {
+      const usualMs = files.reduce((sum, { tests }) => sum + (tests === null ? 30_000 : timeOf(tests)), 0);
+      const message = {
+        files: files.map(({ file, tests }) => ({ file, testIds: tests?.map(test => test.id) ?? null })),
+        source: mutant.file,
+        code: mutant.code,
+      };
+      const verdict = read(await host.ask(message, usualMs * PATIENCE + 60_000));
       if (verdict === null) continue;
       remember(mutant, verdict);
       return verdict;
@@ -30,26 +33,27 @@ export function createJudge({ testsOf, killers }) {
     return { status: 'survived', by: null };
   };
 
-  /** One test file after the other: first the tests that found out its neighbours, then the file that is done soonest. */
+  /**
+   * First the tests that found out its neighbours, then all others: those files first that are soon done and have
+   * found out much in its source.
+   */
   function shotsFor(mutant, area) {
-    if (testsOf === null) return area.tests.map(file => ({ file, tests: null }));
+    if (testsOf === null) return [area.tests.map(file => ({ file, tests: null }))];
     const own = testsOf(mutant).filter(test => area.tests.includes(test.file));
-    const names = [killers[mutant.id], ...(lately.get(placeOf(mutant)) ?? [])];
-    const first = own
-      .filter(test => names.includes(nameOf(test.file, test.name)))
-      .sort((a, b) => names.indexOf(nameOf(a.file, a.name)) - names.indexOf(nameOf(b.file, b.name)));
-    const shot = first.filter(test => test.file === first[0]?.file).slice(0, FIRST_SHOTS);
-    const left = own.filter(test => !shot.includes(test));
-    const files = Object.entries(groupBy(left));
-    return [
-      ...(shot.length > 0 ? [[shot[0].file, shot]] : []),
-      ...files.sort((a, b) => cost(a) - cost(b)),
-    ].map(([file, tests]) => ({ file, tests }));
+    const names = [...new Set([killers[mutant.id]?.by, ...(lately.get(placeOf(mutant)) ?? [])])];
+    const first = names
+      .flatMap(name => own.filter(test => nameOf(test.file, test.name) === name))
+      .slice(0, FIRST_SHOTS);
+    const hits = Object.values(killers).filter(each => each.source === mutant.file);
+    const rank = ({ file, tests }) =>
+      (timeOf(tests) + 100) / (1 + hits.filter(({ by }) => by.startsWith(`${file} › `)).length);
+    const left = byFile(own.filter(test => !first.includes(test))).sort((a, b) => rank(a) - rank(b));
+    return [byFile(first), left].filter(files => files.length > 0);
   }
 
   function remember(mutant, { by }) {
     if (by === null) return;
-    killers[mutant.id] = by;
+    killers[mutant.id] = { source: mutant.file, by };
     const place = placeOf(mutant);
     lately.set(place, [by, ...(lately.get(place) ?? []).filter(each => each !== by)].slice(0, FIRST_SHOTS));
   }
@@ -58,20 +62,27 @@ export function createJudge({ testsOf, killers }) {
 const nameOf = (file, name) => `${file} › ${name}`;
 /** Mutants within ten lines are mostly of one statement. */
 const placeOf = ({ file, line }) => `${file}:${Math.floor(line / 10)}`;
-const cost = ([, tests]) => tests.reduce((sum, test) => sum + test.ms, 1000);
+const timeOf = tests => tests.reduce((sum, test) => sum + test.ms, 0);
 
-function groupBy(tests) {
-  const groups = {};
-  for (const test of tests) (groups[test.file] ??= []).push(test);
-  return groups;
+function byFile(tests) {
+  const files = new Map();
+  for (const test of tests) files.set(test.file, [...(files.get(test.file) ?? []), test]);
+  return [...files].map(([file, own]) => ({ file, tests: own }));
 }
 
-/** Null where all tests of the file passed. */
-function read(answer, file) {
+/** Null where all tests passed. */
+function read(answer) {
   if (answer === null) return { status: 'timed out', by: null };
-  const failed = answer.tests.find(test => test.state === 'failed');
-  if (failed === undefined && answer.errors.length === 0) return null;
-  const refused = failed?.refused ?? answer.meta.refused;
-  if (refused !== undefined) return { status: 'refused', by: refused };
-  return { status: 'killed', by: failed ? nameOf(file, failed.name) : `${file}: ${answer.errors[0]}` };
+  for (const { file, tests, errors, meta } of answer.files) {
+    const failed = tests.find(test => test.state === 'failed');
+    if (failed === undefined && errors.length === 0) continue;
+    const refused = failed?.refused ?? meta.refused;
+    if (refused !== undefined) return { status: 'refused', by: refused };
+    return { status: 'killed', by: failed ? nameOf(file, failed.name) : `${file}: ${errors[0]}` };
+  }
+  if (answer.errors.length === 0) return null;
+  const refused = answer.files.find(({ meta }) => meta.refused !== undefined)?.meta.refused;
+  return refused === undefined
+    ? { status: 'killed', by: answer.errors[0] }
+    : { status: 'refused', by: refused };
 }
