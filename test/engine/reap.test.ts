@@ -73,10 +73,12 @@ describe('a reaping', () => {
     const tock = host([job('noop')]);
     await expire('noop', 1);
     await tock.register();
-    await test.sql('alter table tock.job_outbox rename to elsewhere');
-    await expect(tock.tick()).rejects.toMatchObject({ code: '42P01' });
+    await test.sql(`create function refuse() returns trigger language plpgsql
+      as $$ begin raise exception using errcode = '55000'; end $$`);
+    await test.sql('create trigger refuses before update on tock.job_runs_live execute function refuse()');
+    await expect(tock.tick()).rejects.toMatchObject({ code: '55000' });
     expect(log.lines.filter(line => line['event'] === 'reap.singly')).toEqual([]);
-    await test.sql('alter table tock.elsewhere rename to job_outbox');
+    await test.sql('drop trigger refuses on tock.job_runs_live');
     expect((await tock.tick()).reaped).toMatchObject({ failed: 1 });
   });
 
