@@ -26,7 +26,8 @@ const vitest = await createVitest(
     root: ROOT,
     config: false,
     watch: false,
-    reporters: [{}],
+    // Whoever has asked waits no longer than a test may take, rather than all of them.
+    reporters: [{ onTestCaseResult: () => void process.send({ isAlive: true }) }],
     silent: true,
     include: ['test/**/*.test.ts'],
     // A thread is gone with its process: nothing is left behind when that is killed.

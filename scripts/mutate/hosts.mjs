@@ -60,9 +60,11 @@ export function createHost({ provided, testTimeout, sources = {} }) {
         kill();
         settle(resolve, null);
       }, ms);
-      own.once('message', ({ ok, result, error }) =>
-        ok ? settle(resolve, result) : settle(reject, new Error(error)),
-      );
+      own.on('message', ({ isAlive, ok, result, error }) => {
+        if (isAlive) timer.refresh();
+        else if (ok) settle(resolve, result);
+        else settle(reject, new Error(error));
+      });
       own.once('exit', code => {
         if (child === own) child = null;
         settle(reject, new Error(`a host of tests has ended with ${code}`));
@@ -76,7 +78,7 @@ export function createHost({ provided, testTimeout, sources = {} }) {
   };
 
   return {
-    /** Null where it took longer than `withinMs`. */
+    /** Null where it took longer than `withinMs` until a test ended, or after the last one. */
     async ask(message, withinMs) {
       if (child !== null && runs >= MOST_RUNS) kill();
       if (child === null) {
