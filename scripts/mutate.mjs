@@ -144,10 +144,8 @@ async function main(flags) {
         verdicts.set(mutant, verdict);
         const { found } = score([...verdicts.values()]);
         progress.step(++done, mutants.length, found, `${mutant.file}:${mutant.line}`);
-        if (done % 20 === 0) {
-          writeFileSync(killersFile, JSON.stringify(killers));
-          if (flags.json) writeJson(flags.json, judgedOf(areas, verdicts));
-        }
+        writeFileSync(killersFile, JSON.stringify(killers));
+        if (flags.json) writeJson(flags.json, judgedOf(areas, verdicts));
       }
     };
     await Promise.all(Array.from({ length: workers }, work));
