@@ -128,6 +128,7 @@ async function main(flags) {
     const coverage = flags['no-coverage'] ? null : await readCoverage(areas, options, progress.say);
     for (const line of coverage?.failed ?? [])
       console.error(`fails without a mutant, and is left out: ${line}`);
+    mkdirSync(CACHE, { recursive: true });
     const killersFile = path.join(CACHE, 'killers.json');
     const killers = existsSync(killersFile) ? JSON.parse(readFileSync(killersFile, 'utf8')) : {};
     const judge = createJudge({ testsOf: coverage?.testsOf ?? null, killers });
@@ -150,8 +151,6 @@ async function main(flags) {
     };
     await Promise.all(Array.from({ length: workers }, work));
     progress.clear();
-    mkdirSync(CACHE, { recursive: true });
-    writeFileSync(killersFile, JSON.stringify(killers));
     return report(areas, verdicts, {
       flags,
       threshold,
