@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { AREAS, rooms } from './mutate/areas.mjs';
+import { createCompiler } from './mutate/compiler.mjs';
 import { readCoverage } from './mutate/coverage.mjs';
 import { readEquivalents, staleEntries, whyEquivalent } from './mutate/equivalent.mjs';
 import { CACHE, createHost, startServer } from './mutate/hosts.mjs';
@@ -116,9 +117,11 @@ async function main(flags) {
   }
   const progress = createProgress();
   const server = await startServer();
+  const compiler = createCompiler();
   const hosts = [];
   const leave = async () => {
     for (const host of hosts) host.close();
+    compiler.close();
     await server.stop();
     process.exit(130);
   };
@@ -132,6 +135,14 @@ async function main(flags) {
     const killersFile = path.join(CACHE, 'killers.json');
     const killers = existsSync(killersFile) ? JSON.parse(readFileSync(killersFile, 'utf8')) : {};
     const judge = createJudge({ testsOf: coverage?.testsOf ?? null, killers });
+    const verdictOn = async (mutant, host, area) => {
+      const why = flags.only ? null : whyEquivalent(entries, mutant);
+      if (why !== null) return { status: 'equivalent', by: why };
+      const verdict = await judge(mutant, host, area);
+      if (verdict.by !== null || verdict.status === 'timed out') return verdict;
+      const error = await compiler.errorOf(mutant);
+      return error === null ? verdict : { status: 'refused', by: error };
+    };
     const verdicts = new Map();
     const queue = areas.flatMap(area => area.mutants.map(mutant => ({ area, mutant })));
     let done = 0;
@@ -140,9 +151,7 @@ async function main(flags) {
       hosts.push(host);
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         const { area, mutant } = next;
-        const why = flags.only ? null : whyEquivalent(entries, mutant);
-        const verdict = why === null ? await judge(mutant, host, area) : { status: 'equivalent', by: why };
-        verdicts.set(mutant, verdict);
+        verdicts.set(mutant, await verdictOn(mutant, host, area));
         const { found } = score([...verdicts.values()]);
         progress.step(++done, mutants.length, found, `${mutant.file}:${mutant.line}`);
         writeFileSync(killersFile, JSON.stringify(killers));
@@ -161,6 +170,7 @@ async function main(flags) {
     });
   } finally {
     for (const host of hosts) host.close();
+    compiler.close();
     await server.stop();
   }
 }

@@ -8,7 +8,8 @@ const PATIENCE = 6;
 
 /**
  * @typedef {{ status: 'killed' | 'survived' | 'unreached' | 'timed out' | 'refused', by: string | null }} Verdict
- *   refused: PostgreSQL could not even read the statement, so that nothing is said about the tests
+ *   refused: PostgreSQL could not even read the statement, or the compiler refuses the source, so that nothing is said
+ *   about the tests
  */
 
 /** @returns {(mutant: import('./mutants.mjs').Mutant, host: ReturnType<typeof import('./hosts.mjs').createHost>, area: object) => Promise<Verdict>} */
