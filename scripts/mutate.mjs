@@ -27,7 +27,7 @@ Builds small faults into the sources, one at a time, and runs the tests of their
   --no-coverage       run all tests of an area, without a look at which of them get to a mutant: quicker for a few
   --threshold P       exit 1 where an area's score is below P percent (default 90)
   --workers N         so many at once (default 2)
-  --timeout MS        of one test (default 15000)
+  --timeout MS        of one test (default 30000)
   --json FILE         writes all verdicts there
   --list              names the mutants, and runs nothing
   --verbose           also prints who killed each, and the equivalent ones with the reason
@@ -46,7 +46,7 @@ const FLAGS = {
   'no-coverage': { type: 'boolean', default: false },
   threshold: { type: 'string', default: '90' },
   workers: { type: 'string', default: '2' },
-  timeout: { type: 'string', default: '15000' },
+  timeout: { type: 'string', default: '30000' },
   json: { type: 'string' },
   list: { type: 'boolean', default: false },
   verbose: { type: 'boolean', default: false },

@@ -12,24 +12,28 @@ const PATIENCE = 6;
  *   about the tests
  */
 
-/** @returns {(mutant: import('./mutants.mjs').Mutant, host: ReturnType<typeof import('./hosts.mjs').createHost>, area: object) => Promise<Verdict>} */
+/**
+ * A test that ran out of time counts only if it does not do so without the mutant.
+ *
+ * @returns {(mutant: import('./mutants.mjs').Mutant, host: ReturnType<typeof import('./hosts.mjs').createHost>, area: object) => Promise<Verdict>}
+ */
 export function createJudge({ testsOf, killers }) {
   const lately = new Map();
 
   return async (mutant, host, area) => {
     const shots = shotsFor(mutant, area);
     if (shots.length === 0) return { status: 'unreached', by: null };
-    for (const files of shots) {
-      const usualMs = Math.max(...files.flatMap(({ tests }) => tests?.map(test => test.ms) ?? 10_000));
-      const message = {
-        files: files.map(({ file, tests }) => ({ file, testIds: tests?.map(test => test.id) ?? null })),
-        source: mutant.file,
-        code: mutant.code,
-      };
-      const verdict = read(await host.ask(message, usualMs * PATIENCE + 60_000));
-      if (verdict === null) continue;
-      remember(mutant, verdict);
-      return verdict;
+    for (const shot of shots) {
+      for (let files = shot; files.length > 0; ) {
+        const { test, isDoubtful, ...verdict } = read(await ask(host, files, mutant));
+        if (verdict.status === 'survived') break;
+        if (isDoubtful && (await failsAnyway(host, test))) {
+          files = without(files, test);
+          continue;
+        }
+        remember(mutant, verdict);
+        return verdict;
+      }
     }
     return { status: 'survived', by: null };
   };
@@ -71,19 +75,52 @@ function byFile(tests) {
   return [...files].map(([file, own]) => ({ file, tests: own }));
 }
 
-/** Null where all tests passed. */
+const ask = (host, files, { file, code }) => {
+  const usualMs = Math.max(...files.flatMap(({ tests }) => tests?.map(test => test.ms) ?? 10_000));
+  const asked = files.map(({ file: name, tests }) => ({
+    file: name,
+    testIds: tests?.map(({ id }) => id) ?? null,
+  }));
+  return host.ask({ files: asked, source: file, code }, usualMs * PATIENCE + 60_000);
+};
+
+/** Whether a test, or a file where no test is named, fails without the mutant too: the machine may be busy. */
+async function failsAnyway(host, { file, id }) {
+  const answer = await host.ask({ files: [{ file, testIds: id === null ? null : [id] }] }, 300_000);
+  return (
+    answer === null ||
+    answer.errors.length > 0 ||
+    answer.files[0].errors.length > 0 ||
+    answer.files[0].tests.some(test => test.state === 'failed')
+  );
+}
+
+const without = (files, { file, id }) =>
+  files.flatMap(each => {
+    if (each.file !== file) return [each];
+    const tests = id === null ? [] : (each.tests?.filter(test => test.id !== id) ?? []);
+    return tests.length === 0 ? [] : [{ ...each, tests }];
+  });
+
+/** A failure of which something else may be the cause. */
+const isDoubt = message => /timed out in \d+ms|waited in vain|Connection terminated/.test(message ?? '');
+
+/** The verdict, and the test that gave it. */
 function read(answer) {
-  if (answer === null) return { status: 'timed out', by: null };
+  if (answer === null) return { status: 'timed out', by: null, isDoubtful: false };
   for (const { file, tests, errors, meta } of answer.files) {
     const failed = tests.find(test => test.state === 'failed');
     if (failed === undefined && errors.length === 0) continue;
     const refused = failed?.refused ?? meta.refused;
-    if (refused !== undefined) return { status: 'refused', by: refused };
-    return { status: 'killed', by: failed ? nameOf(file, failed.name) : `${file}: ${errors[0]}` };
+    if (refused !== undefined) return { status: 'refused', by: refused, isDoubtful: false };
+    const test = { file, id: failed?.id ?? null };
+    return failed
+      ? { status: 'killed', by: nameOf(file, failed.name), test, isDoubtful: isDoubt(failed.message) }
+      : { status: 'killed', by: `${file}: ${errors[0]}`, test, isDoubtful: true };
   }
-  if (answer.errors.length === 0) return null;
+  if (answer.errors.length === 0) return { status: 'survived', by: null };
   const refused = answer.files.find(({ meta }) => meta.refused !== undefined)?.meta.refused;
   return refused === undefined
-    ? { status: 'killed', by: answer.errors[0] }
-    : { status: 'refused', by: refused };
+    ? { status: 'killed', by: answer.errors[0], isDoubtful: false }
+    : { status: 'refused', by: refused, isDoubtful: false };
 }

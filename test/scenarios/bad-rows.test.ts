@@ -308,6 +308,16 @@ describe('a constraint of somebody’s own, with which a statement fails for all
     ]);
   });
 
+  it('does not hold up what follows from one of several runs that are reaped', async () => {
+    await test.sql(`update tock.job_definitions set on_dead = 'limited' where name = 'hourly'`);
+    await insertLive({ ...leased, max_attempts: 1, job: 'hourly' });
+    await insertLive({ ...leased, max_attempts: 1 });
+    await insertLive(leased);
+    await constrain(`status <> 'failed'`);
+    expect((await tock.tick()).reaped).toMatchObject({ dead: 2 });
+    expect(await tock.runs.list({ job: 'limited' })).toHaveLength(1);
+  });
+
   it('ends no run that cannot be reaped where all others are locked', async () => {
     const other = await insertLive({ ...leased, max_attempts: 1 });
     const bad = await insertLive(leased);
