@@ -139,7 +139,7 @@ async function main(flags) {
       const why = flags.only ? null : whyEquivalent(entries, mutant);
       if (why !== null) return { status: 'equivalent', by: why };
       const verdict = await judge(mutant, host, area);
-      if (verdict.by !== null || verdict.status === 'timed out') return verdict;
+      if (verdict.by !== null || verdict.status === 'timed out' || mutant.isSql) return verdict;
       const error = await compiler.errorOf(mutant);
       return error === null ? verdict : { status: 'refused', by: error };
     };

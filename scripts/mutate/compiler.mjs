@@ -9,6 +9,9 @@ import { ROOT, readSource } from './mutants.mjs';
 /** What is left unused is no fault: a statement that is removed may have been the only one that used it. */
 const OPTIONS = { noUnusedLocals: false, noUnusedParameters: false };
 
+/** Nor is the empty statement in place of one that is removed. */
+const OF_EMPTY_STATEMENT = 'TS1313:';
+
 /** @returns {{ errorOf: (mutant: import('./mutants.mjs').Mutant) => Promise<string | null>, close: () => void }} */
 export function createCompiler() {
   let folder = null;
@@ -46,8 +49,8 @@ const firstError = folder =>
   new Promise((resolve, reject) => {
     const tsc = path.join(folder, 'node_modules', '.bin', 'tsc');
     execFile(tsc, ['-p', 'tsconfig.mutant.json'], { cwd: folder }, (failure, stdout) => {
-      const error = /^.*error (TS\d+: .*)$/m.exec(stdout)?.[1];
-      if (failure && error === undefined) reject(failure);
-      else resolve(error ?? null);
+      const errors = [...stdout.matchAll(/^.*error (TS\d+: .*)$/gm)].map(([, error]) => error);
+      if (failure && errors.length === 0) reject(failure);
+      else resolve(errors.find(error => !error.startsWith(OF_EMPTY_STATEMENT)) ?? null);
     });
   });

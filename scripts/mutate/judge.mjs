@@ -25,7 +25,7 @@ export function createJudge({ testsOf, killers }) {
     if (shots.length === 0) return { status: 'unreached', by: null };
     for (const shot of shots) {
       for (let files = shot; files.length > 0; ) {
-        const { test, isDoubtful, ...verdict } = read(await ask(host, files, mutant));
+        const { test, isDoubtful, ...verdict } = read(await ask(host, files, mutant), mutant.isSql);
         if (verdict.status === 'survived') break;
         if (isDoubtful && (await failsAnyway(host, test))) {
           files = without(files, test);
@@ -105,22 +105,21 @@ const without = (files, { file, id }) =>
 /** A failure of which something else may be the cause. */
 const isDoubt = message => /timed out in \d+ms|waited in vain|Connection terminated/.test(message ?? '');
 
-/** The verdict, and the test that gave it. */
-function read(answer) {
+/** The verdict, and the test that gave it. What PostgreSQL cannot read is refused where the mutant is in SQL. */
+function read(answer, isSql) {
   if (answer === null) return { status: 'timed out', by: null, isDoubtful: false };
+  const refused = text =>
+    isSql && text !== undefined ? { status: 'refused', by: text, isDoubtful: false } : null;
   for (const { file, tests, errors, meta } of answer.files) {
     const failed = tests.find(test => test.state === 'failed');
     if (failed === undefined && errors.length === 0) continue;
-    const refused = failed?.refused ?? meta.refused;
-    if (refused !== undefined) return { status: 'refused', by: refused, isDoubtful: false };
     const test = { file, id: failed?.id ?? null };
-    return failed
+    const killed = failed
       ? { status: 'killed', by: nameOf(file, failed.name), test, isDoubtful: isDoubt(failed.message) }
       : { status: 'killed', by: `${file}: ${errors[0]}`, test, isDoubtful: true };
+    return refused(failed?.refused ?? meta.refused) ?? killed;
   }
   if (answer.errors.length === 0) return { status: 'survived', by: null };
-  const refused = answer.files.find(({ meta }) => meta.refused !== undefined)?.meta.refused;
-  return refused === undefined
-    ? { status: 'killed', by: answer.errors[0], isDoubtful: false }
-    : { status: 'refused', by: refused, isDoubtful: false };
+  const { meta } = answer.files.find(each => each.meta.refused !== undefined) ?? {};
+  return refused(meta?.refused) ?? { status: 'killed', by: answer.errors[0], isDoubtful: false };
 }
