@@ -134,3 +134,20 @@ describe('a worker that has room again', () => {
     expect(await runs('fence = 0')).toHaveLength(4);
   });
 });
+
+describe('a worker of older code', () => {
+  it.each([
+    [true, 0],
+    [false, 1],
+  ])('leaves runs of jobs that it does not know, where it is superseded: %s', async (isSuperseded, dead) => {
+    await addRuns(test, { job: 'newer', max_attempts: 1 }, { job: 'holds' });
+    const worker = openWorker(engine, { kind: 'library', isSuperseded: () => isSuperseded });
+    await worker.claim();
+    await until(() => Promise.resolve(atWork.length === 1), 'the handler to be at work');
+    endAll();
+    await worker.idle();
+    await worker.stop();
+    expect(await runs(`status = 'succeeded'`)).toHaveLength(1);
+    expect(await runs(`job = 'newer' and status = 'dead'`)).toHaveLength(dead);
+  });
+});
