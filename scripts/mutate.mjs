@@ -90,7 +90,10 @@ function chosen(flags) {
   return areas.map(area => ({ ...area, mutants: area.mutants.filter(isAsked) }));
 }
 
-/** The mutants whose hashes with the seed are the smallest: an edit elsewhere changes no more than itself. */
+/**
+ * The mutants whose hashes with the seed are the smallest, in that order: an edit elsewhere changes no more than itself,
+ * and what has been judged of a sample that is cut short is a smaller sample.
+ */
 function sampled(areas, entries, size, seed) {
   const rank = ({ id }) => createHash('sha256').update(`${seed} ${id}`).digest('hex');
   const ranked = areas
@@ -98,8 +101,8 @@ function sampled(areas, entries, size, seed) {
     .filter(mutant => whyEquivalent(entries, mutant) === null)
     .map(mutant => ({ mutant, rank: rank(mutant) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : 1));
-  const taken = new Set(ranked.slice(0, size).map(each => each.mutant));
-  return areas.map(area => ({ ...area, mutants: area.mutants.filter(mutant => taken.has(mutant)) }));
+  const taken = ranked.slice(0, size).map(each => each.mutant);
+  return areas.map(area => ({ ...area, mutants: taken.filter(mutant => area.mutants.includes(mutant)) }));
 }
 
 async function main(flags) {
