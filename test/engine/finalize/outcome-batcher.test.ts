@@ -272,6 +272,7 @@ describe('outcomes that the server does not take for now', () => {
     before = () => undefined;
     await ended(3);
     expect(done.slice(1).toSorted()).toEqual(['1 true', '3 true']);
+    expect(repeated).not.toContain('');
     expect(log.lines.filter(line => line['event'] === 'finalize.lost')).toMatchObject([
       { runs: 1, error: 'Error: refused 57014' },
     ]);
