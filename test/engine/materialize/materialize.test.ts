@@ -215,6 +215,23 @@ describe('policies', () => {
     expect(await one.schedules.list()).toMatchObject([{ remaining: 0, nextAt: null }]);
   });
 
+  it('remaining counts no occurrence twice, though the cursor is set back', async () => {
+    const tock = test.another({
+      jobs: [scheduled('some', { cron: '* * * * *', catchup: 'all', remaining: 5 })],
+    });
+    await tock.tick();
+    await test.setClock('2026-03-01T12:02:00Z');
+    expect((await tock.tick()).materialized.runs).toBe(2);
+    await test.sql(
+      `update tock.job_definitions set cursor = '2026-03-01T12:00:30Z', next_at = '2026-03-01T12:01:00Z'`,
+    );
+    await test.setClock('2026-03-01T12:03:00Z');
+    expect((await tock.tick()).materialized.runs).toBe(1);
+    expect(await tock.schedules.list()).toMatchObject([
+      { remaining: 2, nextAt: new Date('2026-03-01T12:04:00Z') },
+    ]);
+  });
+
   it('a payload function gets the occurrence; one that throws fails the run and not the tick', async () => {
     const good = defineJob({
       name: 'computed',

@@ -378,15 +378,6 @@ describe('checkCancel', () => {
     expect([gone.isLost, kept.isLost, kept.cancelRequested]).toEqual([true, false, false]);
   });
 
-  it('checks once for a notice that finds nothing, and waits for no other', async () => {
-    const each = await hold();
-    const { checkCancel } = start();
-    const timers = vi.getTimerCount();
-    checkCancel(each.run.id);
-    await rest();
-    expect([sent, vi.getTimerCount()]).toEqual([1, timers]);
-  });
-
   it('gathers notices while it asks, and checks all runs after a thousand', async () => {
     const first = await hold();
     const each = await hold({ cancel_requested_at: NOW });
