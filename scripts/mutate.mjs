@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { AREAS, rooms } from './mutate/areas.mjs';
+import { createCompiler } from './mutate/compiler.mjs';
 import { readCoverage } from './mutate/coverage.mjs';
 import { readEquivalents, staleEntries, whyEquivalent } from './mutate/equivalent.mjs';
 import { CACHE, createHost, startServer } from './mutate/hosts.mjs';
@@ -26,7 +27,7 @@ Builds small faults into the sources, one at a time, and runs the tests of their
   --no-coverage       run all tests of an area, without a look at which of them get to a mutant: quicker for a few
   --threshold P       exit 1 where an area's score is below P percent (default 90)
   --workers N         how many at once (default 2)
-  --timeout MS        of one test (default 15000)
+  --timeout MS        of one test (default 30000)
   --json FILE         writes all verdicts there
   --list              names the mutants, and runs nothing
   --verbose           also prints who killed each, and the equivalent ones with the reason
@@ -45,7 +46,7 @@ const FLAGS = {
   'no-coverage': { type: 'boolean', default: false },
   threshold: { type: 'string', default: '90' },
   workers: { type: 'string', default: '2' },
-  timeout: { type: 'string', default: '15000' },
+  timeout: { type: 'string', default: '30000' },
   json: { type: 'string' },
   list: { type: 'boolean', default: false },
   verbose: { type: 'boolean', default: false },
@@ -89,7 +90,10 @@ function chosen(flags) {
   return areas.map(area => ({ ...area, mutants: area.mutants.filter(isAsked) }));
 }
 
-/** The mutants whose hashes with the seed are the smallest: an edit elsewhere changes no more than itself. */
+/**
+ * The mutants whose hashes with the seed are the smallest, in that order: an edit elsewhere changes no more than itself,
+ * and what has been judged of a sample that is cut short is a smaller sample.
+ */
 function sampled(areas, entries, size, seed) {
   const rank = ({ id }) => createHash('sha256').update(`${seed} ${id}`).digest('hex');
   const ranked = areas
@@ -97,8 +101,8 @@ function sampled(areas, entries, size, seed) {
     .filter(mutant => whyEquivalent(entries, mutant) === null)
     .map(mutant => ({ mutant, rank: rank(mutant) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : 1));
-  const taken = new Set(ranked.slice(0, size).map(each => each.mutant));
-  return areas.map(area => ({ ...area, mutants: area.mutants.filter(mutant => taken.has(mutant)) }));
+  const taken = ranked.slice(0, size).map(each => each.mutant);
+  return areas.map(area => ({ ...area, mutants: taken.filter(mutant => area.mutants.includes(mutant)) }));
 }
 
 async function main(flags) {
@@ -116,9 +120,11 @@ async function main(flags) {
   }
   const progress = createProgress();
   const server = await startServer();
+  const compiler = createCompiler();
   const hosts = [];
   const leave = async () => {
     for (const host of hosts) host.close();
+    compiler.close();
     await server.stop();
     process.exit(130);
   };
@@ -128,9 +134,18 @@ async function main(flags) {
     const coverage = flags['no-coverage'] ? null : await readCoverage(areas, options, progress.say);
     for (const line of coverage?.failed ?? [])
       console.error(`fails without a mutant, and is left out: ${line}`);
+    mkdirSync(CACHE, { recursive: true });
     const killersFile = path.join(CACHE, 'killers.json');
     const killers = existsSync(killersFile) ? JSON.parse(readFileSync(killersFile, 'utf8')) : {};
     const judge = createJudge({ testsOf: coverage?.testsOf ?? null, killers });
+    const verdictOn = async (mutant, host, area) => {
+      const why = flags.only ? null : whyEquivalent(entries, mutant);
+      if (why !== null) return { status: 'equivalent', by: why };
+      const verdict = await judge(mutant, host, area);
+      if (verdict.by !== null || verdict.status === 'timed out' || mutant.isSql) return verdict;
+      const error = await compiler.errorOf(mutant);
+      return error === null ? verdict : { status: 'refused', by: error };
+    };
     const verdicts = new Map();
     const queue = areas.flatMap(area => area.mutants.map(mutant => ({ area, mutant })));
     let done = 0;
@@ -139,21 +154,15 @@ async function main(flags) {
       hosts.push(host);
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         const { area, mutant } = next;
-        const why = flags.only ? null : whyEquivalent(entries, mutant);
-        const verdict = why === null ? await judge(mutant, host, area) : { status: 'equivalent', by: why };
-        verdicts.set(mutant, verdict);
+        verdicts.set(mutant, await verdictOn(mutant, host, area));
         const { found } = score([...verdicts.values()]);
         progress.step(++done, mutants.length, found, `${mutant.file}:${mutant.line}`);
-        if (done % 20 === 0) {
-          writeFileSync(killersFile, JSON.stringify(killers));
-          if (flags.json) writeJson(flags.json, judgedOf(areas, verdicts));
-        }
+        writeFileSync(killersFile, JSON.stringify(killers));
+        if (flags.json) writeJson(flags.json, judgedOf(areas, verdicts));
       }
     };
     await Promise.all(Array.from({ length: workers }, work));
     progress.clear();
-    mkdirSync(CACHE, { recursive: true });
-    writeFileSync(killersFile, JSON.stringify(killers));
     return report(areas, verdicts, {
       flags,
       threshold,
@@ -164,6 +173,7 @@ async function main(flags) {
     });
   } finally {
     for (const host of hosts) host.close();
+    compiler.close();
     await server.stop();
   }
 }

@@ -39,9 +39,11 @@ export async function readCoverage(areas, options, say) {
     next[file] = known[file]?.key === key ? known[file] : null;
     if (next[file] === null) {
       say(`what do the tests reach? ${index + 1}/${testFiles.length} ${file}`);
-      next[file] = { key, ...(await look(host, file, failed)) };
+      const found = await look(host, file, failed);
+      next[file] = { key, ...found };
+      if (!found.isWhole) continue;
       mkdirSync(CACHE, { recursive: true });
-      writeFileSync(FILE, JSON.stringify({ ...known, ...next }));
+      writeFileSync(FILE, JSON.stringify({ ...known, ...whole(next) }));
     }
   }
   host.close();
@@ -51,16 +53,30 @@ export async function readCoverage(areas, options, say) {
   return { testsOf: mutant => tests.filter(reaches(sites, mutant)), failed };
 }
 
+const whole = found => Object.fromEntries(Object.entries(found).filter(([, each]) => each?.isWhole));
+
+/** What fails is tried once more: the machine may be busy. */
 async function look(host, testFile, failed) {
-  const answer = await host.ask({ testFile, testIds: null }, 600_000);
+  const first = await lookOnce(host, testFile);
+  const { failures, ...found } = first.isWhole ? first : await lookOnce(host, testFile);
+  failed.push(...failures);
+  return found;
+}
+
+async function lookOnce(host, testFile) {
+  const answer = await host.ask({ files: [{ file: testFile, testIds: null }] }, 600_000);
   if (answer === null) throw new Error(`${testFile} did not end within ten minutes`);
-  for (const test of answer.tests)
-    if (test.state === 'failed') failed.push(`${testFile} › ${test.name}: ${test.message}`);
-  for (const error of answer.errors) failed.push(`${testFile}: ${error}`);
-  const tests = answer.tests
+  const [{ tests, errors, meta }] = answer.files;
+  const failures = [
+    ...tests
+      .filter(test => test.state === 'failed')
+      .map(test => `${testFile} › ${test.name}: ${test.message}`),
+    ...[...errors, ...answer.errors].map(error => `${testFile}: ${error}`),
+  ];
+  const passed = tests
     .filter(test => test.state === 'passed')
     .map(({ id, name, ms, reached = [] }) => ({ id, name, ms, reached }));
-  return { tests, reached: answer.meta.reached ?? [] };
+  return { tests: passed, reached: meta.reached ?? [], failures, isWhole: failures.length === 0 };
 }
 
 /** Whether a test gets to the innermost place that a mutant lies in; a constant may be of use to any. */

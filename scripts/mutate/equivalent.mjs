@@ -18,13 +18,10 @@ export function whyEquivalent(entries, mutant) {
   return entries.find(entry => fits(entry, mutant))?.why ?? null;
 }
 
-/** @returns {Entry[]} entries of these files that no mutant fits */
+/** @returns {Entry[]} entries of these files that no mutant fits; one of all files may fit one of another file */
 export function staleEntries(entries, mutants) {
   const files = new Set(mutants.map(mutant => mutant.file));
-  return entries.filter(
-    entry =>
-      (entry.file === undefined || files.has(entry.file)) && !mutants.some(mutant => fits(entry, mutant)),
-  );
+  return entries.filter(entry => files.has(entry.file) && !mutants.some(mutant => fits(entry, mutant)));
 }
 
 const fits = (entry, mutant) =>

@@ -1,5 +1,5 @@
 // One process with a warm vitest. It is killed from outside when a mutant never ends.
-// In: messages of runner.mjs: a test file, which of its tests, a source file in another version. Out: how they ended.
+// In: messages: test files, which of their tests, a source file in another version. Out: how they ended.
 import path from 'node:path';
 import { createVitest } from 'vitest/node';
 
@@ -12,6 +12,11 @@ const plugin = {
   load: id => versions.get(id.split('?')[0]) ?? null,
 };
 
+class AsAsked {
+  shard = files => files;
+  sort = files => files;
+}
+
 const { provided, sources, testTimeout } = await new Promise(resolve => process.once('message', resolve));
 for (const [file, code] of Object.entries(sources)) versions.set(path.join(ROOT, file), code);
 
@@ -21,12 +26,17 @@ const vitest = await createVitest(
     root: ROOT,
     config: false,
     watch: false,
-    reporters: [{}],
+    // Whoever has asked waits no longer than a test may take, rather than all of them.
+    reporters: [{ onTestCaseResult: () => void process.send({ isAlive: true }) }],
     silent: true,
     include: ['test/**/*.test.ts'],
     // A thread is gone with its process: nothing is left behind when that is killed.
     pool: 'threads',
     maxWorkers: 1,
+    // One thread for all files of a message, in the order in which they are asked for: most of the time would go into
+    // loading the same modules again.
+    isolate: false,
+    sequence: { sequencer: AsAsked },
     bail: 0,
     testTimeout,
     hookTimeout: testTimeout,
@@ -38,8 +48,8 @@ const vitest = await createVitest(
 );
 await vitest.standalone();
 
-/** Runs one test file, all of it or some of its tests; up to the first that fails, where it is a mutant's. */
-async function run({ testFile, testIds, source, code }) {
+/** Runs test files, all of each or some of its tests; up to the first that fails, where it is a mutant's. */
+async function run({ files, source, code }) {
   const changed = source === undefined ? null : path.join(ROOT, source);
   if (changed !== null) {
     versions.set(changed, code);
@@ -47,17 +57,23 @@ async function run({ testFile, testIds, source, code }) {
   }
   const project = vitest.getRootProject();
   project.config.bail = changed === null ? 0 : 1;
-  const specification = project.createSpecification(
-    path.join(ROOT, testFile),
-    testIds === null ? undefined : { testIds },
+  const specifications = files.map(({ file, testIds }) =>
+    project.createSpecification(path.join(ROOT, file), testIds === null ? undefined : { testIds }),
   );
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications([specification]);
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   if (changed !== null) {
     versions.delete(changed);
     vitest.invalidateFile(changed);
   }
   // It knows those of earlier runs too.
-  const module = testModules.find(each => each.moduleId === specification.moduleId);
+  const modules = specifications.map(({ moduleId }) => testModules.find(each => each.moduleId === moduleId));
+  return {
+    files: modules.map((module, index) => ({ file: files[index].file, ...resultOf(module) })),
+    errors: unhandledErrors.map(textOf),
+  };
+}
+
+function resultOf(module) {
   const tests = [...(module?.children.allTests() ?? [])].map(test => ({
     id: test.id,
     name: test.fullName,
@@ -66,11 +82,10 @@ async function run({ testFile, testIds, source, code }) {
     message: test.result().errors?.[0]?.message ?? null,
     ...test.meta(),
   }));
-  const errors = [...(module?.errors() ?? []), ...unhandledErrors].map(error =>
-    String(error.message ?? error),
-  );
-  return { tests, errors, meta: module?.meta() ?? {} };
+  return { tests, errors: (module?.errors() ?? []).map(textOf), meta: module?.meta() ?? {} };
 }
+
+const textOf = error => String(error.message ?? error);
 
 process.on('message', message => {
   run(message).then(

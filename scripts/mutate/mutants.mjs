@@ -16,6 +16,7 @@ export const ROOT = path.join(import.meta.dirname, '..', '..');
  * @property {string} text the line
  * @property {string} change what becomes what
  * @property {string} operator
+ * @property {boolean} isSql whether it is in a piece of SQL
  * @property {number} start
  * @property {number} end
  * @property {string} code the whole file with the change in it
@@ -35,7 +36,7 @@ export function mutantsOfFile(file) {
   const times = new Map();
   const mutants = [];
   const replacements = mutantsOfTree(tree, source).sort((a, b) => a.start - b.start || a.end - b.end);
-  for (const { start, end, to, operator, before, after } of replacements) {
+  for (const { start, end, to, operator, before, after, isSql = false } of replacements) {
     const place = `${start} ${end} ${to}`;
     const original = source.slice(start, end);
     const code = source.slice(0, start) + (before ? before + original + after : to) + source.slice(end);
@@ -49,7 +50,18 @@ export function mutantsOfFile(file) {
     const count = (times.get(name) ?? 0) + 1;
     times.set(name, count);
     const change = `${shortened(from)} → ${to === '' ? 'nothing' : to}${count > 1 ? ` (${count})` : ''}`;
-    mutants.push({ id: hash(`${name} ${count}`), file, line, text, change, operator, start, end, code });
+    mutants.push({
+      id: hash(`${name} ${count}`),
+      file,
+      line,
+      text,
+      change,
+      operator,
+      isSql,
+      start,
+      end,
+      code,
+    });
   }
   return mutants;
 }

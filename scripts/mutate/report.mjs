@@ -63,7 +63,7 @@ export function scoreTable(areas) {
       count('refused'),
     ];
   });
-  const head = ['area', 'score', 'found', 'survived', 'not reached', 'equivalent', 'not SQL'];
+  const head = ['area', 'score', 'found', 'survived', 'not reached', 'equivalent', 'refused'];
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map(row => row[column].length)));
   return [head, ...rows]
     .map(row =>

@@ -3,45 +3,51 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeEach } from 'vitest';
 
-let reached = new Set();
-let refused = null;
-const before = reached;
+/** Of the thread, which runs many test files: this file is evaluated anew before each. */
+const notes = (globalThis.__notes ??= listen());
+notes.reached = new Set();
+notes.refused = null;
+const before = notes.reached;
 
-globalThis.__reach = number => void reached.add(number);
+function listen() {
+  const own = { reached: new Set(), refused: null };
+  globalThis.__reach = number => void own.reached.add(number);
 
-/** What is wrong with the text of a statement, whatever the data: syntax, names, types. Not a privilege. */
-const isAboutText = code => /^(?:42(?!501)|0A000|08P01)/.test(code ?? '');
-const note = error => {
-  if (isAboutText(error?.code)) refused ??= `${error.code} ${error.message}`;
-};
+  /** What is wrong with the text of a statement, whatever the data: syntax, names, types. Not a privilege. */
+  const isAboutText = code => /^(?:42(?!501)|0A000|08P01)/.test(code ?? '');
+  const note = error => {
+    if (isAboutText(error?.code)) own.refused ??= `${error.code} ${error.message}`;
+  };
 
-// oxlint-disable-next-line typescript/unbound-method -- called with its client below
-const { query } = pg.Client.prototype;
-pg.Client.prototype.query = function (first, ...rest) {
-  const text = typeof first === 'string' ? first : first?.text;
-  for (const [, number] of String(text).matchAll(/\/\*~(\d+)~\*\//g)) reached.add(Number(number));
-  const callback = rest.at(-1);
-  if (typeof callback === 'function')
-    rest[rest.length - 1] = (error, ...answer) => {
-      note(error);
-      callback(error, ...answer);
-    };
-  const answer = query.call(this, first, ...rest);
-  answer?.then?.(undefined, note);
-  return answer;
-};
+  // oxlint-disable-next-line typescript/unbound-method -- called with its client below
+  const { query } = pg.Client.prototype;
+  pg.Client.prototype.query = function (first, ...rest) {
+    const text = typeof first === 'string' ? first : first?.text;
+    for (const [, number] of String(text).matchAll(/\/\*~(\d+)~\*\//g)) own.reached.add(Number(number));
+    const callback = rest.at(-1);
+    if (typeof callback === 'function')
+      rest[rest.length - 1] = (error, ...answer) => {
+        note(error);
+        callback(error, ...answer);
+      };
+    const answer = query.call(this, first, ...rest);
+    answer?.then?.(undefined, note);
+    return answer;
+  };
+  return own;
+}
 
 beforeEach(() => {
-  reached = new Set();
-  refused = null;
+  notes.reached = new Set();
+  notes.refused = null;
 });
 afterEach(({ task }) => {
-  task.meta.reached = [...reached];
-  if (refused !== null) task.meta.refused = refused;
+  task.meta.reached = [...notes.reached];
+  if (notes.refused !== null) task.meta.refused = notes.refused;
 });
 // What is reached outside of any test belongs to all of the file.
 afterAll(function () {
   const [, file] = arguments;
   file.meta.reached = [...before];
-  if (refused !== null) file.meta.refused = refused;
+  if (notes.refused !== null) file.meta.refused = notes.refused;
 });

@@ -145,7 +145,7 @@ function wordMutants(tokens, token, index) {
   if (text === '=') return isAssignment(tokens, index) ? [] : over([token], '<>', 'equality');
   if (/^\d/.test(text)) return over([token], String(Number(text) + 1), 'number');
   if (['+', '-', '*', '/'].includes(text)) {
-    const isBinary = /^(?:[\w$')\]]|\$\{\})/.test(before) && !tokens[index - 1].isClause && after !== ')';
+    const isBinary = /^(?:[\w$')\]]|:\w|\$\{\})/.test(before) && !tokens[index - 1].isClause && after !== ')';
     return isBinary && before !== 'distinct' ? over([token], SWAPPED[text], 'arithmetic') : [];
   }
   if (['least', 'greatest', 'min', 'max'].includes(text))

@@ -3,7 +3,7 @@
 // In: SQL as it stands in the source, and the places of its ${…}. Out: tokens in their order.
 
 const PATTERN =
-  /--[^\n]*|\/\*[\s\S]*?\*\/|\s+|'(?:[^']|'')*'|\$\d+|[a-z_][\w$]*|\d+(?:\.\d+)?|<>|<=|>=|!=|#>>|->>|->|\|\||::|[=<>+\-*/(),.[\];]|./giy;
+  /--[^\n]*|\/\*[\s\S]*?\*\/|\s+|'(?:[^']|'')*'|\$\d+|:[a-z_]\w*|[a-z_][\w$]*|\d+(?:\.\d+)?|<>|<=|>=|!=|#>>|->>|->|\|\||::|[=<>+\-*/(),.[\];]|./giy;
 
 /** Words that end a condition, a list or an expression that stands before them at the same depth. */
 const CLAUSES = new Set(

@@ -77,7 +77,7 @@ const holesOf = node =>
 /** @returns {Replacement[]} */
 export function mutantsOfTree(tree, source) {
   const found = sqlPieces(tree, source).flatMap(({ start, end, holes }) =>
-    sqlMutants(tokenize(source, start, end, holes)),
+    sqlMutants(tokenize(source, start, end, holes)).map(each => ({ ...each, isSql: true })),
   );
   walk(tree, (node, parent) => found.push(...mutantsOf(node, parent, source)));
   return found;

@@ -98,10 +98,13 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
   };
 }
 
-/** The backoff of each job. A backoff that is a function is not called for an expired lease. */
+/**
+ * The backoff of each job that differs from the default. A backoff that is a function is not called for an
+ * expired lease.
+ */
 function backoffsOf(engine: Engine): StoredBackoff[] {
   return [...engine.registry.jobs.values()].flatMap(job => {
-    if (job.retry === undefined) return [];
+    if (job.retry === undefined && engine.settings.retry.backoff === undefined) return [];
     const {
       backoff = 'exponential',
       base = DEFAULT_BASE,

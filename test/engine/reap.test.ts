@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type RetryPolicy, type Tock } from '../../src/index.js';
 import { collectLines, type LineLog } from '../support/lines.js';
+import { openRecorder } from '../support/recorded-connection.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
@@ -47,6 +48,38 @@ describe('a reaping', () => {
     const tock = host([job('noop')]);
     await expire('noop', 501);
     expect((await tock.tick()).reaped).toEqual({ failed: 501, dead: 0, cancelled: 0 });
+    const batches = await test.sql<{ runs: number }>(
+      `select count(*)::integer as runs from tock.job_runs_live group by xmin::text order by runs`,
+    );
+    expect(batches).toEqual([{ runs: 1 }, { runs: 500 }]);
+  });
+
+  it('looks after slots only where there are any', async () => {
+    const recorder = await openRecorder(test.url);
+    const tock = test.another({ jobs: [job('noop')], connectionString: recorder.url });
+    const looks = () => recorder.statements().filter(text => text.includes('.job_slots s where not exists'));
+    await expire('noop', 1);
+    await tock.tick();
+    expect(looks()).toHaveLength(0);
+    await test.sql(`insert into tock.job_slots values ('job:x', 1, 99, 1)`);
+    await tock.tick();
+    expect(looks()).toHaveLength(1);
+    expect(await test.sql('select from tock.job_slots')).toEqual([]);
+    await tock.close();
+    await recorder.close();
+  });
+
+  it('fails with an error that no row explains, and tries no run by itself', async () => {
+    const tock = host([job('noop')]);
+    await expire('noop', 1);
+    await tock.register();
+    await test.sql(`create function refuse() returns trigger language plpgsql
+      as $$ begin raise exception using errcode = '55000'; end $$`);
+    await test.sql('create trigger refuses before update on tock.job_runs_live execute function refuse()');
+    await expect(tock.tick()).rejects.toMatchObject({ code: '55000' });
+    expect(log.lines.filter(line => line['event'] === 'reap.singly')).toEqual([]);
+    await test.sql('drop trigger refuses on tock.job_runs_live');
+    expect((await tock.tick()).reaped).toMatchObject({ failed: 1 });
   });
 
   it('says once how many there were, and nothing where there were none', async () => {
@@ -98,5 +131,14 @@ describe('a reaping', () => {
     for (const name of ['computed', 'fixed', 'unknown']) await expire(name, 1);
     await generous.tick();
     expect(await Promise.all(['computed', 'fixed', 'unknown'].map(waits))).toEqual([4, 7, 10]);
+  });
+
+  it('lets a job without a policy of its own wait as the settings say, and an unknown one twice as long each time', async () => {
+    const tock = host([job('plain'), job('attempts', { maxAttempts: 9 })], { backoff: 'fixed', base: '3s' });
+    const names = ['plain', 'attempts', 'unknown'];
+    for (const name of names) await expire(name, 1);
+    await test.sql('update tock.job_runs_live set attempts = 3, max_attempts = 9');
+    await tock.tick();
+    expect(await Promise.all(names.map(waits))).toEqual([3, 3, 12]);
   });
 });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock } from '../../src/index.js';
 import type { LogLine } from '../../src/testing/captured-logs.js';
 import { capturingLogger } from '../../src/testing/captured-logs.js';
+import { whileLocked } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const quick = defineJob({ name: 'quick', run: () => 'done' });
@@ -159,6 +160,7 @@ describe('live runs', () => {
       { code: 'TOCK_BAD_ROW', message: expect.stringContaining('errors 5;') },
     ]);
     expect(await statusesOf([held])).toEqual(new Set(['running']));
+    expect(lines.filter(line => line.event === 'reap.singly')).toHaveLength(1);
   });
 });
 
@@ -281,6 +283,47 @@ describe('a constraint of somebody’s own, with which a statement fails for all
     expect(lines.map(line => line.event)).toContain('reap.refused');
     await relent();
     expect((await tock.tick()).reaped).toMatchObject({ failed: 1 });
+  });
+
+  const leased = {
+    status: 'running',
+    attempts: 1,
+    max_attempts: 2,
+    fence: 1,
+    locked_until: '2026-03-01T11:00:00Z',
+    run_at: '2026-03-01T00:00:00Z',
+  };
+
+  it.each([
+    ['dead', { max_attempts: 1 }],
+    ['cancelled', { cancel_requested_at: '2026-03-01T11:00:00Z' }],
+  ])('ends a run that cannot be reaped where another could, which is %s', async (status, columns) => {
+    const other = await insertLive({ ...leased, ...columns });
+    const bad = await insertLive(leased);
+    await constrain(`status <> 'failed'`);
+    await tock.tick();
+    expect([await statusesOf([other]), await statusesOf([bad])]).toEqual([
+      new Set([status]),
+      new Set(['dead']),
+    ]);
+  });
+
+  it('does not hold up what follows from one of several runs that are reaped', async () => {
+    await test.sql(`update tock.job_definitions set on_dead = 'limited' where name = 'hourly'`);
+    await insertLive({ ...leased, max_attempts: 1, job: 'hourly' });
+    await insertLive({ ...leased, max_attempts: 1 });
+    await insertLive(leased);
+    await constrain(`status <> 'failed'`);
+    expect((await tock.tick()).reaped).toMatchObject({ dead: 2 });
+    expect(await tock.runs.list({ job: 'limited' })).toHaveLength(1);
+  });
+
+  it('ends no run that cannot be reaped where all others are locked', async () => {
+    const other = await insertLive({ ...leased, max_attempts: 1 });
+    const bad = await insertLive(leased);
+    await constrain(`status <> 'failed'`);
+    await whileLocked(test, [other], () => tock.tick());
+    expect(await statusesOf([bad, other])).toEqual(new Set(['running']));
   });
 
   it('breaks no definition that cannot be materialized, and loses no occurrence', async () => {

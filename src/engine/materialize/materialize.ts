@@ -152,10 +152,11 @@ async function materializeBatch(
       });
     }
   }
+  const definitions = plans.length + broken.length;
   const wanted = await withoutTaken(session, engine, plans);
   const made = isEachByItself ? await writeSingly(session, wanted, broken) : await write(session, wanted);
   for (const each of broken) await markBroken(session, engine, each);
-  return { definitions: due.length, ...made, broken: broken.map(each => each.name) };
+  return { definitions, ...made, broken: broken.map(each => each.name) };
 }
 
 interface Planned {

@@ -144,7 +144,10 @@ describe('a claim', () => {
   it('fails where the database does, and can be made again', async () => {
     await add(1);
     await test.sql('alter table tock.job_queues rename to elsewhere');
-    await expect(claimer.claim()).rejects.toMatchObject({ code: '42P01' });
+    const failing = claimer.claim();
+    const idle = claimer.idle();
+    await expect(failing).rejects.toMatchObject({ code: '42P01' });
+    await expect(idle).resolves.toBeUndefined();
     await test.sql('alter table tock.elsewhere rename to job_queues');
     expect(await claimer.claim()).toBe(1);
   });

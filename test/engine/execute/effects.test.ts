@@ -1,6 +1,13 @@
 // Engine: effects that happen once, and transactions that commit with the run's success.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.js';
+import { activeRun } from '../../../src/engine/execute/active-run.js';
+import { createEffects } from '../../../src/engine/execute/effects.js';
 import { type AnyJob, defineJob, type JobContext } from '../../../src/index.js';
+import { silentLogger } from '../../../src/model/logger.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
+import { addRuns } from '../../support/runs.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 let test: TestTock;
@@ -310,6 +317,32 @@ describe('ctx.transaction', () => {
     );
     expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', attempts: 2 });
     expect(await mails()).toEqual(['attempt 2']);
+  });
+});
+
+describe('a transaction whose commit was lost on the way', () => {
+  it('says that its outcome is not known where that cannot be read either', async () => {
+    const workerId = '00000000-0000-4000-8000-000000000001';
+    const [id = ''] = await addRuns(test, { status: 'running', attempts: 1, fence: 1, locked_by: workerId });
+    const database = openDatabase({ connectionString: test.url });
+    const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    const cutOff: Database = {
+      ...database,
+      async transaction(work, options) {
+        await database.transaction(work, options);
+        throw lost;
+      },
+      run: () => Promise.reject(Object.assign(new Error('permission denied'), { code: '42501' })),
+    };
+    const engine = { database: cutOff, logger: silentLogger } as unknown as Engine;
+    const active = activeRun({ id, fence: 1, job: 'acts' } as ClaimedRun, performance.now());
+    const { transaction } = createEffects(engine, active, workerId);
+    await expect(transaction(() => 'done')).rejects.toMatchObject({
+      code: 'TOCK_OUTCOME_UNKNOWN',
+      cause: lost,
+    });
+    expect(active.isCommitted).toBe(false);
+    await database.close();
   });
 });
 

@@ -267,13 +267,14 @@ describe('outcomes that the server does not take for now', () => {
     before = () => {
       throw refusing('57014');
     };
-    canWrite = id => id !== '2';
+    canWrite = id => id !== '3';
     add(ids);
     await ended(1);
-    expect(done).toEqual(['2 false']);
+    expect(done).toEqual(['3 false']);
     before = () => undefined;
     await ended(3);
-    expect(done.slice(1).toSorted()).toEqual(['1 true', '3 true']);
+    expect(done.slice(1).toSorted()).toEqual(['1 true', '2 true']);
+    expect(repeated).not.toContain('');
     expect(log.lines.filter(line => line['event'] === 'finalize.lost')).toMatchObject([
       { runs: 1, error: 'Error: refused 57014' },
     ]);
@@ -302,6 +303,8 @@ describe('a server that is away', () => {
     const ids = await hold(2);
     await test.sql('update tock.job_runs_live set fence = 4 where id = 2');
     let losses = 0;
+    const heldUp: boolean[] = [];
+    before = () => heldUp.push(batcher.isHeldUp);
     answered = () => {
       losses++;
       // The batch; then, of what was sent again, the one that asks what became of it.
@@ -311,6 +314,8 @@ describe('a server that is away', () => {
     await ended(2);
     expect(done).toEqual(['1 true', '2 false']);
     expect(await rowOf('1')).toMatchObject({ status: 'succeeded' });
+    // Nothing was accepted before what became of the batch could be read.
+    expect(heldUp).toEqual([false, true, true, true, true]);
   });
 });
 
@@ -339,6 +344,19 @@ describe('an outcome that PostgreSQL can never store', () => {
     expect([batcher.isHeldUp, resumed]).toEqual([false, 0]);
   });
 
+  it('holds up new ones where the server takes neither half of its batch for now', async () => {
+    const ids = await hold(2);
+    before = sentIds => {
+      throw refusing(sentIds.includes(',') ? '22P05' : '57014');
+    };
+    add(ids);
+    await until(async () => sent.length > 3, 'a half to be sent again');
+    expect(batcher.isHeldUp).toBe(true);
+    before = () => undefined;
+    await ended(2);
+    await until(async () => resumed === 1, 'the batcher to be idle again');
+  });
+
   it('is given up where even the constant text is refused', async () => {
     const ids = await hold(2);
     before = sentIds => {
@@ -349,5 +367,19 @@ describe('an outcome that PostgreSQL can never store', () => {
     expect(done.toSorted()).toEqual(['1 false', '2 true']);
     expect(eventsOf()).toEqual(['finalize.refused', 'finalize.failed']);
     expect(batcher.isHeldUp).toBe(false);
+  });
+
+  it('holds up no others where it is alone in its batch and is given up', async () => {
+    const ids = await hold(2);
+    before = sentIds => {
+      if (sentIds === '1') throw refusing('22P05');
+    };
+    add(ids.slice(0, 1), FAIL);
+    await ended(1);
+    await idle();
+    expect([done, batcher.isHeldUp]).toEqual([['1 false'], false]);
+    add(ids.slice(1));
+    await ended(2);
+    expect(done).toEqual(['1 false', '2 true']);
   });
 });

@@ -32,6 +32,14 @@ const rows = () =>
      from tock.job_runs r join tock.job_definitions d on d.id = r.definition_id order by r.scheduled_for, d.name`,
   );
 
+/** How many rows of a table each transaction has written. */
+const batchesOf = async (table: string, where: string) =>
+  (
+    await test.sql<{ count: number }>(
+      `select count(*)::integer as count from tock.${table} where ${where} group by xmin::text order by count`,
+    )
+  ).map(row => row.count);
+
 describe('an occurrence', () => {
   it('gives one run when it is due, with its nominal time and data interval', async () => {
     const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *' })] });
@@ -207,6 +215,23 @@ describe('policies', () => {
     expect(await one.schedules.list()).toMatchObject([{ remaining: 0, nextAt: null }]);
   });
 
+  it('remaining counts no occurrence twice, though the cursor is set back', async () => {
+    const tock = test.another({
+      jobs: [scheduled('some', { cron: '* * * * *', catchup: 'all', remaining: 5 })],
+    });
+    await tock.tick();
+    await test.setClock('2026-03-01T12:02:00Z');
+    expect((await tock.tick()).materialized.runs).toBe(2);
+    await test.sql(
+      `update tock.job_definitions set cursor = '2026-03-01T12:00:30Z', next_at = '2026-03-01T12:01:00Z'`,
+    );
+    await test.setClock('2026-03-01T12:03:00Z');
+    expect((await tock.tick()).materialized.runs).toBe(1);
+    expect(await tock.schedules.list()).toMatchObject([
+      { remaining: 2, nextAt: new Date('2026-03-01T12:04:00Z') },
+    ]);
+  });
+
   it('a payload function gets the occurrence; one that throws fails the run and not the tick', async () => {
     const good = defineJob({
       name: 'computed',
@@ -247,7 +272,18 @@ describe('a materialization', () => {
       select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', case when n % 2 = 0 then 'latest' else 'none' end,
         tock.now() - interval '10 minutes' from generate_series(1, 502) n`);
     expect((await tock.tick()).materialized).toEqual({ definitions: 502, runs: 502, skips: 502, broken: [] });
+    expect(await batchesOf('job_definitions', `name like 'by-hand-%'`)).toEqual([2, 500]);
     expect((await tock.tick()).materialized).toEqual({ definitions: 0, runs: 0, skips: 0, broken: [] });
+  });
+
+  it('leaves the rest to the next batch once one has five thousand runs, and counts each definition once', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+    await tock.queues.pause('default');
+    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, catchup, cursor)
+      select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', 'all', tock.now() - interval '1000 minutes'
+        from generate_series(1, 6) n`);
+    expect((await tock.tick()).materialized).toEqual({ definitions: 6, runs: 6000, skips: 0, broken: [] });
+    expect(await batchesOf('job_runs_live', 'true')).toEqual([1000, 5000]);
   });
 
   it('passes over a definition that another tick has locked', async () => {

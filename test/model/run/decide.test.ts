@@ -70,6 +70,28 @@ describe('decideOutcome', () => {
     });
   });
 
+  it('fails a run that crashed its process and releases one that may have, both as suspects', () => {
+    const error = { name: 'RangeError', message: 'off the end' };
+    const crashed = (isCounted: boolean): Ending => ({
+      kind: 'crashed',
+      error: new RangeError('off the end'),
+      isCounted,
+    });
+    expect(decide(crashed(true))).toMatchObject({
+      transition: 'fail',
+      delayMs: 30_000,
+      error: { attempt: 1, ...error },
+      isSuspect: true,
+    });
+    expect(decide(crashed(true), LAST)).toMatchObject({ transition: 'exhaust', isSuspect: true });
+    expect(decide(crashed(false), LAST)).toMatchObject({
+      transition: 'release',
+      delayMs: 0,
+      error: { attempt: 3, ...error },
+      isSuspect: true,
+    });
+  });
+
   it('fails a run that threw while attempts are left, and waits as the policy says', () => {
     expect(decide(threw(new TypeError('no such invoice')))).toMatchObject({
       transition: 'fail',

@@ -7,6 +7,8 @@ import {
   type Candidate,
   checkConcurrencyLimit,
   jobLimit,
+  SUSPECTS,
+  slotOf,
   type Taken,
 } from '../../../src/model/run/limits.js';
 
@@ -135,6 +137,10 @@ describe('checkConcurrencyLimit', () => {
     );
   });
 
+  it('refuses an option that does not exist', () => {
+    expect(check({ limit: 1, keys: () => 'k' })).toThrow('concurrency has no option "keys"');
+  });
+
   it('refuses what is no object, and a key that is no function', () => {
     expect(check(null)).toThrow('concurrency is null; write an object of options');
     expect(check({ limit: 1, key: 'tenant' })).toThrow(
@@ -176,5 +182,21 @@ describe('jobLimit', () => {
         message: expect.stringContaining('concurrency.key of job sync gave ') as string,
       }) as Error,
     );
+  });
+});
+
+describe('slotOf', () => {
+  const keyOf = (payload: string) =>
+    jobLimit({ name: 'sync', concurrency: { limit: 1, key: (text: string) => text } }, payload)?.key ?? '';
+
+  it('is the part of the key that comes from the payload', () => {
+    expect(slotOf('sync', keyOf('a:b'))).toBe('a:b');
+    expect(slotOf('sync', 'job:sync')).toBeNull();
+  });
+});
+
+describe('the limit for runs that may have ended a process', () => {
+  it('is four, as the documentation says', () => {
+    expect(SUSPECTS.limit).toBe(4);
   });
 });

@@ -90,6 +90,12 @@ describe('TRANSITIONS', () => {
     expect(retry.from).toEqual(['dead', 'cancelled']);
   });
 
+  it('set a run aside in whichever state its row is found to be broken', () => {
+    const { setAside, setAsideExpired, setAsideHeld } = TRANSITIONS;
+    expect(setAside.from).toEqual(TRANSITIONS.claim.from);
+    for (const move of [setAsideExpired, setAsideHeld]) expect(move.from).toEqual(['running']);
+  });
+
   it('enter failed only from running', () => {
     for (const move of moves.filter(({ to }) => to === 'failed')) expect(move.from).toEqual(['running']);
   });

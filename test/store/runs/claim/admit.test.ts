@@ -109,7 +109,14 @@ describe('claimLimitedRuns', () => {
     expect(await admitted(ids)).toEqual(['5']);
     expect(await blocked()).toEqual({ 3: 'job:y' });
     expect(await admitted(ids)).toEqual([]);
-    expect(await admitted([])).toEqual([]);
+  });
+
+  it('asks the database nothing where there is nothing to admit', async () => {
+    const closed = openDatabase({ connectionString: test.url });
+    await closed.close();
+    const options = { workerId: WORKER, leaseMs: 60_000 };
+    expect(await claimLimitedRuns(closed, [], options)).toEqual({ admitted: [], failure: null });
+    expect(await unblockRuns(closed, [])).toBe(0);
   });
 
   it('skips what another session has locked', async () => {
@@ -448,6 +455,15 @@ describe('fixSlots', () => {
     await place('job:a', 1, running);
     await withoutIndexes(test, fixSlots);
     expect(await blocked()).toEqual({ 4: 'job:a' });
+  });
+
+  it('looks at every key once, however many runs wait under one', async () => {
+    await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, blocked_on)
+      select 'noop', '{}', 'queued', array['job:a'], '{1}', 'job:a' from generate_series(1, 10000) n`);
+    await addRuns(test, { slot_keys: ['job:b'], slot_limits: [1], blocked_on: 'job:b' });
+    await fixSlots(database);
+    expect(Object.keys(await blocked())).toHaveLength(9999);
+    expect(Object.values(await blocked())).not.toContain('job:b');
   });
 
   it('looks at no more than ten thousand keys', async () => {

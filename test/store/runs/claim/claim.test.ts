@@ -6,6 +6,7 @@ import {
   type ClaimPosition,
   claimFreeRun,
   claimFreeRuns,
+  readClaimable,
 } from '../../../../src/store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../../../src/store/runs/claim/claim-in-queue.js';
 import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../../support/runs.js';
@@ -398,5 +399,32 @@ describe('the claim of one run', () => {
   it('skips it where another session has locked it', async () => {
     const [id = ''] = await addRuns(test, {});
     expect((await whileLocked(test, [id], () => claimOne(id))).runs).toEqual([]);
+  });
+});
+
+describe('readClaimable', () => {
+  const ids = (limit: number, queues: readonly string[] | null = null) =>
+    readClaimable(database, { limit, queues });
+
+  it('names what a claim would take, in its order, and nothing else', async () => {
+    await test.tock.queues.pause('stopped');
+    await addRuns(
+      test,
+      { run_at: '2026-03-02T12:00:00.001Z' },
+      { status: 'running', locked_by: WORKER, locked_until: NOW },
+      { blocked_on: 'job:y' },
+      { queue: 'stopped', run_at: AGO(9) },
+      { run_at: AGO(1) },
+      { run_at: AGO(2), status: 'failed' },
+      { run_at: AGO(9), priority: 1 },
+      { run_at: AGO(3), queue: 'a' },
+      { run_at: AGO(2) },
+    );
+    expect(await ids(10)).toEqual(['8', '6', '9', '5', '7']);
+    expect(await ids(2)).toEqual(['8', '6']);
+    expect(await ids(10, ['a'])).toEqual(['8']);
+    expect(
+      await withoutIndexes(test, session => readClaimable(session, { limit: 1, queues: ['default'] })),
+    ).toEqual(['6']);
   });
 });

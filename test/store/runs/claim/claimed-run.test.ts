@@ -1,6 +1,7 @@
 // Store: what a claim says of a run.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import { claimLimitedRuns } from '../../../../src/store/runs/claim/admit.js';
 import { claimFreeRun } from '../../../../src/store/runs/claim/claim.js';
 import { type ClaimedRow, claimedRun, sortedAs } from '../../../../src/store/runs/claim/claimed-run.js';
 import { addRuns, emptyTables, type RunRow } from '../../../support/runs.js';
@@ -86,6 +87,7 @@ describe('a claimed run', () => {
       definition: 'daily',
       window: null,
     });
+    expect(await claim({ definition_id: 2 })).toMatchObject({ ...PLAIN, definition: 'daily' });
     expect(await claim({ definition_id: 99 })).toMatchObject({ ...PLAIN, window: null });
     expect(await claim({ scheduled_for: planned.scheduled_for })).toMatchObject({
       ...PLAIN,
@@ -101,7 +103,13 @@ describe('a claimed run', () => {
     expect(await claim({ definition_id: 7 })).toMatchObject({ is_late: false });
   });
 
-  it('says under which keys it holds places', () => {
+  it('says under which keys it holds slots', async () => {
+    const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
+    const { admitted } = await claimLimitedRuns(database, [id], { workerId: WORKER, leaseMs: 60_000 });
+    expect(admitted).toMatchObject([{ ...PLAIN, slot_keys: ['job:x'] }]);
+  });
+
+  it('names no keys where its row has none', () => {
     const planned = { ...PLAIN, slot_keys: ['job:x'] };
     const row = { id: '1', payload: null, planned } as unknown as ClaimedRow;
     expect(claimedRun(row)).toMatchObject({ slot_keys: ['job:x'], definition: null, window: null });

@@ -1,0 +1,153 @@
+// Engine: how a worker drains, and what it no longer claims.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Engine, readSettings } from '../../../src/engine/engine.js';
+import { openWorker } from '../../../src/engine/worker/worker.js';
+import type { Worker } from '../../../src/engine/worker/worker-interface.js';
+import { defineJob } from '../../../src/index.js';
+import { createRegistry } from '../../../src/model/job/registry.js';
+import { silentLogger } from '../../../src/model/logger.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { addRuns } from '../../support/runs.js';
+import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+
+/** A handler at work: what ends it, and its signal. */
+interface AtWork {
+  readonly end: () => void;
+  readonly signal: AbortSignal;
+}
+
+let test: TestTock;
+let engine: Engine;
+/** The texts of all statements, in their order. */
+let statements: string[];
+let atWork: AtWork[];
+const job = defineJob({
+  name: 'holds',
+  run: ({ signal }) =>
+    new Promise<void>((resolve, reject) => {
+      atWork.push({ end: resolve, signal });
+      signal.addEventListener('abort', () => reject(signal.reason));
+    }),
+});
+beforeEach(async () => {
+  test = await openTestTock();
+  atWork = [];
+  statements = [];
+  const database = openDatabase({ connectionString: test.url });
+  const recorded: Database = {
+    ...database,
+    run(...statement) {
+      statements.push(statement[0]);
+      return database.run(...statement);
+    },
+  };
+  engine = {
+    database: recorded,
+    registry: createRegistry([job]),
+    logger: silentLogger,
+    settings: readSettings({}),
+    isolation: null,
+    hooks: {},
+    workers: new Set<Worker>(),
+  };
+});
+afterEach(async () => {
+  await engine.database.close();
+  await test.close();
+});
+
+const open = (concurrency: number) => openWorker(engine, { kind: 'library', concurrency });
+const add = (count: number) => addRuns(test, ...Array.from({ length: count }, () => ({ job: 'holds' })));
+/** A worker with this many handlers at work, and more due. */
+const working = async (handlers: number, due = handlers) => {
+  await add(due);
+  const worker = open(handlers);
+  await worker.claim();
+  await until(() => Promise.resolve(atWork.length === handlers), 'the handlers to be at work');
+  return worker;
+};
+const runs = async (where: string) => await test.sql(`select id::integer from tock.job_runs where ${where}`);
+const isDraining = async () => (await test.sql('select draining from tock.workers'))[0]?.['draining'];
+const endAll = () => {
+  for (const { end } of atWork) end();
+};
+
+describe('a worker that stops', () => {
+  it('says so in its row, waits for its handlers without aborting them, and leaves', async () => {
+    const worker = await working(1);
+    expect(engine.workers).toEqual(new Set([worker]));
+    expect(await isDraining()).toBe(false);
+    const stopped = worker.stop(600_000);
+    await until(isDraining, 'the row to say that it drains');
+    expect(engine.workers.has(worker)).toBe(true);
+    endAll();
+    await stopped;
+    expect(atWork[0]?.signal.aborted).toBe(false);
+    expect(await runs(`status = 'succeeded'`)).toHaveLength(1);
+    expect(await test.sql('select from tock.workers')).toEqual([]);
+    expect(engine.workers.size).toBe(0);
+  });
+
+  it('aborts the handlers that are still at work when the grace is over', async () => {
+    const worker = await working(2);
+    await worker.stop(1);
+    expect(atWork.map(({ signal }) => signal.aborted)).toEqual([true, true]);
+    expect(await runs(`status = 'queued' and attempts = 0`)).toHaveLength(2);
+  });
+
+  it('leaves at once, and asks nothing, where it has no runs', async () => {
+    await open(1).stop(600_000);
+    expect(statements).toEqual([]);
+  });
+
+  it('claims nothing more, neither in batches nor by id', async () => {
+    const worker = await working(1);
+    const [id = ''] = await add(1);
+    const stopped = worker.stop(600_000);
+    expect(await worker.claimOne(id)).toBe(false);
+    endAll();
+    await stopped;
+    expect(await runs('fence = 0')).toEqual([{ id: Number(id) }]);
+  });
+});
+
+describe('a worker that has room again', () => {
+  it('claims nothing by itself where there was nothing more at its last claim', async () => {
+    await add(2);
+    const worker = open(3);
+    expect(await worker.claim()).toBe(2);
+    expect(worker.hasMore).toBe(false);
+    const [id = ''] = await add(1);
+    endAll();
+    await worker.idle();
+    await worker.stop();
+    expect(await runs('fence = 0')).toEqual([{ id: Number(id) }]);
+  });
+
+  it('claims nothing by itself once it is closed, though there is more', async () => {
+    const worker = await working(1, 5);
+    expect(worker.hasMore).toBe(true);
+    worker.close();
+    endAll();
+    await worker.idle();
+    await worker.stop();
+    expect(await runs('fence = 0')).toHaveLength(4);
+  });
+});
+
+describe('a worker of older code', () => {
+  it.each([
+    [true, 0],
+    [false, 1],
+  ])('leaves runs of jobs that it does not know, where it is superseded: %s', async (isSuperseded, dead) => {
+    await addRuns(test, { job: 'newer', max_attempts: 1 }, { job: 'holds' });
+    const worker = openWorker(engine, { kind: 'library', isSuperseded: () => isSuperseded });
+    await worker.claim();
+    await until(() => Promise.resolve(atWork.length === 1), 'the handler to be at work');
+    endAll();
+    await worker.idle();
+    await worker.stop();
+    expect(await runs(`status = 'succeeded'`)).toHaveLength(1);
+    expect(await runs(`job = 'newer' and status = 'dead'`)).toHaveLength(dead);
+  });
+});
