@@ -2,27 +2,29 @@
 // → start → ended → finish → onWritten; or release, if it cannot start.
 import { performance } from 'node:perf_hooks';
 import { isEnabled } from '../../model/logger.js';
-import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
+import type { Ending, Outcome } from '../../model/run/decide.js';
 import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { Session } from '../../store/connection/database.js';
 import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
-import { type Claim, claimFreeRun, type QueuePriority } from '../../store/runs/claim/claim.js';
+import { type Claim, type QueuePriority } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
+import { claimById } from '../claim/claim-by-id.js';
 import { ClaimUnderWay, claimOver } from '../claim/claim-over.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
 import { type Claimer, createClaimer } from '../claim/claimer.js';
 import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
 import { createThroughput } from '../claim/throughput.js';
-import { type Engine, retryPolicyOf } from '../engine.js';
+import type { Engine } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun, isHeld } from '../execute/active-run.js';
 import { endingsAtCrash } from '../execute/crash.js';
 import { drainReason, executeRun } from '../execute/execute.js';
 import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
-import { admitDespiteBadRows, oneByOne, setAside } from '../set-aside.js';
+import { outcomeOf } from '../finalize/outcome-of.js';
+import { admitDespiteBadRows, setAside } from '../set-aside.js';
 import { countOutcome, logFields } from './outcome-counts.js';
 import { flushProgress } from './progress.js';
 import type { WorkerOptions } from './worker-interface.js';
@@ -90,11 +92,7 @@ export class RunPipeline implements WorkerLoad {
       leaseMs: engine.settings.leaseMs,
       queues: queues ?? null,
       holdsSlot: ({ active }) => active.run.slot_keys !== null,
-      // A run that waits here, or comes with a claim, takes the place of one that has ended.
-      room: () =>
-        isSuperseded?.() || this.prefetched > 0 || (this.claimer.isClaiming && this.prefetchTarget === 0)
-          ? 0
-          : this.claimable,
+      room: () => (isSuperseded?.() || this.hasSuccessors ? 0 : this.claimable),
     });
     this.outcomes = new OutcomeBatcher(engine, {
       workerId,
@@ -137,6 +135,11 @@ export class RunPipeline implements WorkerLoad {
     return Math.max(0, claimable(this) - this.slotPassing.awaited);
   }
 
+  /** Whether a run that waits here, or comes with a claim, takes the place of each that ends. */
+  private get hasSuccessors(): boolean {
+    return this.prefetched > 0 || (this.claimer.isClaiming && this.prefetchTarget === 0);
+  }
+
   /** Whether there was more at the last claim, so that `refill` goes on claiming. */
   get hasMore(): boolean {
     return this.claimer.hasMore;
@@ -163,15 +166,8 @@ export class RunPipeline implements WorkerLoad {
   async claimOne(runId: string): Promise<boolean> {
     if (this.isStopping) return false;
     const claimedAt = performance.now();
-    const { done, failure } = await oneByOne(
-      this.engine,
-      [runId],
-      id => claimFreeRun(this.engine.database, id, this.lease),
-      ({ runs }) => runs.length > 0,
-    );
-    if (failure !== null) throw failure.error;
-    const [claimed] = done;
-    return claimed !== undefined && (await this.accept(claimed, claimedAt)) > 0;
+    const claimed = await claimById(this.engine, runId, this.lease);
+    return claimed !== null && (await this.accept(claimed, claimedAt)) > 0;
   }
 
   private async accept({ runs, limited }: Claim, claimedAt: number): Promise<number> {
@@ -239,7 +235,7 @@ export class RunPipeline implements WorkerLoad {
 
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
-    const outcome = ending && this.outcomeOf(active, ending);
+    const outcome = ending && outcomeOf(this.engine, active.run, ending);
     if (active.isCommitted || outcome === null) return this.onWritten(active, outcome, active.isCommitted);
     const pending = { id: active.run.id, fence: active.run.fence, outcome, active };
     if (active.progress === null) this.outcomes.add(pending);
@@ -300,10 +296,5 @@ export class RunPipeline implements WorkerLoad {
 
   private get lease() {
     return { workerId: this.options.workerId, leaseMs: this.engine.settings.leaseMs };
-  }
-
-  private outcomeOf({ run }: ActiveRun, ending: Ending): Outcome {
-    const attempts = { attempt: run.attempts, maxAttempts: run.max_attempts };
-    return decideOutcome(ending, attempts, retryPolicyOf(this.engine, run.job), Math.random());
   }
 }
