@@ -151,7 +151,6 @@ export class RunPipeline implements WorkerLoad {
     return await this.claimer.claim(hint);
   }
 
-  /** See `Worker.claimNotified`. */
   claimNotified(place: QueuePriority, session: Session): Promise<number> | null {
     if (this.claimer.isClaiming || this.notified.isUnderWay || this.options.isSuperseded?.()) return null;
     const limit = Math.min(this.claimable, this.capacity);
