@@ -84,6 +84,7 @@ export const AREAS = [
       'test/engine/worker/run-pipeline.test.ts',
       'test/engine/execute/effects.test.ts',
       'test/engine/materialize/follow-chains.test.ts',
+      'test/engine/execute/crash.test.ts',
       'test/scenarios/bad-rows.test.ts',
       'test/chaos/inputs.test.ts',
       'test/chaos/deadlock.test.ts',

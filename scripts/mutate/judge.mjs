@@ -27,7 +27,9 @@ export function createJudge({ testsOf, killers }) {
       for (let files = shot; files.length > 0; ) {
         const { test, isDoubtful, ...verdict } = read(await ask(host, files, mutant), mutant.isSql);
         if (verdict.status === 'survived') break;
-        if (isDoubtful && (await failsAnyway(host, test))) {
+        // Without coverage it is not known that the test passes without the mutant.
+        const isToCheck = test !== undefined && (isDoubtful || testsOf === null);
+        if (isToCheck && (await failsAnyway(host, test))) {
           files = without(files, test);
           continue;
         }

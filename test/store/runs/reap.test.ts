@@ -114,6 +114,20 @@ describe('reapRuns', () => {
     });
   });
 
+  it('takes of those that it is given only what has expired', async () => {
+    const ids = await addRuns(
+      test,
+      expired(),
+      expired({ locked_until: NOW }),
+      expired({ status: 'queued' }),
+      expired({ blocked_on: 'job:x' }),
+      expired(),
+    );
+    const given = { ...OPTIONS, ids: ids.slice(0, 4) };
+    expect(await database.transaction(trx => reapRuns(trx, given))).toMatchObject({ failed: 1, dead: 0 });
+    expect(await statuses()).toEqual(['failed', 'running', 'queued', 'running', 'running']);
+  });
+
   it('skips what another session has locked', async () => {
     await addRuns(test, expired(), expired());
     expect(await whileLocked(test, ['1'], () => reap())).toMatchObject({ failed: 1 });
