@@ -21,9 +21,10 @@ const EXHAUSTIVE = [
   'test/model/schedule/{oracle,postgres-oracle}.test.ts',
   'test/embedded/**/*.test.ts',
   'test/engine/retention/{coming-partitions,prune-faults}.test.ts',
-  'test/processes/{crash,isolate,isolate-endings,limits,tick-schedules}.test.ts',
+  'test/processes/{compile-cache,crash,isolate,isolate-endings,limits,tick-schedules}.test.ts',
+  'test/jobs/send-invoice-reminders.test.ts',
   'test/promises/bad-inputs.test.ts',
-  'test/testing/example-project.test.ts',
+  'test/testing/{example-project,test-tock}.test.ts',
 ];
 
 const DATABASE = { globalSetup: ['./test/support/global-setup.ts'] };

@@ -169,7 +169,7 @@ describe('definitions', () => {
     ['a queue that no run can have', `queue = repeat('q', 9000)`, /job_runs_live_texts_check/],
     ['endless attempts', `max_attempts = 2147483647`, /job_runs_live_counts_check/],
     ['a cursor before all time', `cursor = '-infinity'`, /cursor/],
-    ['a deadline beyond all time', `start_deadline_ms = 9000000000000000000`, /Invalid time value/],
+    ['a deadline beyond all time', `start_deadline_ms = 9000000000000000000`, /timestamp out of range/],
   ])(
     'are materialized beside one with %s, which is broken with the reason',
     async (_what, change, reason) => {
