@@ -1,6 +1,5 @@
-// Room: daemon. A daemon that sleeps and is woken by a notice claims over the connection that brought it,
-// before its next pass: the shortest way to the handler.
-// In: where a notice says that there is a run. Out: a claim under way, which the next pass counts.
+// A daemon that sleeps and is woken by a notice claims over the connection that brought it, before its next
+// pass: the shortest way to the handler.
 import type { EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
 import type { Session } from '../store/connection/database.js';

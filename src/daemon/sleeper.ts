@@ -1,6 +1,4 @@
-// Room: daemon. Tells enqueuers whether this daemon may be asleep, and finds the runs of those that did not
-// know.
-// In: what each claim found. Out: its row in `sleepers`; how long the daemon may sleep. See wakefulness.ts.
+// Tells enqueuers whether this daemon may be asleep, and finds the runs of those that did not know.
 import { performance } from 'node:perf_hooks';
 import type { Engine } from '../engine/engine.js';
 import { isConnectionFailure } from '../store/connection/errors.js';

@@ -1,5 +1,4 @@
-// Room: daemon. Whether a daemon says that it may be asleep, so that enqueuers send a NOTIFY. Pure.
-// In: what each claim found, on a steady clock in milliseconds. Out: what to say, how soon to claim again.
+// Whether a daemon says that it may be asleep, so that enqueuers send a NOTIFY.
 //
 // While it is awake it claims every few milliseconds without being woken. It says so only after it has been
 // busy for a second, so that a daemon that is woken for each run writes nothing.

@@ -1,7 +1,4 @@
-// Room: engine/claim. Where the next claim continues: after the last claimed run, so that it skips ended
-// runs.
-// In: each claim's answer, looks at other places. Out: a position per queue and priority; now and then, the
-// beginning.
+// Where the next claim continues: after the last claimed run, so that it skips ended runs.
 import type { Claim, ClaimPosition } from '../../store/runs/claim/claim.js';
 import type { OtherPlaces } from '../../store/runs/claim/other-places.js';
 

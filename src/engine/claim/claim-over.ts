@@ -1,5 +1,4 @@
-// Room: engine/claim. The claim that a notice causes, over the connection that brought it.
-// In: that connection, where there is a new run. Out: a claim.
+// The claim that a notice causes, over the connection that brought it.
 import type { Session } from '../../store/connection/database.js';
 import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';

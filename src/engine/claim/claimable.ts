@@ -1,5 +1,4 @@
-// Room: engine/claim. How many more runs a worker may claim. Pure.
-// In: what the worker holds now. Out: a number.
+// How many more runs a worker may claim.
 
 /** Outcomes may wait to be written, but not more than this many beyond the capacity. */
 export const MAX_UNWRITTEN = 4000;

@@ -1,5 +1,4 @@
-// Room: engine/claim. Claims due runs in batches, as long as there are more and the worker has room for them.
-// In: how many the worker may take. Out: claims, given to `accept`, one under way at a time.
+// Claims due runs in batches, as long as there are more and the worker has room for them.
 import { performance } from 'node:perf_hooks';
 import {
   type Claim,

@@ -1,6 +1,4 @@
-// Room: engine/claim. Where NOTIFY said there are new runs, since the last claim.
-// In: the queue and priority of each notice. Out: the one queue and priority that all notices named, if they
-// agree.
+// Where NOTIFY said there are new runs, since the last claim.
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 
 export interface EnqueueHint {

@@ -1,6 +1,4 @@
-// Room: engine/claim. LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything
-// too.
-// In: the pool. Out: calls of `onNotice`, over one connection that is reopened when it breaks.
+// LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything too.
 import type { PoolClient } from 'pg';
 import type { Session } from '../../store/connection/database.js';
 import { listenToSchema } from '../../store/connection/listen.js';

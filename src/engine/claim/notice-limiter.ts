@@ -1,7 +1,4 @@
-// Room: engine/claim. Limits how often notices make a worker look: every role that may connect can send any
-// number.
-// In: notices, and whether looks found anything. Out: calls of `look`, at most four a second while they find
-// nothing.
+// Limits how often notices make a worker look: every role that may connect can send any number.
 import { performance } from 'node:perf_hooks';
 
 const FIRST_PAUSE_MS = 5;

@@ -1,5 +1,4 @@
-// Room: engine/claim. Whether the slots of runs that end are passed on, to runs that this worker executes.
-// In: when claims were sent, and how much room there is. Out: what a batch of outcomes may claim.
+// Whether the slots of runs that end are passed on, to runs that this worker executes.
 import { performance } from 'node:perf_hooks';
 import type { PassingOn } from '../../store/runs/finalize.js';
 

@@ -1,5 +1,4 @@
-// Room: engine/claim. Claimed runs that wait for free capacity in this process, first in, first out.
-// In: runs. Out: the same in order, at constant cost each; a call when the first one waits too long.
+// Claimed runs that wait for free capacity in this process, first in, first out.
 
 export interface PrefetchBuffer<Run> {
   readonly length: number;

@@ -1,6 +1,5 @@
-// Room: engine/claim. How many runs to prefetch: as many as the worker starts while two claims are answered.
-// In: the ends of runs, how long claims take. Out: a number; large with quick handlers, 0 with slow ones,
-// whose runs others may take.
+// How many runs to prefetch: as many as the worker starts while two claims are answered.
+// With slow handlers that is none, so that others may take the runs.
 
 /**
  * Prefetched runs start within about this time: that of two claims, since the next one is sent when half of

@@ -1,7 +1,4 @@
-// Room: engine/materialize. Backfill: runs for occurrences that lie in the past, because an operator asks for
-// them.
-// In: a definition's name and a window. Out: how many occurrences it has, how many had a run, how many were
-// made.
+// Backfill: runs for occurrences that lie in the past, because an operator asks for them.
 //
 // The occurrences are those of the scheduler: a second backfill, or a tick at the same moment, makes none of
 // their runs twice. One that belongs to a skipped row is taken over, since what was skipped was never

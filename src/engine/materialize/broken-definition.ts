@@ -1,6 +1,4 @@
-// Room: engine/materialize. Definitions that cannot be materialized: they are marked broken, and the others
-// go on.
-// In: work for each definition; a definition and why it is broken. Out: which failed; a row that says so.
+// Definitions that cannot be materialized: they are marked broken, and the others go on.
 import type { Session } from '../../store/connection/database.js';
 import { sqlState } from '../../store/connection/errors.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';

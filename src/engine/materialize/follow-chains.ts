@@ -1,7 +1,4 @@
-// Room: engine/materialize. What follows from runs that have ended: chained definitions, and the redirection
-// of dead runs.
-// In: the outbox. Out: runs under their keys, and skipped rows with their reason. Repeating it changes
-// nothing.
+// What follows from runs that have ended: chained definitions, and the redirection of dead runs.
 import { decideChain } from '../../model/planning/chain.js';
 import { planOverlap } from '../../model/planning/plan-occurrences.js';
 import { windowIn } from '../../model/planning/window.js';

@@ -1,6 +1,4 @@
-// Room: engine/materialize. What an edit, a pause or a removal does with a stored definition.
-// In: its row, inside a transaction. Out: its schedule; the span of occurrences that will give no run,
-// recorded.
+// What an edit, a pause or a removal does with a stored definition.
 
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';

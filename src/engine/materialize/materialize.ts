@@ -1,7 +1,5 @@
-// Room: engine/materialize. Turns due definitions into runs.
-// In: definitions whose next occurrence is due. Out: runs under their idempotency keys, and a skipped row
-// with its reason for what gives no run. One transaction per batch: the runs and the cursor move together or
-// not at all.
+// Turns due definitions into runs. One transaction per batch: the runs and the cursor move together or not at
+// all.
 import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
 import { windowIn } from '../../model/planning/window.js';
 import { badSchedule } from '../../model/schedule/bad-schedule.js';

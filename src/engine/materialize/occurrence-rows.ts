@@ -1,5 +1,4 @@
-// Room: engine/materialize. The rows that occurrences become: runs and skips, each under its occurrence.
-// In: a due definition and its plan. Out: rows for one insert.
+// The rows that occurrences become: runs and skips, each under its occurrence.
 
 import type { Occurrence } from '../../model/job/job.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';

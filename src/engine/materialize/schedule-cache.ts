@@ -1,5 +1,4 @@
-// Room: engine/materialize. Schedules of due definitions, each compiled once.
-// In: stored definitions. Out: their compiled schedules; thousands may have the same cron and time zone.
+// Schedules of due definitions, each compiled once.
 import { scheduleOfColumns } from '../../model/planning/definition.js';
 import { type CompiledSchedule, compileSchedule } from '../../model/schedule/compile.js';
 import type { DueDefinition } from '../../store/definitions/due.js';

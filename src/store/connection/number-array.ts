@@ -1,6 +1,4 @@
-// Room: store/connection. Arrays of numbers as parameters.
-// In: rows, and the number of each. Out: the array as PostgreSQL writes it: the driver would look for quotes
-// in each element.
+// Arrays of numbers as parameters.
 
 /** An array of what `numberOf` gives for each row: an id, a count, milliseconds; null for none. */
 export function numberArray<Row>(

@@ -1,5 +1,4 @@
-// Room: store/runs. The rows of `sleepers`: daemons that may be asleep, for whom enqueueing sends a NOTIFY.
-// In: a worker's id. Out: statements that insert and delete its row, and tell who may not have seen it.
+// The rows of `sleepers`: daemons that may be asleep, for whom enqueueing sends a NOTIFY.
 //
 //   app                                     daemon
 //   enqueue: run 1, xid 7

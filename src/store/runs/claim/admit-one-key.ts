@@ -1,6 +1,5 @@
-// Room: store/runs/claim. Claims runs that need one slot, under one key that many runs share: a job's
-// concurrency. One statement, where admit.ts needs a transaction of six.
-// In: ids of due runs. Out: those that were claimed, those that were blocked, and those left to admit.ts.
+// Claims runs that need one slot, under one key that many runs share: a job's concurrency. One statement,
+// where admit.ts needs a transaction of six.
 //
 // It holds the advisory lock of each key, as every admission does, but never waits for one: a key that is
 // locked is left to admit.ts. The slots that it sees may be from just before it had the lock:

@@ -1,6 +1,5 @@
-// Room: store/runs/claim. Claims runs that need a slot under a limit: a job's concurrency, a definition's
-// turn, a queue's concurrency or rate.
-// In: ids of due runs. Out: those that were claimed; the others are blocked on the key that is full.
+// Claims runs that need a slot under a limit: a job's concurrency, a definition's turn, a queue's concurrency
+// or rate.
 //
 // The slots are rows of job_slots, whose primary key is the limit. An admission holds the advisory locks of
 // its keys for one short transaction, and sees all slots that are taken. Giving one back takes no lock:

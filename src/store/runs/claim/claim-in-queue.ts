@@ -1,6 +1,4 @@
-// Room: store/runs/claim. The claim in one queue and priority, as most backlogs are: at a third of the cost.
-// In: a position in the queue, or word that a run was enqueued there. Out: a claim, without runs that need a
-// slot.
+// The claim in one queue and priority, as most backlogs are: at a third of the cost.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { Claim, ClaimOptions, ClaimPosition, QueuePriority } from './claim.js';

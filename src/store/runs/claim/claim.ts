@@ -1,6 +1,4 @@
-// Room: store/runs/claim. The claim: one statement that takes due runs and starts their leases.
-// In: how many, by whom, for how long. Out: what executing them needs; and the runs that need a slot under a
-// limit first, which admit.ts claims.
+// The claim: one statement that takes due runs and starts their leases.
 //
 // Workers never wait for each other, and no run is claimed twice (limit 2; runs 1 to 4 are due):
 //

@@ -1,5 +1,4 @@
-// Room: store/runs/claim. What a claim writes to a run, and what it returns of it.
-// In: a row that is updated; the row that comes back. Out: assignments and columns; a ClaimedRun.
+// What a claim writes to a run, and what it returns of it.
 import { isWithinYears } from '../../../model/instant-bounds.js';
 import { TRANSITIONS } from '../../../model/run/states.js';
 

@@ -1,6 +1,4 @@
-// Room: store/runs/claim. What a worker that claims from its positions does not see: runs elsewhere, queues
-// that have closed.
-// In: positions. Out: other queues and priorities with due runs; whether to claim from the beginning instead.
+// What a worker that claims from its positions does not see: runs elsewhere, queues that have closed.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { ClaimPosition, QueuePriority } from './claim.js';

@@ -1,6 +1,5 @@
-// Room: store/runs/claim. Ends runs and passes their slots on: the runs that are blocked on the same keys are
-// claimed by the same statement, so that a key is not idle for a claim and an admission after each end.
-// In: outcomes of runs that hold a slot under a job's key. Out: what finish.ts gives, and the claimed runs.
+// Ends runs and passes their slots on: the runs that are blocked on the same keys are claimed by the same
+// statement, so that a key is not idle for a claim and an admission after each end.
 //
 //   worker A, holds run 1 and slot 1 of job:x        runs 2 and 3 are blocked on job:x
 //   delete live 1; slot 1 of job:x: run 1 → run 2; run 2: running, leased to A

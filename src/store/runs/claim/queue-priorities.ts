@@ -1,6 +1,4 @@
-// Room: store/runs/claim. From which queues, and at which priorities, runs may start now.
-// In: names of rows. Out: conditions over a queue's settings, and CTEs that list queues with their
-// priorities.
+// From which queues, and at which priorities, runs may start now.
 import { statuses } from '../transition.js';
 
 /** Whether a live run is due, waits for no slot, and has a status in which it can be claimed. */

@@ -1,6 +1,4 @@
-// Room: store/runs/claim. Unblocks runs once there are slots for them; and gives back slots that were left
-// behind.
-// In: keys under which slots may be free. Out: how many runs can be claimed again.
+// Unblocks runs once there are slots for them; and gives back slots that were left behind.
 //
 // An unblocked run holds no slot yet: it can be claimed, and admit.ts decides. So unblocking takes no lock on
 // a key, and too much of it does no harm: what finds no slot is blocked again.

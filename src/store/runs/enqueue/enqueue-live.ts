@@ -1,6 +1,4 @@
-// Room: store/runs/enqueue. Puts runs into the queue some of which have a key that is unique only while its
-// run is live.
-// In: rows that the engine has checked, and any client. Out: which run each row stands for. See enqueue.ts.
+// Puts runs into the queue some of which have a key that is unique only while its run is live.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { type EnqueuedRow, type EnqueuedRun, type RunShape, withoutNulls } from './enqueued-run.js';

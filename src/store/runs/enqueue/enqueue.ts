@@ -1,5 +1,4 @@
-// Room: store/runs/enqueue. Puts runs into the queue, under their keys.
-// In: rows that the engine has checked, and any client. Out: which run each row stands for.
+// Puts runs into the queue, under their keys.
 //
 //   app A, in its transaction               app B
 //   enqueue, key k: run 1

@@ -1,5 +1,4 @@
-// Room: store/runs/enqueue. What enqueueing takes and returns.
-// In: nothing. Out: types.
+// What enqueueing takes and returns.
 
 /** A run to be enqueued, without its payload and key. Instants as ISO text, durations in milliseconds. */
 export interface RunShape {
