@@ -111,15 +111,21 @@ describe('a daemon', () => {
       { job: quick, delay: '200ms' },
       { job: quick, queue: 'mail', delay: '200ms' },
     ]);
-    const id = await test.tock.enqueue(quick);
-    for (const each of [id, ...others])
-      await until(async () => (await test.tock.runs.get(each))?.status === 'succeeded', `run ${each}`);
-    const [last] = await test.sql<{ query: string }>('select query from pg_stat_activity where pid = $1', [
-      pid,
-    ]);
-    expect(last?.query).toContain("set status = 'running'");
-    await until(() => Promise.resolve(daemon.outcomeCounts.succeeded === 3), 'the counts');
-    expect(daemon.outcomeCounts).toMatchObject({ claimed: 3, lost: 0 });
+    const ids = [...others];
+    // A notice that arrives during a pass is left to the next pass, so it may take more than one.
+    await until(async () => {
+      const id = await test.tock.enqueue(quick);
+      ids.push(id);
+      await until(async () => (await test.tock.runs.get(id))?.status === 'succeeded', `run ${id}`);
+      const [last] = await test.sql<{ query: string }>('select query from pg_stat_activity where pid = $1', [
+        pid,
+      ]);
+      return last?.query.includes("set status = 'running'");
+    }, 'a claim over the connection that listens');
+    for (const id of others)
+      await until(async () => (await test.tock.runs.get(id))?.status === 'succeeded', `run ${id}`);
+    await until(() => Promise.resolve(daemon.outcomeCounts.succeeded === ids.length), 'the counts');
+    expect(daemon.outcomeCounts).toMatchObject({ claimed: ids.length, lost: 0 });
   });
 
   it('releases what such a claim brings after it was told to stop', async () => {
