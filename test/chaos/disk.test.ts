@@ -106,7 +106,7 @@ describe.skipIf(reason !== null)('23: the disk is full (needs root, who may moun
     await disk.fill();
     await jobs.open();
     await until(async () => daemon.output().includes('"code":"53100"'), 'outcomes to be refused');
-    await until(async () => said(daemon, '"event":"database.away"') > 0, 'occurrences to be refused');
+    await until(async () => said(daemon, '"event":"materialize.failed"') > 0, 'occurrences to be refused');
     // A tick has an occurrence to write as well, unless the daemon found room for it in a page just now.
     let tick = await (await begin(TICK)).ended;
     while (tick.code === 0) tick = await (await begin(TICK)).ended;
