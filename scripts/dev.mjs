@@ -24,6 +24,7 @@ const options = await bundleOptions();
 const builds = await context({
   ...options,
   plugins: [
+    ...options.plugins,
     {
       name: 'restart',
       setup(build) {
