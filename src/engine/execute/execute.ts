@@ -106,8 +106,8 @@ class Attempt {
   private finish(ending: Ending | null): void {
     if (this.isOver) return;
     this.isOver = true;
-    if (this.timeout !== undefined) clearTimeout(this.timeout);
-    if (this.grace !== undefined) clearTimeout(this.grace);
+    clearTimeout(this.timeout);
+    clearTimeout(this.grace);
     onAbort(this.active.interrupt, null);
     this.onEnd(ending);
   }

@@ -288,6 +288,29 @@ describe('ctx.transaction', () => {
     expect(await mails()).toEqual(['taken']);
   });
 
+  it('fails with the error of a server that refuses to end the run, and commits nothing of that attempt', async () => {
+    await test.sql(`
+      create sequence public.refusals;
+      create function public.refuse_once() returns trigger language plpgsql as $$ begin
+        if nextval('public.refusals') = 1 then raise exception 'refused once'; end if;
+        return old;
+      end $$;
+      create trigger refuse_once before delete on tock.job_runs_live for each row execute function public.refuse_once()`);
+    const acting = job(ctx =>
+      ctx.transaction(async trx => {
+        await trx.insertInto('mails').values({ who: 'again' }).execute();
+      }),
+    );
+    const { run } = await runOf(acting);
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      attempts: 2,
+      output: null,
+      errors: [{ message: 'refused once' }],
+    });
+    expect(await mails()).toEqual(['again']);
+  });
+
   it('stays succeeded when the handler throws after it', async () => {
     const acting = job(async ctx => {
       await ctx.transaction(trx =>
