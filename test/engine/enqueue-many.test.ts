@@ -146,6 +146,13 @@ describe('enqueueMany', () => {
     );
   });
 
+  it('enqueues none, one or two, without keys', async () => {
+    for (const count of [0, 1, 2]) {
+      const ids = await test.tock.enqueueMany(Array.from({ length: count }, () => ({ job: plain })));
+      expect(await rowsOf(ids)).toHaveLength(count);
+    }
+  });
+
   it('mixes keys that are new, used, given twice and live, and tells which is which', async () => {
     const { tock } = test;
     const [used, live] = await tock.enqueueMany([

@@ -21,8 +21,8 @@ export interface Throughput {
    * @param payloadLength in characters
    */
   recordEnd(now: number, payloadLength?: number): void;
-  /** Counts a claim that brought runs. @param tookMs from when it was sent until it was answered */
-  recordClaim(tookMs: number): void;
+  /** Counts a claim that brought runs. */
+  recordClaim(sentAt: number, answeredAt: number): void;
   /** How many runs to hold besides those that are executing. */
   prefetchTarget(now: number): number;
   /** Starts again from zero, because prefetched runs could not start in time. */
@@ -51,8 +51,8 @@ export function createThroughput(): Throughput {
       count++;
       meanPayloadLength += (payloadLength - meanPayloadLength) / 16;
     },
-    recordClaim(tookMs) {
-      meanClaimMs += (tookMs - meanClaimMs) / 8;
+    recordClaim(sentAt, answeredAt) {
+      meanClaimMs += (answeredAt - sentAt - meanClaimMs) / 8;
     },
     prefetchTarget(now) {
       closeWindow(now);

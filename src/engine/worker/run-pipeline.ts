@@ -171,7 +171,7 @@ export class RunPipeline implements WorkerLoad {
 
   private async accept({ runs, limited }: Claim, claimedAt: number): Promise<number> {
     const { row } = this.options;
-    if (runs.length > 0) this.throughput.recordClaim(performance.now() - claimedAt);
+    if (runs.length > 0) this.throughput.recordClaim(claimedAt, performance.now());
     // Before the first handler starts: should it kill the process, the reaper can name the host.
     if (runs.length + limited.length > 0 && !row.isAnnounced) await row.announce();
     await this.acceptRuns(runs, claimedAt);

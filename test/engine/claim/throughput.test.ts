@@ -29,11 +29,11 @@ describe('createThroughput', () => {
     const throughput = createThroughput();
     const now = run(throughput, 2, 300);
     const quick = throughput.prefetchTarget(now);
-    for (let count = 0; count < 50; count++) throughput.recordClaim(20);
+    for (let count = 0; count < 50; count++) throughput.recordClaim(1000, 1020);
     expect(throughput.prefetchTarget(now)).toBe(quick);
-    for (let count = 0; count < 50; count++) throughput.recordClaim(50);
+    for (let count = 0; count < 50; count++) throughput.recordClaim(1000, 1050);
     expect(throughput.prefetchTarget(now) / quick).toBeCloseTo(2, 1);
-    for (let count = 0; count < 50; count++) throughput.recordClaim(9000);
+    for (let count = 0; count < 50; count++) throughput.recordClaim(1000, 10_000);
     expect(throughput.prefetchTarget(now) / quick).toBeCloseTo(20, 0);
   });
 
