@@ -47,6 +47,13 @@ describe('enqueue', () => {
     });
   });
 
+  it('makes a run due after its delay', async () => {
+    await test.setClock('2026-03-02T12:00:00Z');
+    const id = await test.tock.enqueue(greet, { who: 'later' }, { delay: '90s' });
+    expect(await test.tock.runs.get(id)).toMatchObject({ runAt: new Date('2026-03-02T12:01:30Z') });
+    await test.setClock(null);
+  });
+
   it('gives the same run for the same key, also when it has ended, and with twenty at once', async () => {
     const ids = await Promise.all(
       Array.from({ length: 20 }, () => test.tock.enqueue(greet, { who: 'one' }, { key: 'greet:one' })),
