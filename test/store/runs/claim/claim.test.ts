@@ -240,6 +240,15 @@ describe('a claim from the beginning', () => {
     ]);
   });
 
+  it('leaves the next priority alone while a queue of the first has more, though both give their share', async () => {
+    const next = ['c', 'd', 'e'].flatMap(queue => [
+      { queue, priority: 1 },
+      { queue, priority: 1 },
+    ]);
+    await addRuns(test, ...Array.from({ length: 5 }, () => ({ queue: 'a' })), { queue: 'b' }, ...next);
+    expect(idsOf(await fromStart(6))).toEqual(['1', '2', '3', '6']);
+  });
+
   it('goes round the queues where it takes few of many, and names those it did not look at', async () => {
     await addRuns(test, ...['a', 'b', 'c', 'd'].flatMap(queue => [{ queue }, { queue }]), {
       queue: 'e',
