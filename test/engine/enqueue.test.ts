@@ -47,6 +47,20 @@ describe('enqueue', () => {
     });
   });
 
+  it('gives a run of a job with a limit the slot that it needs, and no other run', async () => {
+    const limited = defineJob({ name: 'limited', concurrency: 2, run: () => null });
+    const other = test.another({ jobs: [limited] });
+    const ids = [await other.enqueue(limited), await test.tock.enqueue(greet, { who: 'free' })];
+    expect(
+      await test.sql('select slot_keys, slot_limits from tock.job_runs where id = any($1) order by id', [
+        ids,
+      ]),
+    ).toEqual([
+      { slot_keys: ['job:limited'], slot_limits: [2] },
+      { slot_keys: null, slot_limits: null },
+    ]);
+  });
+
   it('makes a run due after its delay', async () => {
     await test.setClock('2026-03-02T12:00:00Z');
     const id = await test.tock.enqueue(greet, { who: 'later' }, { delay: '90s' });

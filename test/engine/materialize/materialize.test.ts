@@ -286,6 +286,42 @@ describe('a materialization', () => {
     expect(await batchesOf('job_runs_live', 'true')).toEqual([1000, 5000]);
   });
 
+  it('fails when one of two batches does, and makes up for it later', async () => {
+    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor)
+      select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', tock.now() - interval '1 minute' from generate_series(1, 502) n`);
+    await test.sql(`create function public.refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'refused' using errcode = 'lock_not_available'; end $$;
+      create trigger refuse before update on tock.job_definitions for each row
+        when (old.name = 'by-hand-502') execute function public.refuse()`);
+    await expect(tock.tick()).rejects.toThrow('refused');
+    await test.sql('drop trigger refuse on tock.job_definitions');
+    expect((await tock.tick()).materialized).toEqual({ definitions: 2, runs: 2, skips: 0, broken: [] });
+  });
+
+  it('makes the runs and skips of others, and what follows, where a definition is broken', async () => {
+    const jobs = [
+      scheduled('broken', { cron: '* * * * *' }),
+      scheduled('parent', { cron: '* * * * *', catchup: 'latest' }),
+      defineJob({ name: 'follower', schedule: { after: 'parent' }, run: () => null }),
+    ];
+    const tock = test.another({ jobs });
+    await tock.tick();
+    await tock.queues.pause('default');
+    await test.sql(`create function public.refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'refused' using errcode = 'data_exception'; end $$;
+      create trigger refuse before insert on tock.job_runs_live for each row
+        when (new.job = 'broken') execute function public.refuse()`);
+    await test.setClock('2026-03-01T12:10:00Z');
+    expect((await tock.tick()).materialized).toEqual({
+      definitions: 2,
+      runs: 1,
+      skips: 1,
+      broken: ['broken'],
+    });
+    expect(await test.sql('select kind from tock.job_outbox')).toEqual([]);
+  });
+
   it('passes over a definition that another tick has locked', async () => {
     const jobs = [scheduled('free', { cron: '* * * * *' }), scheduled('locked', { cron: '* * * * *' })];
     const tock = test.another({ jobs, statementTimeout: '8s' });
