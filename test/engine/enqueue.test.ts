@@ -48,7 +48,7 @@ describe('enqueue', () => {
   });
 
   it('gives a run of a job with a limit the slot that it needs, and no other run', async () => {
-    const limited = defineJob({ name: 'limited', concurrency: 2, run: () => null });
+    const limited = defineJob({ name: 'limited', concurrency: { limit: 2 }, run: () => null });
     const other = test.another({ jobs: [limited] });
     const ids = [await other.enqueue(limited), await test.tock.enqueue(greet, { who: 'free' })];
     expect(
