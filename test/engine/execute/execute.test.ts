@@ -193,16 +193,18 @@ describe('an attempt whose handler is not to be called', () => {
   });
 
   it('ends as its abort says, which came while it waited for its turn', async () => {
-    const drained = execute(never, { before: ({ interrupt }) => abort(interrupt, drainReason()) });
+    const handler = vi.fn(never);
+    const drained = execute(handler, { before: ({ interrupt }) => abort(interrupt, drainReason()) });
     expect(await drained.ended).toEqual({ kind: 'drained' });
-    expect(await execute(never, { before: requestCancel }).ended).toEqual({ kind: 'cancelled' });
-    const lost = execute(never, {
+    expect(await execute(handler, { before: requestCancel }).ended).toEqual({ kind: 'cancelled' });
+    const lost = execute(handler, {
       before: active => {
         active.isLost = true;
         abort(active.interrupt, new Error('lost'));
       },
     });
     expect([await lost.ended, lost.endedAtOnce]).toEqual([null, false]);
+    expect(handler).not.toHaveBeenCalled();
   });
 });
 
