@@ -193,7 +193,11 @@ describe('an attempt whose handler is not to be called', () => {
   });
 
   it('ends as its abort says, which came while it waited for its turn', async () => {
-    const handler = vi.fn(never);
+    let calls = 0;
+    const handler = () => {
+      calls++;
+      return never();
+    };
     const drained = execute(handler, { before: ({ interrupt }) => abort(interrupt, drainReason()) });
     expect(await drained.ended).toEqual({ kind: 'drained' });
     expect(await execute(handler, { before: requestCancel }).ended).toEqual({ kind: 'cancelled' });
@@ -204,7 +208,7 @@ describe('an attempt whose handler is not to be called', () => {
       },
     });
     expect([await lost.ended, lost.endedAtOnce]).toEqual([null, false]);
-    expect(handler).not.toHaveBeenCalled();
+    expect(calls).toBe(0);
   });
 });
 
