@@ -26,7 +26,7 @@ select concat_ws(' ', (select count(*) from tables),
   (select count(*) from pg_namespace where nspname !~ '^pg_')) as state`;
 
 const SESSIONS = `
-select pg_terminate_backend(pid, 10_000) from pg_stat_activity
+select pg_terminate_backend(pid, 10000) from pg_stat_activity
 where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`;
 
 let original: string | null = null;
