@@ -208,8 +208,8 @@ export async function startDaemon(
     outcomeCounts: worker.outcomeCounts,
     async stop() {
       if (stopping.signal.aborted) return await working;
-      // A pass that is under way must not claim anything new.
-      worker.close();
+      // Before the pass that is under way ends: it may wait for a claim, whose runs must not start now.
+      worker.beginStop();
       stopping.abort();
       beat.stop();
       limiter.close();

@@ -1,4 +1,5 @@
 // The claim that a notice causes: over the connection that listens, before the next pass, and never lost.
+import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createNoticeClaim } from '../../src/daemon/notice-claim.js';
@@ -88,7 +89,7 @@ describe('a daemon', () => {
   let holder: pg.Client;
   beforeEach(async () => {
     test = await openTestTock([quick]);
-    daemon = await test.another().start();
+    daemon = await test.another({ heartbeat: '100ms' }).start();
     holder = new pg.Client({ connectionString: test.url });
     await holder.connect();
     await until(async () => (await test.sql('select from tock.sleepers')).length > 0, 'the daemon to sleep');
@@ -140,6 +141,10 @@ describe('a daemon', () => {
     const waits = async () =>
       (await test.sql('select from pg_locks where pid = $1 and not granted', [pid])).length > 0;
     await until(waits, 'the claim to wait');
+    // Its restored row wakes the daemon, whose pass then waits for the claim too.
+    await test.sql('delete from tock.workers');
+    await until(async () => (await test.sql('select from tock.workers')).length > 0, 'the row to be restored');
+    await setTimeout(100);
     const stopped = daemon.stop();
     await holder.query('commit');
     await stopped;

@@ -269,7 +269,6 @@ export class RunPipeline implements WorkerLoad {
     this.isClosed = true;
   }
 
-  /** Claims no more, and releases runs that have not started, including those of a claim under way. */
   stop(): void {
     this.isClosed = true;
     this.isStopping = true;

@@ -41,6 +41,8 @@ export interface Worker {
   readonly hasMore: boolean;
   /** Claims no more. The runs it holds are executed. */
   close(): void;
+  /** Claims no more, and releases runs that have not started, including those of a claim under way. */
+  beginStop(): void;
   /** Claims one run by its id, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;
   /** Resolves after `ms`, or when a run ends or `wake` is called, even if that was since the last call. */

@@ -57,6 +57,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       return pipeline.hasMore;
     },
     close: () => pipeline.close(),
+    beginStop: () => pipeline.stop(),
     claimOne: runId => pipeline.claimOne(runId),
     change,
     wake,
