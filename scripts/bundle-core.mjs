@@ -110,19 +110,34 @@ const lateByName = chunk => ({
   },
 });
 
-/** An ESM import of a module of Node's reads all its exports, some of which load more when they are read. */
+/**
+ * Modules of Node's, without reading exports that nobody asked for: some load more when they are read. An import takes
+ * the names that it uses; a require takes the module as it is.
+ */
 const builtinsByProcess = {
   name: 'builtins-by-process',
   setup(esbuild) {
     esbuild.onResolve(
       { filter: new RegExp(`^(?:node:)?(?:${builtinModules.join('|')})$`) },
-      ({ path: name }) => ({
+      ({ path: name, kind }) => ({
         path: name,
-        namespace: 'builtin',
+        namespace: kind === 'require-call' ? 'required-builtin' : 'imported-builtin',
+        sideEffects: kind === 'require-call',
       }),
     );
-    esbuild.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path: name }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(name)});`,
+    const module = name => `process.getBuiltinModule(${JSON.stringify(name)})`;
+    esbuild.onLoad({ filter: /.*/, namespace: 'required-builtin' }, ({ path: name }) => ({
+      contents: `module.exports = ${module(name)};`,
+      loader: 'js',
+    }));
+    esbuild.onLoad({ filter: /.*/, namespace: 'imported-builtin' }, ({ path: name }) => ({
+      contents: [
+        `const all = ${module(name)};`,
+        'export default all;',
+        ...Object.keys(process.getBuiltinModule(name))
+          .filter(key => key !== 'default')
+          .map(key => `export const ${key} = /* @__PURE__ */ (() => all.${key})();`),
+      ].join('\n'),
       loader: 'js',
     }));
   },
