@@ -143,7 +143,10 @@ describe('a daemon', () => {
     await until(waits, 'the claim to wait');
     // Its restored row wakes the daemon, whose pass then waits for the claim too.
     await test.sql('delete from tock.workers');
-    await until(async () => (await test.sql('select from tock.workers')).length > 0, 'the row to be restored');
+    await until(
+      async () => (await test.sql('select from tock.workers')).length > 0,
+      'the row to be restored',
+    );
     await setTimeout(100);
     const stopped = daemon.stop();
     await holder.query('commit');
