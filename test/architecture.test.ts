@@ -1,5 +1,5 @@
 // The rooms and their direction, held by a test: who may import whom, what a room may not touch, how long a file may be.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -14,7 +14,7 @@ interface Import {
 
 function filesBelow(folder: string): string[] {
   return readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts'))
+    .filter(name => /\.tsx?$/.test(name))
     .map(name => path.join(folder, name))
     .sort();
 }
@@ -25,11 +25,17 @@ const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
 const STATEMENT = /^(?:import|export)(\s+type)?\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
 const DYNAMIC = /\bimport\('([^']+)'\)/g;
 
+/** The source of a module that is imported as `….js`. */
+function sourceOf(name: string): string {
+  const source = name.replace(/\.js$/, '.ts');
+  return existsSync(path.join(ROOT, `${source}x`)) ? `${source}x` : source;
+}
+
 function importsOf(file: string): Import[] {
   const text = read(file);
   const resolve = (name: string) =>
     name.startsWith('.')
-      ? path.join(path.dirname(file), name).replace(/\.js$/, '.ts')
+      ? sourceOf(path.join(path.dirname(file), name))
       : name.replace(/^kysely\/.+/, 'kysely');
   return [
     ...[...text.matchAll(STATEMENT)].map(([, type, named, bare]) => ({
@@ -57,10 +63,10 @@ const FLOORS: readonly (readonly string[])[] = [
   ['engine'],
   ['daemon'],
   ['tock'],
-  ['runtime', 'index', 'adapters', 'testing'],
+  ['runtime', 'index', 'adapters', 'testing', 'dashboard'],
   ['tick', 'cli', 'isolated'],
 ];
-const roomOf = (file: string) => (file.split(path.sep)[1] ?? '').replace(/\.ts$/, '');
+const roomOf = (file: string) => (file.split(path.sep)[1] ?? '').replace(/\.tsx?$/, '');
 const floorOf = (file: string) => FLOORS.findIndex(rooms => rooms.includes(roomOf(file)));
 
 describe('the rooms', () => {
