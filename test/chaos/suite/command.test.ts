@@ -9,6 +9,7 @@ import { until } from '../../support/until.js';
 import { buildMutant, type Change } from '../mutant-build.js';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+const MAX_SEEDS = 4;
 const SCRIPT = path.join(ROOT, 'scripts', 'chaos.mjs');
 
 /** Starts the command with a folder of its own for temporary files. */
@@ -63,7 +64,7 @@ const MUTANTS: readonly Mutant[] = [
         to: 'and ${run}.status',
       },
     ],
-    args: ['--runs', '400', '--kills', '0', '--stops', '6', '--restarts', '0', '--cuts', '0', '--seed', '3'],
+    args: ['--runs', '400', '--kills', '0', '--stops', '9', '--restarts', '0', '--cuts', '0'],
     named: /^I[134] .* BROKEN/m,
   },
   {
@@ -75,18 +76,28 @@ const MUTANTS: readonly Mutant[] = [
         to: "${run}.locked_until < tock.now() + interval '1 hour'",
       },
     ],
-    args: ['--runs', '100', '--kills', '2', '--stops', '0', '--restarts', '0', '--cuts', '0', '--seed', '1'],
+    args: ['--runs', '100', '--kills', '2', '--stops', '0', '--restarts', '0', '--cuts', '0'],
     named: /^I2 .* BROKEN/m,
   },
 ];
+
+/** Faults come at random moments, so a few plans are tried until one finds the code out. */
+async function firstFailure(args: readonly string[]) {
+  for (let seed = 1; ; seed++) {
+    const { ended, output, temporary } = await start([...args, '--seed', `${seed}`]);
+    const code = await ended;
+    if (code !== 0 || seed === MAX_SEEDS) return { code, output, temporary };
+    await rm(temporary, { recursive: true });
+  }
+}
 
 describe('npm run chaos', () => {
   it.concurrent.each(MUTANTS)(
     'exits with 1 and names what is wrong with $name',
     async ({ changes, args, named }) => {
       const { cli } = await buildMutant(changes);
-      const { ended, output, temporary } = await start([...args, '--dist', path.dirname(cli)]);
-      expect(await ended, output()).toBe(1);
+      const { code, output, temporary } = await firstFailure([...args, '--dist', path.dirname(cli)]);
+      expect(code, output()).toBe(1);
       expect(output()).toMatch(named);
       expect(await readdir(temporary)).toEqual([]);
       await rm(temporary, { recursive: true });
