@@ -10,6 +10,7 @@ import {
   setCursorsBack,
 } from '../../store/definitions/cursors.js';
 import { readUnknownNames } from '../../store/definitions/stored-definition.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { workingSchedule } from '../materialize/locked-definition.js';
 
@@ -58,7 +59,10 @@ export async function resetCursors(
         limit: BATCH,
         isLocked: !dryRun,
       });
-      return { rows, resets: await resetBatch(session, rows, dryRun) };
+      const done = await resetBatch(session, rows, dryRun);
+      const targets = done.map(({ definition }) => definition);
+      if (!dryRun) await audit(session, engine, { action: 'schedules.resetCursors', targets });
+      return { rows, resets: done };
     });
     resets.push(...batch.resets);
     const last = batch.rows.at(-1);

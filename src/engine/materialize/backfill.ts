@@ -14,6 +14,7 @@ import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { readDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
 import { type BackfillRow, countWithRun, insertBackfilled } from '../../store/runs/occurrences/backfill.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { requireDefinition, scheduleOf } from './locked-definition.js';
 import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
@@ -73,7 +74,12 @@ export async function backfill(
   for (const batch of batchesIn(schedule, window)) {
     const missing = dryRun
       ? batch.length - (await countWithRun(database, row.id, batch.map(iso)))
-      : await database.transaction(session => makeRuns(session, engine, row, schedule, batch));
+      : await database.transaction(async session => {
+          const made = await makeRuns(session, engine, row, schedule, batch);
+          const details = { from: iso(window.from), to: iso(window.to), occurrences };
+          await audit(session, engine, { action: 'schedules.backfill', targets: [name], count: made, details });
+          return made;
+        });
     progress = {
       occurrences,
       done: progress.done + batch.length,
