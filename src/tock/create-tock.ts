@@ -14,6 +14,7 @@ import { checkSchemaName } from '../model/names.js';
 import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
 import { requireReachable } from '../store/connection/connection.js';
 import { checkTockOptions } from './check-options.js';
+import { rememberDatabase } from './database-of.js';
 import type { TockOptions } from './options.js';
 import type { OpenedTock, ShellTock, Tock } from './types.js';
 
@@ -73,7 +74,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
         return await method(ownOf(await opening), ...input);
       };
 
-    return {
+    const acting: ShellTock = {
       jobs: registry.jobs,
       enqueue: later((tock, ...input) => tock.enqueue(...input)),
       enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
@@ -135,6 +136,11 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
       as: next => actingFor(checkOperator(next, operator)),
       close,
     };
+    rememberDatabase(
+      acting,
+      later(tock => Promise.resolve(tock.database)),
+    );
+    return acting;
   };
   return actingFor(null);
 }

@@ -92,6 +92,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     operator === null || operator.seesPayloads ? record : redacted(record);
 
   return {
+    database: acting.database,
     as: next => methodsFor({ ...acting, operator: checkOperator(next, operator) }, shared),
     enqueue: async (job, ...[payload, enqueueOptions]) =>
       await enqueue(may('enqueue'), job, payload, enqueueOptions),

@@ -20,6 +20,7 @@ import type { AuditRecord } from '../model/audit.js';
 import type { Logger } from '../model/logger.js';
 import type { Operator } from '../model/operator.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
+import type { Database } from '../store/connection/database.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
@@ -184,6 +185,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
 
 export interface OpenedTock extends Omit<Tock, 'jobs' | 'as'> {
   as(operator: Operator): OpenedTock;
+  readonly database: Database;
   readonly logger: Logger;
   readonly atWork: () => readonly RunAtWork[];
   readonly crash: (thrown: unknown) => Promise<void>;
