@@ -76,7 +76,11 @@ export async function enqueueMany(
     const enqueued = await write(session);
     const jobs = [...new Set(checked.map(({ job }) => job.name))];
     const targets = enqueued.filter(({ isNew, isReplaced }) => isNew || isReplaced).map(({ id }) => id);
-    await audit(session, engine, { action: 'enqueue', targets, details: { job: jobs.slice(0, 10).join(', ') } });
+    await audit(session, engine, {
+      action: 'enqueue',
+      targets,
+      details: { job: jobs.slice(0, 10).join(', ') },
+    });
     return enqueued;
   };
   if (client !== undefined) return await writeAudited(sessionOfClient(engine, client));

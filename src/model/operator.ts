@@ -85,7 +85,8 @@ export function checkOperator(operator: Operator, by: Operator | null): Operator
   checkOperatorName(name);
   if (!VIAS.includes(via)) throw bad(`via ${quote(via)} is none of ${VIAS.join(', ')}`);
   if (!ROLES.includes(role)) throw bad(`role ${quote(role)} is none of ${ROLES.join(', ')}`);
-  if (typeof seesPayloads !== 'boolean') throw bad(`seesPayloads ${quote(seesPayloads)} is neither true nor false`);
+  if (typeof seesPayloads !== 'boolean')
+    throw bad(`seesPayloads ${quote(seesPayloads)} is neither true nor false`);
   if (by && (!includesRole(by.role, role) || (seesPayloads && !by.seesPayloads)))
     throw new TockError(
       'TOCK_FORBIDDEN',

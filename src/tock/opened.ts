@@ -1,10 +1,10 @@
 // A Tock whose engine is loaded.
 import type { Daemon } from '../daemon/daemon.js';
+import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
 import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
-import { audit } from '../engine/audit.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView } from '../engine/execute/scheduler-view.js';
@@ -136,8 +136,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         return (run && shown(run)) as RunRecord<OutputOfId<Id>> | null;
       },
       list: async filter => (await listRuns(open().database, checked('runs.list', filter))).map(shown),
-      retry: async (id, options) =>
-        shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
+      retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
       cancel: async (id, options) =>
         shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),
       wait: async <Id extends string>(id: Id, options: WaitOptions = {}) => {
@@ -191,7 +190,12 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       const isDry = checked('adopt', adoptOptions)?.dryRun === true;
       const engine = isDry ? open() : may('adopt');
       return await adoptDatabase(engine.database, adoptOptions, async (session, { queued, running }) => {
-        await audit(session, engine, { action: 'adopt', targets: [], count: 1, details: { queued, running } });
+        await audit(session, engine, {
+          action: 'adopt',
+          targets: [],
+          count: 1,
+          details: { queued, running },
+        });
       });
     },
     close: shared.close,

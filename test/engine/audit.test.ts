@@ -27,19 +27,35 @@ beforeAll(async () => {
   await test.tock.tick();
   mia = test.tock.as({ name: 'mia', via: 'page', role: 'admin', seesPayloads: true });
   // Commits of a transaction that has written the audit fail while this is on.
-  await test.sql(`create function public.fail() returns trigger language plpgsql as $$ begin raise exception 'no audit today'; end $$`);
+  await test.sql(
+    `create function public.fail() returns trigger language plpgsql as $$ begin raise exception 'no audit today'; end $$`,
+  );
 });
 afterAll(() => test.close());
 
 /** All that an action may change. */
-const TABLES = ['job_runs', 'job_definitions', 'job_queues', 'job_keys', 'job_occurrences', 'job_slots', 'job_outbox', 'database_identity', 'audit'];
+const TABLES = [
+  'job_runs',
+  'job_definitions',
+  'job_queues',
+  'job_keys',
+  'job_occurrences',
+  'job_slots',
+  'job_outbox',
+  'database_identity',
+  'audit',
+];
 async function everything(): Promise<string> {
-  const parts = TABLES.map(name => `(select coalesce(jsonb_agg(t order by to_jsonb(t)::text), '[]') from tock.${name} t) as ${name}`);
+  const parts = TABLES.map(
+    name => `(select coalesce(jsonb_agg(t order by to_jsonb(t)::text), '[]') from tock.${name} t) as ${name}`,
+  );
   return JSON.stringify(await test.sql(`select ${parts.join(', ')}`), null, 1);
 }
 
 async function whileCommitsFail(work: () => Promise<void>): Promise<void> {
-  await test.sql(`create constraint trigger fails after insert on tock.audit deferrable initially deferred for each row execute function public.fail()`);
+  await test.sql(
+    `create constraint trigger fails after insert on tock.audit deferrable initially deferred for each row execute function public.fail()`,
+  );
   try {
     await work();
   } finally {
@@ -156,11 +172,22 @@ const CASES: readonly Case[] = [
     action: 'schedules.upsert',
     what: 'of an edited schedule: what was changed, and no payload',
     before: async () => {
-      await test.tock.schedules.upsert({ name: 'edited', job: 'plain', cron: '0 4 * * *', payload: { iban: 'DE1' } });
+      await test.tock.schedules.upsert({
+        name: 'edited',
+        job: 'plain',
+        cron: '0 4 * * *',
+        payload: { iban: 'DE1' },
+      });
       return 'edited';
     },
     act: tock =>
-      tock.schedules.upsert({ name: 'edited', job: 'plain', every: '1h', payload: { iban: 'DE2' }, priority: 5 }),
+      tock.schedules.upsert({
+        name: 'edited',
+        job: 'plain',
+        every: '1h',
+        payload: { iban: 'DE2' },
+        priority: 5,
+      }),
     row: () => ({
       targets: ['edited'],
       details: {
@@ -190,7 +217,9 @@ const CASES: readonly Case[] = [
     action: 'schedules.resetCursors',
     what: 'of a cursor that is ahead',
     before: async () => {
-      await test.sql(`update tock.job_definitions set cursor = tock.now() + interval '1 day' where name = 'ahead'`);
+      await test.sql(
+        `update tock.job_definitions set cursor = tock.now() + interval '1 day' where name = 'ahead'`,
+      );
       return 'ahead';
     },
     act: tock => tock.schedules.resetCursors(),
@@ -204,7 +233,12 @@ const CASES: readonly Case[] = [
       return 'limited';
     },
     act: tock =>
-      tock.queues.set('limited', { concurrency: 5, rate: { count: 100, per: '1m' }, window: null, timezone: 'UTC' }),
+      tock.queues.set('limited', {
+        concurrency: 5,
+        rate: { count: 100, per: '1m' },
+        window: null,
+        timezone: 'UTC',
+      }),
     row: () => ({
       targets: ['limited'],
       details: {
@@ -249,11 +283,17 @@ const CASES: readonly Case[] = [
     action: 'adopt',
     what: 'of a copy',
     before: async () => {
-      await test.sql(`update tock.database_identity set system_identifier = 1, database_oid = 1, table_oids = '{}'`);
+      await test.sql(
+        `update tock.database_identity set system_identifier = 1, database_oid = 1, table_oids = '{}'`,
+      );
       return '';
     },
     act: tock => tock.adopt(),
-    row: () => ({ targets: [], count: 1, details: { queued: expect.any(Number), running: expect.any(Number) } }),
+    row: () => ({
+      targets: [],
+      count: 1,
+      details: { queued: expect.any(Number), running: expect.any(Number) },
+    }),
   },
 ];
 
@@ -311,7 +351,11 @@ describe('what is no action', () => {
     await mia.register();
     await mia.tick();
     await mia.runs.list();
-    await mia.schedules.backfill('filled', { from: '2026-03-01T00:00:00Z', to: '2026-03-02T00:00:00Z', dryRun: true });
+    await mia.schedules.backfill('filled', {
+      from: '2026-03-01T00:00:00Z',
+      to: '2026-03-02T00:00:00Z',
+      dryRun: true,
+    });
     await mia.schedules.resetCursors({ dryRun: true });
     await mia.adopt({ dryRun: true });
     await mia.migrate();
@@ -328,7 +372,10 @@ describe('what is no action', () => {
   it.each<[string, (tock: Tock) => Promise<unknown>]>([
     ['a run that is not there', tock => tock.runs.retry('999999')],
     ['a definition that is not there', tock => tock.schedules.pause('nobody')],
-    ['an edit at another version', tock => tock.schedules.upsert({ name: 'made', job: 'plain', every: '2h' }, { ifVersion: 77 })],
+    [
+      'an edit at another version',
+      tock => tock.schedules.upsert({ name: 'made', job: 'plain', every: '2h' }, { ifVersion: 77 }),
+    ],
     ['a bad limit', tock => tock.queues.set('limited', { concurrency: -1 })],
     ['a circle', tock => tock.schedules.upsert({ name: 'made', job: 'plain', after: 'made' })],
   ])('leaves no row: %s', async (_what, act) => {
@@ -377,7 +424,9 @@ describe('actions at once', () => {
     const limits = [1, 2, 3, 4, 5, 6];
     await Promise.all(limits.map(concurrency => mia.queues.set('contested', { concurrency })));
     const rows = (await mia.audit.list({ target: 'contested' })).toReversed();
-    const changes = rows.map(({ details }) => (details['changes'] as { concurrency: { from: unknown; to: unknown } }).concurrency);
+    const changes = rows.map(
+      ({ details }) => (details['changes'] as { concurrency: { from: unknown; to: unknown } }).concurrency,
+    );
     expect(changes.map(({ to }) => to).toSorted()).toEqual(limits);
     // Each begins where another one ended: together they are one chain from none to what is there now.
     const [now] = (await mia.queues.list()).filter(({ name }) => name === 'contested');
@@ -402,7 +451,8 @@ describe('audit.list', () => {
       if (page.length < 7) break;
     }
     expect(pages).toEqual(all.map(({ id }) => id));
-    const filtered = async (filter: Parameters<Tock['audit']['list']>[0]) => (await mia.audit.list({ limit: 1000, ...filter })).map(({ id }) => id);
+    const filtered = async (filter: Parameters<Tock['audit']['list']>[0]) =>
+      (await mia.audit.list({ limit: 1000, ...filter })).map(({ id }) => id);
     const where = (test: (row: (typeof all)[number]) => boolean) => all.filter(test).map(({ id }) => id);
     expect(await filtered({ operator: 'billing' })).toEqual(where(row => row.operator === 'billing'));
     expect(await filtered({ action: 'runs' })).toEqual(where(row => row.action.startsWith('runs.')));

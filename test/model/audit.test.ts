@@ -17,7 +17,10 @@ describe('changesBetween', () => {
   it('compares documents whatever the order of their keys, and instants as text', () => {
     const at = new Date('2026-03-08T00:00:00Z');
     expect(
-      changesBetween({ rate: { count: 1, perMs: 2 }, at }, { rate: { perMs: 2, count: 1 }, at: at.toISOString() }),
+      changesBetween(
+        { rate: { count: 1, perMs: 2 }, at },
+        { rate: { perMs: 2, count: 1 }, at: at.toISOString() },
+      ),
     ).toEqual({});
   });
 

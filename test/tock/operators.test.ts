@@ -20,7 +20,12 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-const of = (role: Role, seesPayloads = true): Operator => ({ name: `a ${role}`, via: 'page', role, seesPayloads });
+const of = (role: Role, seesPayloads = true): Operator => ({
+  name: `a ${role}`,
+  via: 'page',
+  role,
+  seesPayloads,
+});
 const window = { from: '2026-03-01T00:00:00Z', to: '2026-03-02T00:00:00Z' };
 
 /** A call of each action, on things that are not there where that is possible: the role is checked first. */
@@ -85,7 +90,9 @@ describe('who only views', () => {
   it('changes nothing and leaves no row, also with many calls at once', async () => {
     const before = await test.sql('select * from tock.audit');
     const tock = test.tock.as(of('view'));
-    const codes = await Promise.all(Object.values(CALLS).flatMap(call => [codeOf(call(tock)), codeOf(call(tock))]));
+    const codes = await Promise.all(
+      Object.values(CALLS).flatMap(call => [codeOf(call(tock)), codeOf(call(tock))]),
+    );
     expect(new Set(codes)).toEqual(new Set(['TOCK_FORBIDDEN']));
     expect(await test.sql('select * from tock.audit')).toEqual(before);
   });
@@ -150,13 +157,17 @@ describe('a Tock that acts for somebody', () => {
     const tock = test.another({ jobs: [secret, nightly, parent] }).as({ ...of('admin'), name: 'waiting' });
     const id = await tock.enqueue('parent');
     await tock.runs.wait(id);
-    expect(await tock.audit.list({ operator: 'waiting' })).toMatchObject([{ action: 'enqueue', targets: [id] }]);
+    expect(await tock.audit.list({ operator: 'waiting' })).toMatchObject([
+      { action: 'enqueue', targets: [id] },
+    ]);
   });
 
   it('is refused for what is no operator', () => {
     expect(() => test.tock.as({ name: 'x' } as Operator)).toThrow(
       expect.objectContaining({ code: 'TOCK_BAD_OPTION' }),
     );
-    expect(() => test.another({ operator: '' })).toThrow(expect.objectContaining({ code: 'TOCK_BAD_OPTION' }));
+    expect(() => test.another({ operator: '' })).toThrow(
+      expect.objectContaining({ code: 'TOCK_BAD_OPTION' }),
+    );
   });
 });

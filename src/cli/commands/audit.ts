@@ -47,9 +47,7 @@ export function addAudit(program: Command): Command {
 function actionName(name: string): string {
   if (actionsNamed(name).length > 0) return name;
   const known = Object.keys(ACTIONS);
-  throw new InvalidArgumentError(
-    `it is not an action${didYouMean(name, known) || `: ${known.join(', ')}`}`,
-  );
+  throw new InvalidArgumentError(`it is not an action${didYouMean(name, known) || `: ${known.join(', ')}`}`);
 }
 
 async function audit(shell: Shell, flags: AuditFlags): Promise<number> {
@@ -60,7 +58,11 @@ async function audit(shell: Shell, flags: AuditFlags): Promise<number> {
     if (shell.json) return 0;
     const isFiltered = Object.keys(flags).length > 1;
     if (found.length === 0)
-      shell.say(isFiltered ? 'no actions match' : 'nobody has changed anything yet: tock run, pause, retry and the like leave a row here');
+      shell.say(
+        isFiltered
+          ? 'no actions match'
+          : 'nobody has changed anything yet: tock run, pause, retry and the like leave a row here',
+      );
     else shell.say(await drawAudit(found));
     const last = found.at(-1);
     if (last && found.length === flags.limit) shell.say(paint('dim', `older actions: --before ${last.id}`));

@@ -77,7 +77,12 @@ export async function backfill(
       : await database.transaction(async session => {
           const made = await makeRuns(session, engine, row, schedule, batch);
           const details = { from: iso(window.from), to: iso(window.to), occurrences };
-          await audit(session, engine, { action: 'schedules.backfill', targets: [name], count: made, details });
+          await audit(session, engine, {
+            action: 'schedules.backfill',
+            targets: [name],
+            count: made,
+            details,
+          });
           return made;
         });
     progress = {

@@ -114,7 +114,8 @@ function valueOf(name: string, value: unknown): string {
   if (typeof value === 'number' && name.endsWith('_ms')) return formatDuration(value);
   if (name === 'rate' && typeof value === 'object') {
     const { count, perMs } = value as { readonly count?: unknown; readonly perMs?: unknown };
-    if (typeof count === 'number' && typeof perMs === 'number') return `${count} per ${formatDuration(perMs)}`;
+    if (typeof count === 'number' && typeof perMs === 'number')
+      return `${count} per ${formatDuration(perMs)}`;
   }
   return plain(value);
 }

@@ -82,7 +82,10 @@ export async function lockQueue(
 ): Promise<QueueRow | null> {
   if (isMade) {
     const inserted = db.insertInto('tock.job_queues').values({ name });
-    await runQuery(session, inserted.onConflict(conflict => conflict.column('name').doNothing()));
+    await runQuery(
+      session,
+      inserted.onConflict(conflict => conflict.column('name').doNothing()),
+    );
   }
   const query = db
     .selectFrom('tock.job_queues as q')

@@ -44,7 +44,10 @@ describe('tock audit', () => {
 
   it('filters, and goes on where a page ended', async () => {
     expect((await audit('--by', 'ben')).map(row => row.action)).toEqual(['queues.set']);
-    expect((await audit('--action', 'queues')).map(row => row.action)).toEqual(['queues.set', 'queues.pause']);
+    expect((await audit('--action', 'queues')).map(row => row.action)).toEqual([
+      'queues.set',
+      'queues.pause',
+    ]);
     expect((await audit('--target', 'mails', '--action', 'queues.pause')).length).toBe(1);
     expect(await audit('--via', 'page')).toEqual([]);
     expect(await audit('--since', '2199-01-01T00:00:00Z')).toEqual([]);

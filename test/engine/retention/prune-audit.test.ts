@@ -27,7 +27,8 @@ const oldRow = (at: string, operator: string) =>
     `insert into tock.audit (created_at, operator, via, action, count) values ($1, $2, 'cli', 'queues.pause', 1)`,
     [at, operator],
   );
-const operators = async () => (await kit.tock.audit.list({ action: 'queues.pause' })).map(row => row.operator);
+const operators = async () =>
+  (await kit.tock.audit.list({ action: 'queues.pause' })).map(row => row.operator);
 const prunes = () => kit.tock.audit.list({ action: 'prune' });
 
 describe('prune', () => {

@@ -21,7 +21,13 @@ describe('auditSentence', () => {
     ],
     ['runs.cancel', ['812'], { reason: 'wrong month' }, undefined, 'cancelled run 812: wrong month'],
     ['runs.cancel', ['812'], { isAsked: true }, undefined, 'asked to stop run 812'],
-    ['schedules.pause', ['nightly'], { note: 'stocktaking' }, 1, 'paused the definition nightly: stocktaking'],
+    [
+      'schedules.pause',
+      ['nightly'],
+      { note: 'stocktaking' },
+      1,
+      'paused the definition nightly: stocktaking',
+    ],
     ['schedules.resume', ['nightly'], { skipped: 0 }, 1, 'resumed the definition nightly'],
     [
       'schedules.resume',
@@ -60,7 +66,12 @@ describe('auditSentence', () => {
     [
       'queues.set',
       ['mails'],
-      { changes: { concurrency: { from: null, to: 3 }, rate: { from: { count: 100, perMs: 60_000 }, to: null } } },
+      {
+        changes: {
+          concurrency: { from: null, to: 3 },
+          rate: { from: { count: 100, perMs: 60_000 }, to: null },
+        },
+      },
       1,
       'set limits of the queue mails: concurrency none → 3, rate 100 per 1m → none',
     ],
