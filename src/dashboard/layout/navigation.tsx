@@ -32,7 +32,7 @@ export const ENTRIES: readonly Entry[] = [
   { name: 'doctor', path: '/doctor', label: 'Doctor', key: 'd' },
 ];
 
-export function Navigation({ view, current }: { readonly view: View; readonly current: PageName }) {
+export function Navigation({ view, current }: { readonly view: View; readonly current: PageName | null }) {
   return (
     <nav aria-label="Pages">
       <a class="brand" href={view.link('/')}>

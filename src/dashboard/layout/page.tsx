@@ -9,7 +9,8 @@ export interface PageProps {
   readonly view: View;
   /** The heading and, before "· Tock", the browser's title. */
   readonly title: string;
-  readonly current: PageName;
+  /** Null: none of the pages in the list. */
+  readonly current: PageName | null;
   /** Beside the heading: a pill, buttons. */
   readonly aside?: Child;
   /** A sentence or two below the heading. */
@@ -29,6 +30,7 @@ export function Page({ view, title, current, aside, lead, live, children }: Page
         <meta name="color-scheme" content="light dark" />
         <meta name="htmx-config" content="includeIndicatorCSS:false, history:false" />
         <title>{title} · Tock</title>
+        <link rel="icon" href={view.assets.icon} type="image/svg+xml" />
         <link rel="stylesheet" href={view.assets.style} />
         <script src={view.assets.script} defer></script>
       </head>
