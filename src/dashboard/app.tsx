@@ -26,8 +26,6 @@ export interface AppOptions {
   /** Without a slash at its end; empty at the root. */
   readonly basePath: string;
   readonly access: Access;
-  /** Takes errors that a page cannot explain. Null: the Tock's own, or standard error. */
-  readonly logger: Logger | null;
 }
 
 type Handler = Context<{ Variables: { view: View } }>;
@@ -57,14 +55,24 @@ export function createApp(options: AppOptions): App {
   app.use(async (c, next) => {
     const { hostname } = new URL(c.req.url);
     if (access.answersTo?.(hostname) === false)
-      return bare(c, 421, 'Another name is needed', `This dashboard does not answer to ${hostname}. Use localhost, or name it in TOCK_DASHBOARD_HOSTS.`);
+      return bare(
+        c,
+        421,
+        'Another name is needed',
+        `This dashboard does not answer to ${hostname}. Use localhost, or name it in TOCK_DASHBOARD_HOSTS.`,
+      );
     return await next();
   });
   addAssets(app, assets);
   if (access.signIn) addSignIn(app, access.signIn, link, bare);
   app.use(async (c, next) => {
     if (!isSafe(c.req.method) && !isSameOrigin(c.req.raw))
-      return bare(c, 403, 'This came from another site', 'A change is accepted only from a page of this dashboard. Open the page, and press the button there.');
+      return bare(
+        c,
+        403,
+        'This came from another site',
+        'A change is accepted only from a page of this dashboard. Open the page, and press the button there.',
+      );
     return await next();
   });
 
@@ -89,20 +97,32 @@ export function createApp(options: AppOptions): App {
   app.notFound(c => {
     const allowed = methods(c.req.path);
     if (allowed.length === 0)
-      return page(c, 404, 'There is no such page', 'The address is not complete, or what it showed has been removed.', bare);
+      return page(
+        c,
+        404,
+        'There is no such page',
+        'The address is not complete, or what it showed has been removed.',
+        bare,
+      );
     c.header('allow', allowed.join(', '));
     return page(c, 405, 'This address is for a button', 'Go back, and press the button on the page.', bare);
   });
   app.onError((error, c) => {
     const explained = explainError(error);
-    if (explained.status === 500) report(options, error);
+    if (explained.status === 500) report(options.tock, error);
     return answer(c, explained, bare);
   });
   return app;
 }
 
 type Refusal = 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 421 | 500 | 503;
-type Bare = (c: Handler, status: Refusal, title: string, message: string, retry?: number) => Response | Promise<Response>;
+type Bare = (
+  c: Handler,
+  status: Refusal,
+  title: string,
+  message: string,
+  retry?: number,
+) => Response | Promise<Response>;
 
 /** Within the frame where there is one. */
 function page(c: Handler, status: Refusal, title: string, message: string, bare: Bare) {
@@ -150,8 +170,8 @@ function addSignIn(app: App, signIn: NonNullable<Access['signIn']>, link: View['
   });
 }
 
-function report({ tock, logger }: AppOptions, error: unknown): void {
-  const own = logger ?? (tock as { readonly logger?: Logger | null }).logger ?? null;
-  if (own === null) console.error(error);
-  else own.error({ event: 'dashboard.failed', err: error }, 'a page of the dashboard failed');
+/** To the Tock's own logger, if it has one. */
+function report(tock: Tock, error: unknown): void {
+  const { logger } = tock as { readonly logger?: Logger | null };
+  logger?.error({ event: 'dashboard.failed', err: error }, 'a page of the dashboard failed');
 }

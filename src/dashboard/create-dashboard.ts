@@ -55,7 +55,6 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     tock,
     readConnectionString,
     basePath: path,
-    logger: null,
     access: accessOf(options),
   });
 }

@@ -1,5 +1,4 @@
 // The dashboard of a Tock behind any door: for createDashboard, and for the server of its own.
-import type { Logger } from '../model/logger.js';
 import { openReadSession, type ReadSession } from '../store/connection/read-only.js';
 import { databaseOf } from '../tock/database-of.js';
 import type { Tock } from '../tock/types.js';
@@ -13,8 +12,6 @@ export interface OpenDashboardOptions {
   /** Without a slash at its end; empty at the root. */
   readonly basePath: string;
   readonly readConnectionString: string | null;
-  /** Takes errors that a page cannot explain. Null: standard error. */
-  readonly logger: Logger | null;
 }
 
 /** The dashboard of a Tock. */

@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
 import type { View } from '../view.js';
+import { Dialogs } from './dialogs.js';
 import { Navigation, type PageName } from './navigation.js';
 import { clockTime, longTime, placeOf } from './text.js';
 
@@ -39,20 +40,24 @@ export function Page({ view, title, current, aside, lead, live, children }: Page
           Skip to the content
         </a>
         <Navigation view={view} current={current} />
-        <main id="main" tabindex={-1} data-live={live}>
+        <div class="content">
           {view.flash === null ? null : (
             <p class={`flash ${view.flash.tone}`} role="status">
               {view.flash.message}
             </p>
           )}
-          <header class="page">
-            <h1>{title}</h1>
-            {current === 'now' ? <Clock view={view} /> : null}
-            {aside}
-          </header>
-          {lead === undefined ? null : <p class="lead">{lead}</p>}
-          {children}
-        </main>
+          <p class="notice" id="notice" role="status"></p>
+          <main id="main" tabindex={-1} data-live={live}>
+            <header class="page">
+              <h1>{title}</h1>
+              {current === 'now' ? <Clock view={view} /> : null}
+              {aside}
+            </header>
+            {lead === undefined ? null : <p class="lead">{lead}</p>}
+            {children}
+          </main>
+        </div>
+        <Dialogs view={view} />
       </body>
     </html>
   )}`;

@@ -2,7 +2,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TockError } from '../../model/errors.js';
-import type { Logger } from '../../model/logger.js';
 import type { Tock } from '../../tock/types.js';
 import { openDashboard } from '../open-dashboard.js';
 import { hostAndPort } from './hosts.js';
@@ -26,7 +25,6 @@ export interface ServeOptions {
   /** Null: {@link DEFAULT_PORT}, or the next one that is free. 0: any. */
   readonly port: number | null;
   readonly settings: DashboardSettings;
-  readonly logger: Logger | null;
   /** Called with each one-time link: the first at the start, the next whenever one was used. */
   readonly onLink: (url: string) => void;
 }
@@ -42,7 +40,7 @@ export interface ServedDashboard {
  * @throws TockError TOCK_BAD_OPTION for an address that is taken, or that others could reach unasked
  */
 export async function serveDashboard(options: ServeOptions): Promise<ServedDashboard> {
-  const { tock, host, settings, logger, onLink } = options;
+  const { tock, host, settings, onLink } = options;
   requireSafeAddress(host, settings);
   const server = createServer({ headersTimeout: HEAD_MS, requestTimeout: REQUEST_MS });
   server.maxConnections = MAX_CONNECTIONS;
@@ -50,7 +48,6 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
   const url = `http://${hostAndPort(host, port)}/`;
   const dashboard = openDashboard({
     tock,
-    logger,
     basePath: '',
     readConnectionString: settings.readUrl,
     access: serverAccess({
@@ -60,7 +57,10 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
       onLink: token => onLink(`${url}sign-in?token=${token}`),
     }),
   });
-  server.on('request', (request, response) => void dashboard.listener(request, response));
+  server.on('request', (request, response) => {
+    // In the process of a worker, an error that nobody handles would end its runs.
+    dashboard.listener(request, response).catch(() => response.destroy());
+  });
   return {
     url,
     close: async () => {
@@ -92,7 +92,8 @@ function whyNot(code: unknown, host: string, port: number, wanted: number | null
     return wanted === null
       ? `the ports ${DEFAULT_PORT} to ${port} of ${host} are taken: choose another with --port`
       : `another program listens on ${address}: choose another port with --port`;
-  if (code === 'EACCES') return `this user may not listen on ${address}: choose a port above 1023 with --port`;
+  if (code === 'EACCES')
+    return `this user may not listen on ${address}: choose a port above 1023 with --port`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return `${host} is no address of this machine: see --host`;
   return `cannot listen on ${address} (${String(code)})`;

@@ -1,7 +1,8 @@
 // The door of a server of its own: one-time links on this machine, passwords or a trusted proxy elsewhere.
-import type { Access } from '../access/access.js';
+
 import { TockError } from '../../model/errors.js';
 import type { Operator } from '../../model/operator.js';
+import type { Access } from '../access/access.js';
 import { answersTo, isLoopback } from './hosts.js';
 import { Sessions } from './sessions.js';
 import type { DashboardSettings } from './settings.js';
@@ -45,7 +46,8 @@ export function serverAccess(options: ServerAccessOptions): Access {
         const cookie = cookieOf(request, name);
         return Promise.resolve(cookie !== null && sessions.has(cookie) ? HERE : null);
       },
-      howTo: 'Open the link that is shown in the terminal where the dashboard runs. It works once, for this browser.',
+      howTo:
+        'Open the link that is shown in the terminal where the dashboard runs. It works once, for this browser.',
       challenge: null,
       signIn: { cookie: name, exchange: token => sessions.exchange(token) },
     };

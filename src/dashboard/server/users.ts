@@ -1,8 +1,8 @@
 // The users of a dashboard as the environment or a file lists them: `name:role:password`, one a line.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { TockError } from '../../model/errors.js';
-import { type Operator, ROLES, type Role } from '../../model/operator.js';
 import { quote } from '../../model/names.js';
+import { type Operator, ROLES, type Role } from '../../model/operator.js';
 
 export interface User {
   readonly name: string;
@@ -65,11 +65,7 @@ export function userOfBasic(header: string | null, users: readonly User[]): Oper
 }
 
 /** The user whom a trusted proxy brings. */
-export function userOfProxy(
-  headers: Headers,
-  secret: string,
-  users: readonly User[],
-): Operator | null {
+export function userOfProxy(headers: Headers, secret: string, users: readonly User[]): Operator | null {
   const name = headers.get('x-forwarded-user') ?? '';
   if (!isSame(headers.get('x-tock-proxy-secret') ?? '', secret) || name === '' || name === '*') return null;
   const user = users.find(each => each.name === name) ?? users.find(each => each.name === '*');
