@@ -1,4 +1,7 @@
 // What a queue does at a moment: whether its runs may start, and if not, why and until when.
+import { parseDuration } from '../duration.js';
+import { TockError } from '../errors.js';
+import { quote } from '../names.js';
 import { windowIn } from '../planning/window.js';
 
 export interface ObservedQueue {
@@ -53,6 +56,15 @@ function readWindow(window: string, timezone: string) {
 /** `100/1m`, as it can be typed in again: nothing is rounded. Empty: no rate. */
 export function rateText(rate: ObservedQueue['rate']): string {
   return rate === null ? '' : `${rate.count}/${exactDuration(rate.perMs)}`;
+}
+
+/** Reads what {@link rateText} writes. @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION */
+export function parseRate(text: string): { readonly count: number; readonly per: string } {
+  const [, count = '', per = ''] = /^\s*(\d{1,7})\s*(?:\/|per)\s*(\S+)\s*$/.exec(text) ?? [];
+  if (count === '')
+    throw new TockError('TOCK_BAD_OPTION', `rate ${quote(text)} is not starts per period; write it as 100/1m`);
+  parseDuration(per, 'the period of the rate');
+  return { count: Number(count), per };
 }
 
 const UNITS: readonly (readonly [string, number])[] = [

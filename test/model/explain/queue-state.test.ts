@@ -1,6 +1,7 @@
 // Model: what a queue does at a moment.
 import { describe, expect, it } from 'vitest';
-import { type ObservedQueue, queueState, rateText } from '../../../src/model/explain/queue-state.js';
+import { parseDuration } from '../../../src/model/duration.js';
+import { type ObservedQueue, parseRate, queueState, rateText } from '../../../src/model/explain/queue-state.js';
 
 const NOON = new Date('2026-03-08T12:00:00Z');
 const free: ObservedQueue = {
@@ -51,5 +52,26 @@ describe('rateText', () => {
     expect(rateText({ count: 5, perMs: 90_000 })).toBe('5/1m30s');
     expect(rateText({ count: 5, perMs: 90_061_001 })).toBe('5/1d1h1m1s1ms');
     expect(rateText(null)).toBe('');
+  });
+});
+
+describe('parseRate', () => {
+  it.each(['100/1m', '5/1d1h1m1s1ms', '1/30s'])('reads %s as it is written', text => {
+    const { count, per } = parseRate(text);
+    expect(rateText({ count, perMs: parseDuration(per) })).toBe(text);
+  });
+
+  it('allows spaces and words', () => {
+    expect(parseRate(' 100 per 1m ')).toEqual({ count: 100, per: '1m' });
+  });
+
+  it.each([
+    ['', 'TOCK_BAD_OPTION'],
+    ['100', 'TOCK_BAD_OPTION'],
+    ['-1/1m', 'TOCK_BAD_OPTION'],
+    ['1e30/1m', 'TOCK_BAD_OPTION'],
+    ['100/soon', 'TOCK_BAD_DURATION'],
+  ])('refuses %j', (text, code) => {
+    expect(() => parseRate(text)).toThrow(expect.objectContaining({ code }));
   });
 });
