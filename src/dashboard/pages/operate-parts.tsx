@@ -7,7 +7,15 @@ import { Time } from '../layout/parts.js';
 import { numberText, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';
 
-export function RunLink({ view, id, children }: { readonly view: View; readonly id: string; readonly children?: Child }) {
+export function RunLink({
+  view,
+  id,
+  children,
+}: {
+  readonly view: View;
+  readonly id: string;
+  readonly children?: Child;
+}) {
   return <a href={view.link(`/runs/${encodeURIComponent(id)}`)}>{children ?? `run ${id}`}</a>;
 }
 
@@ -16,18 +24,33 @@ export function QueueLink({ view, name }: { readonly view: View; readonly name: 
 }
 
 /** The definition where a run has one, else the job. */
-export const runName = ({ job, definition }: { readonly job: string | null; readonly definition: string | null }) =>
-  definition ?? job ?? 'a run that has ended';
+export const runName = ({
+  job,
+  definition,
+}: {
+  readonly job: string | null;
+  readonly definition: string | null;
+}) => definition ?? job ?? 'a run that has ended';
 
 /** The runs that hold places under a limit, with links. */
-export function Holders({ view, holders, held }: { readonly view: View; readonly holders: readonly Holder[]; readonly held: number }) {
+export function Holders({
+  view,
+  holders,
+  held,
+}: {
+  readonly view: View;
+  readonly holders: readonly Holder[];
+  readonly held: number;
+}) {
   return (
     <ul class="plain">
       {holders.map(({ id, job, definition, startedAt, host, pid, status }) => (
         <li>
           <RunLink view={view} id={id} /> <span class="muted">of {runName({ job, definition })}</span>
           <span class="sub">
-            {status === 'running' && startedAt !== null ? `started ${relativeText(startedAt, view.now)}` : null}
+            {status === 'running' && startedAt !== null
+              ? `started ${relativeText(startedAt, view.now)}`
+              : null}
             {status === 'running' ? null : holderState(status)}
             {host === null ? null : ` on ${host} pid ${pid}`}
           </span>
@@ -85,7 +108,13 @@ export function targetHref(view: View, action: string, target: string): string |
 }
 
 /** A short list of what was done to one thing. */
-export function AuditList({ view, records }: { readonly view: View; readonly records: readonly AuditRecord[] }) {
+export function AuditList({
+  view,
+  records,
+}: {
+  readonly view: View;
+  readonly records: readonly AuditRecord[];
+}) {
   return (
     <ul class="plain events">
       {records.map(record => (
@@ -103,7 +132,15 @@ export function AuditList({ view, records }: { readonly view: View; readonly rec
 }
 
 /** Something that an operator should know, with what helps. */
-export function Warning({ title, children, help }: { readonly title: string; readonly children?: Child; readonly help?: Child }) {
+export function Warning({
+  title,
+  children,
+  help,
+}: {
+  readonly title: string;
+  readonly children?: Child;
+  readonly help?: Child;
+}) {
   return (
     <section class="health warning">
       <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">

@@ -62,7 +62,10 @@ export function rateText(rate: ObservedQueue['rate']): string {
 export function parseRate(text: string): { readonly count: number; readonly per: string } {
   const [, count = '', per = ''] = /^\s*(\d{1,7})\s*(?:\/|per)\s*(\S+)\s*$/.exec(text) ?? [];
   if (count === '')
-    throw new TockError('TOCK_BAD_OPTION', `rate ${quote(text)} is not starts per period; write it as 100/1m`);
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `rate ${quote(text)} is not starts per period; write it as 100/1m`,
+    );
   parseDuration(per, 'the period of the rate');
   return { count: Number(count), per };
 }

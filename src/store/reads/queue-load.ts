@@ -1,13 +1,9 @@
 // The queues as an operator looks after them: limits, what waits and since when, which places are held.
-import { readable } from '../connection/readable-instant.js';
+
 import type { Session } from '../connection/database.js';
+import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
-import {
-  isClaimable,
-  isRateVoid,
-  liesIn,
-  QUEUE_PRIORITIES,
-} from '../runs/claim/queue-priorities.js';
+import { isClaimable, isRateVoid, liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
 import { statuses } from '../runs/transition.js';
 import type { QueueRecord } from './queues.js';
 
@@ -65,7 +61,15 @@ type Stored<Row> = Omit<Row, 'holders'> & { readonly holders: readonly StoredHol
 
 function withDates<Row extends { readonly holders: readonly StoredHolder[] }>(row: Row) {
   const holders = row.holders.map(({ id, job, definition, status, startedAt, host, pid }): Holder => {
-    return { id, job, definition, status, host, pid, startedAt: startedAt === null ? null : new Date(startedAt) };
+    return {
+      id,
+      job,
+      definition,
+      status,
+      host,
+      pid,
+      startedAt: startedAt === null ? null : new Date(startedAt),
+    };
   });
   return { ...row, holders };
 }
@@ -141,7 +145,12 @@ export interface BlockingKey {
   /** Since when the one that waits longest is due. */
   readonly oldestAt: Date;
   /** One that waits. */
-  readonly first: { readonly id: string; readonly job: string; readonly definition: string | null; readonly queue: string };
+  readonly first: {
+    readonly id: string;
+    readonly job: string;
+    readonly definition: string | null;
+    readonly queue: string;
+  };
 }
 
 /** Keys that are looked at, and runs that are counted for each. */

@@ -1,6 +1,7 @@
 // The workers as an operator looks after them: who is there, since when, and what each does now.
-import { readable } from '../connection/readable-instant.js';
+
 import type { Session } from '../connection/database.js';
+import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
 import { liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
 import type { WorkerKind } from '../schema/tables.js';
@@ -51,7 +52,10 @@ const RUNNING = `${QUEUE_PRIORITIES}, running as materialized (
   where x.status = 'running'
 )`;
 
-const READ_WORKER_LOAD = statement<object, Omit<WorkerLoad, 'runs'> & { readonly runs: readonly StoredRun[] }>(
+const READ_WORKER_LOAD = statement<
+  object,
+  Omit<WorkerLoad, 'runs'> & { readonly runs: readonly StoredRun[] }
+>(
   'read-worker-load',
   `
 with ${RUNNING}
@@ -74,7 +78,10 @@ export async function readWorkerLoad(session: Session): Promise<WorkerLoad[]> {
   const rows = await READ_WORKER_LOAD.run(session, {});
   return rows.map(row => ({
     ...row,
-    runs: row.runs.map(run => ({ ...run, startedAt: run.startedAt === null ? null : new Date(run.startedAt) })),
+    runs: row.runs.map(run => ({
+      ...run,
+      startedAt: run.startedAt === null ? null : new Date(run.startedAt),
+    })),
   }));
 }
 

@@ -1,7 +1,12 @@
 // Model: what a queue does at a moment.
 import { describe, expect, it } from 'vitest';
 import { parseDuration } from '../../../src/model/duration.js';
-import { type ObservedQueue, parseRate, queueState, rateText } from '../../../src/model/explain/queue-state.js';
+import {
+  type ObservedQueue,
+  parseRate,
+  queueState,
+  rateText,
+} from '../../../src/model/explain/queue-state.js';
 
 const NOON = new Date('2026-03-08T12:00:00Z');
 const free: ObservedQueue = {
@@ -26,7 +31,12 @@ describe('queueState', () => {
     ['outside of its window', night, 'closed', '2026-03-08T22:00:00.000Z'],
     ['inside its window', { window: '09:00-17:00' }, 'open', null],
     ['that is paused, whatever else', { ...night, concurrency: 0, pausedAt: NOON }, 'paused', null],
-    ['outside of its window and full', { ...night, concurrency: 1, held: 1 }, 'closed', '2026-03-08T22:00:00.000Z'],
+    [
+      'outside of its window and full',
+      { ...night, concurrency: 1, held: 1 },
+      'closed',
+      '2026-03-08T22:00:00.000Z',
+    ],
     [
       'whose rate lets none start yet',
       { rate: { count: 1, perMs: 60_000 }, rateNextAt: new Date('2026-03-08T12:00:30Z') },
