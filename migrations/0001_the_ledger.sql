@@ -1024,6 +1024,7 @@ create table tock.audit (
   targets       text[] not null default '{}',
   count         integer not null,
   details       jsonb not null default '{}',
+  part_of       bigint,
   constraint audit_operator_check check (octet_length(operator) between 1 and 800),
   constraint audit_via_check check (via in ('page', 'cli', 'api', 'alert')),
   constraint audit_action_check check (octet_length(action) between 1 and 200),
@@ -1039,6 +1040,9 @@ comment on column tock.audit.targets is 'Names of definitions or queues, ids of 
 comment on column tock.audit.count is 'How many targets were changed.';
 comment on column tock.audit.details is 'What was changed, the filter, the reason. No payloads.';
 
+comment on column tock.audit.part_of is 'The first row of the same action, which took several transactions. Null: this is the first.';
+
+create index audit_part_of on tock.audit (part_of) where part_of is not null;
 create index audit_created_at on tock.audit (created_at);
 create index audit_operator on tock.audit (operator, id);
 create index audit_action on tock.audit (action, id);

@@ -6,10 +6,11 @@ import type { Engine } from './engine.js';
 
 /**
  * Records what the engine's operator has just changed in this transaction, which commits or rolls back both.
- * Many targets make one row, with their count. Nothing is written if nothing was changed (`count` 0).
+ * Many targets make one row, with their count. Nothing is written if nothing was changed (`count` 0): then
+ * null, otherwise the row's id.
  */
-export async function audit(session: Session, engine: Engine, entry: AuditEntry): Promise<void> {
-  if ((entry.count ?? entry.targets.length) === 0) return;
+export async function audit(session: Session, engine: Engine, entry: AuditEntry): Promise<string | null> {
+  if ((entry.count ?? entry.targets.length) === 0) return null;
   const { operator, appName } = engine;
-  await writeAudit(session, { name: operator?.name ?? appName, via: operator?.via ?? 'api' }, entry);
+  return await writeAudit(session, { name: operator?.name ?? appName, via: operator?.via ?? 'api' }, entry);
 }

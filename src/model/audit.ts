@@ -11,7 +11,13 @@ export interface AuditEntry {
   readonly count?: number;
   /** Never a payload, an output or a secret. Default: nothing more is known. */
   readonly details?: Details;
+  /**
+   * Where one action takes several transactions: the id of its first row, once that is committed. All are
+   * shown as one row, with the sum of their counts.
+   */
+  readonly partOf?: string | null;
 }
+/** Facts of an action by name. */
 export type Details = Readonly<Record<string, Json | undefined>>;
 
 /** Who did what, as the API and `--json` show it. */

@@ -341,6 +341,37 @@ describe.each(CASES)('$action $what', ({ action, before, act, row, isRepeated = 
   });
 });
 
+describe('an action of several transactions', () => {
+  const window = { from: '2026-01-01T00:00:00Z', to: '2026-03-01T00:00:00Z' };
+
+  it('is one row with the sum of what each did, also when it ended halfway', async () => {
+    const hours = 59 * 24;
+    let seen = 0;
+    const stop = () => {
+      seen++;
+      throw new Error('stop');
+    };
+    await expect(mia.schedules.backfill('paused', { ...window, onProgress: stop })).rejects.toThrow('stop');
+    expect(seen).toBe(1);
+    expect(await mia.audit.list({ target: 'paused', action: 'schedules.backfill' })).toMatchObject([
+      { count: 1000 },
+    ]);
+    await mia.schedules.backfill('paused', window);
+    await mia.schedules.backfill('resumed', window);
+    expect(await mia.audit.list({ target: 'paused', action: 'schedules.backfill' })).toMatchObject([
+      { count: hours - 1000 },
+      { count: 1000 },
+    ]);
+    expect(await mia.audit.list({ target: 'resumed', action: 'schedules.backfill' })).toMatchObject([
+      { count: hours, details: { occurrences: hours } },
+    ]);
+    const parts = await test.sql<{ count: number }>(
+      `select count from tock.audit where action = 'schedules.backfill' and targets = '{resumed}' order by id`,
+    );
+    expect(parts.map(({ count }) => count)).toEqual([1000, hours - 1000]);
+  });
+});
+
 describe('what is no action', () => {
   const count = async () => (await test.sql('select from tock.audit')).length;
 

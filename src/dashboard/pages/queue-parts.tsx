@@ -98,8 +98,7 @@ export function BlockingKeys({ view, keys }: { readonly view: View; readonly key
                 <span class="sub">oldest {waitText(key.oldestAt, view.now)}</span>
               </td>
               <td data-label="First in line">
-                <RunLink view={view} id={key.first.id} />{' '}
-                <span class="muted">of {runName(key.first)}</span>
+                <RunLink view={view} id={key.first.id} /> <span class="muted">of {runName(key.first)}</span>
                 <span class="sub">
                   in <QueueLink view={view} name={key.first.queue} />
                 </span>

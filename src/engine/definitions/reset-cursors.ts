@@ -51,6 +51,7 @@ export async function resetCursors(
       `there is no definition ${unknown.map(quote).join(', ')} (tock jobs lists them); no cursor was reset`,
     );
   const resets: CursorReset[] = [];
+  const audited: { partOf: string | null } = { partOf: null };
   for (let afterId = '0'; ; ) {
     const batch = await database.transaction(async session => {
       const rows = await readAhead(session, {
@@ -61,10 +62,11 @@ export async function resetCursors(
       });
       const done = await resetBatch(session, rows, dryRun);
       const targets = done.map(({ definition }) => definition);
-      if (!dryRun) await audit(session, engine, { action: 'schedules.resetCursors', targets });
-      return { rows, resets: done };
+      const entry = { action: 'schedules.resetCursors', targets, ...audited } as const;
+      return { rows, resets: done, auditId: dryRun ? null : await audit(session, engine, entry) };
     });
     resets.push(...batch.resets);
+    audited.partOf ??= batch.auditId;
     const last = batch.rows.at(-1);
     if (last === undefined || batch.rows.length < BATCH) break;
     afterId = last.id;

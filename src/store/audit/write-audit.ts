@@ -2,7 +2,7 @@
 import { type AuditEntry, detailsText, MAX_TARGETS } from '../../model/audit.js';
 import type { Via } from '../../model/operator.js';
 import type { Session } from '../connection/database.js';
-import { db, runQuery } from '../connection/query.js';
+import { db, firstRow } from '../connection/query.js';
 
 export interface Actor {
   /** Null: the role of the database. */
@@ -10,19 +10,22 @@ export interface Actor {
   readonly via: Via;
 }
 
-/** Needs the right to insert those columns, and no other. */
+/** Returns the row's id. Needs the rights to insert these columns and to read the table. */
 export async function writeAudit(
   session: Session,
   { name, via }: Actor,
-  { action, targets, count = targets.length, details = {} }: AuditEntry,
-): Promise<void> {
-  const query = db.insertInto('tock.audit').values({
+  { action, targets, count = targets.length, details = {}, partOf = null }: AuditEntry,
+): Promise<string> {
+  const inserted = db.insertInto('tock.audit').values({
     ...(name === null ? {} : { operator: name }),
     via,
     action,
     targets: targets.slice(0, MAX_TARGETS),
     count,
     details: detailsText(details),
+    part_of: partOf,
   });
-  await runQuery(session, query);
+  const row = await firstRow(session, inserted.returning('id'));
+  if (!row) throw new Error('the audit was not written');
+  return row.id;
 }

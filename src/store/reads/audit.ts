@@ -1,9 +1,10 @@
 // The audit as people see it, newest first, a page at a time.
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import type { AuditRecord, Details } from '../../model/audit.js';
 import { actionsNamed, type Via } from '../../model/operator.js';
 import type { Session } from '../connection/database.js';
 import { db, isAnyOf, readableInstant, runQuery } from '../connection/query.js';
+import type { Schema } from '../schema/tables.js';
 
 /** Which rows `audit.list` gives. */
 export interface AuditFilter {
@@ -32,14 +33,16 @@ export async function listAudit(
   const actions = named.length === 0 && action !== undefined ? [action] : named;
   const query = db
     .selectFrom('tock.audit as a')
-    .select(['a.id', 'a.operator', 'a.via', 'a.action', 'a.targets', 'a.count'])
+    .select(['a.id', 'a.operator', 'a.via', 'a.action', 'a.targets'])
     .select(eb => [
+      countOfParts(eb).as('count'),
       readableInstant(eb.ref('a.created_at')).as('at'),
       eb.ref('a.details').$castTo<Details>().as('details'),
       'a.database_role as databaseRole',
     ])
     .where(eb =>
       eb.and([
+        eb('a.part_of', 'is', null),
         ...(operator === undefined ? [] : [eb('a.operator', '=', operator)]),
         ...(action === undefined ? [] : [isAnyOf(eb.ref('a.action'), actions, 'text')]),
         ...(via === undefined ? [] : [eb('a.via', '=', via)]),
@@ -52,4 +55,13 @@ export async function listAudit(
     .orderBy('a.id', 'desc')
     .limit(Math.min(limit, 1000));
   return await runQuery(session, query);
+}
+
+/** Of an action that took several transactions, the sum of all. */
+function countOfParts(eb: ExpressionBuilder<Schema & { a: Schema['tock.audit'] }, 'a'>) {
+  const parts = eb
+    .selectFrom('tock.audit as p')
+    .select(part => part.fn.sum<string>('p.count').as('count'))
+    .whereRef('p.part_of', '=', 'a.id');
+  return sql<number>`(${eb.ref('a.count')} + coalesce(${parts}, 0))::float8`;
 }

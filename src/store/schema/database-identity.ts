@@ -99,7 +99,7 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
 export async function adoptDatabase(
   database: Database,
   { dryRun = false } = {},
-  onAdopted?: (session: Session, adoption: Adoption) => Promise<void>,
+  onAdopted?: (session: Session, adoption: Adoption) => Promise<unknown>,
 ): Promise<Adoption> {
   return await database.transaction(async session => {
     const adoption = await readAdoption(session);

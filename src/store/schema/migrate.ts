@@ -70,7 +70,7 @@ const READ_SERVER = statement<object, { version: number; name: string }>(
 export async function migrate(
   database: Database,
   folder: string,
-  onApplied?: (session: Session, names: readonly string[]) => Promise<void>,
+  onApplied?: (session: Session, names: readonly string[]) => Promise<unknown>,
 ): Promise<MigrateResult> {
   const applied = await applyMissing(database, readMigrations(folder), onApplied);
   return { ...applied, ...(await makePartitions(database)) };

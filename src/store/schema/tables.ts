@@ -201,6 +201,7 @@ interface Audit {
   targets: Defaulted<string[]>;
   count: number;
   details: Defaulted<Jsonb<Details>>;
+  part_of: Bigint | null;
 }
 
 interface Upkeep {
