@@ -112,7 +112,10 @@ export function actionsNamed(name: string): readonly Action[] {
   );
 }
 
-/** Stands for a payload or an output that the operator may not see. */
+/**
+ * Stands for a payload or an output that the operator may not see. In an edit of a schedule by them it stands
+ * for the stored payload.
+ */
 export const REDACTED = '[redacted]';
 
 interface Sensitive {

@@ -4,7 +4,12 @@ import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
-import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
+import {
+  removeSchedule,
+  type ScheduleInput,
+  upsertSchedule,
+  type VersionGuard,
+} from '../engine/definitions/schedules.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView } from '../engine/execute/scheduler-view.js';
@@ -19,10 +24,12 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
+import { quote } from '../model/names.js';
 import {
   type Action,
   checkOperator,
   checkOperatorName,
+  REDACTED,
   redacted,
   requireRole,
   type Work,
@@ -149,8 +156,13 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     schedules: {
       list: async filter =>
         (await listDefinitions(open().database, checked('schedules.list', filter))).map(shown),
-      upsert: async (schedule, guard) =>
-        shown(await upsertSchedule(may('schedules.upsert'), schedule, checked('schedules.upsert', guard))),
+      upsert: async (schedule, guard) => {
+        const engine = may('schedules.upsert');
+        checkMethodOptions('schedules.upsert', guard);
+        const unseen = operator?.seesPayloads === false && schedule.payload === REDACTED;
+        const kept = unseen ? await withStoredPayload(engine, schedule, guard) : { schedule, guard };
+        return shown(await upsertSchedule(engine, kept.schedule, kept.guard));
+      },
       remove: async (name, guard) =>
         shown(await removeSchedule(may('schedules.remove'), name, checked('schedules.remove', guard))),
       pause: async (name, options) =>
@@ -199,6 +211,24 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       });
     },
     close: shared.close,
+  };
+}
+
+/**
+ * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes it
+ * meanwhile.
+ * @throws TockError TOCK_NOT_FOUND
+ */
+async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {
+  const [stored] = await listDefinitions(engine.database, { name: schedule.name });
+  if (!stored)
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `there is no schedule ${quote(schedule.name)} whose payload could be kept`,
+    );
+  return {
+    schedule: { ...schedule, payload: stored.payload },
+    guard: { ifVersion: stored.version, ...guard },
   };
 }
 
