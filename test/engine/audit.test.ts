@@ -94,7 +94,11 @@ const CASES: readonly Case[] = [
     what: 'of many by hand, the first 100 named',
     isRepeated: true,
     act: tock => tock.enqueueMany(Array.from({ length: 130 }, () => ({ job: 'plain' }))),
-    row: () => ({ targets: expect.toSatisfy((ids: string[]) => ids.length === 100), count: 130 }),
+    row: () => ({
+      targets: expect.toSatisfy((ids: string[]) => ids.length === 100),
+      count: 130,
+      details: { job: 'plain' },
+    }),
   },
   {
     action: 'runs.retry',
