@@ -50,7 +50,13 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   const workers: Engine['workers'] = new Set();
   const appName = options.operator === undefined ? null : checkOperatorName(options.operator);
   const engine: Engine = {
-    ...{ database, registry, logger, settings, isolation, hooks, workers },
+    database,
+    registry,
+    logger,
+    settings,
+    isolation,
+    hooks,
+    workers,
     operator: null,
     appName,
   };
@@ -119,9 +125,9 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       });
     },
     start: async startOptions => {
+      const engine = mayWork('start');
       checkConcurrency(checked('start', startOptions)?.concurrency);
       checkQueues(startOptions?.queues);
-      const engine = mayWork('start');
       // Loaded late: a tick does not need node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
       const daemon = await startDaemon(engine, startOptions);
