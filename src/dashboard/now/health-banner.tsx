@@ -42,9 +42,11 @@ export function HealthBanner({ view, health }: { readonly view: View; readonly h
 
 function Remedy({ sentence: { remedy, command } }: { readonly sentence: Sentence }) {
   if (remedy === null && command === null) return null;
+  // A remedy may name the command itself.
+  const shown = command !== null && remedy?.includes(command) === true ? null : command;
   return (
     <p class="remedy">
-      {remedy === null ? null : withStop(remedy)} {command === null ? null : <code>{command}</code>}
+      {remedy === null ? null : withStop(remedy)} {shown === null ? null : <code>{shown}</code>}
     </p>
   );
 }
