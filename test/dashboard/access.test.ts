@@ -92,7 +92,14 @@ describe('an address', () => {
       expect(isLoopback(host)).toBe(true);
       expect(() => requireSafeAddress(host, nobody)).not.toThrow();
     }
-    for (const host of ['0.0.0.0', '::', '192.168.0.7', 'web-1', '127.0.0.1.evil.test', 'localhost.evil.test']) {
+    for (const host of [
+      '0.0.0.0',
+      '::',
+      '192.168.0.7',
+      'web-1',
+      '127.0.0.1.evil.test',
+      'localhost.evil.test',
+    ]) {
       expect(isLoopback(host)).toBe(false);
       expect(() => requireSafeAddress(host, nobody)).toThrow('nothing asks them who they are');
     }
@@ -102,7 +109,15 @@ describe('an address', () => {
 
   it('is answered by number, as localhost, and by the names that are given', () => {
     const answers = answersTo(['web-1', 'Tock.Example.com']);
-    for (const name of ['127.0.0.1', '10.0.0.7', '[::1]', 'localhost', 'LOCALHOST', 'web-1', 'tock.example.com'])
+    for (const name of [
+      '127.0.0.1',
+      '10.0.0.7',
+      '[::1]',
+      'localhost',
+      'LOCALHOST',
+      'web-1',
+      'tock.example.com',
+    ])
       expect([name, answers(name)]).toEqual([name, true]);
     for (const name of ['evil.test', 'web-10', '', 'localhost.', 'a.tock.example.com'])
       expect([name, answers(name)]).toEqual([name, false]);
@@ -148,7 +163,15 @@ describe('the reader’s zone', () => {
   it('is one that Node knows; anything else is UTC', () => {
     expect(readerZone('Europe/Berlin')).toBe('Europe/Berlin');
     expect(readerZone('America/Argentina/Buenos_Aires')).toBe('America/Argentina/Buenos_Aires');
-    for (const text of [undefined, '', 'Mars/Phobos', '../../etc/passwd', '+02:00', '<script>', 'a'.repeat(1000)])
+    for (const text of [
+      undefined,
+      '',
+      'Mars/Phobos',
+      '../../etc/passwd',
+      '+02:00',
+      '<script>',
+      'a'.repeat(1000),
+    ])
       expect([text, readerZone(text)]).toEqual([text, 'UTC']);
   });
 });
@@ -172,10 +195,14 @@ describe('a form’s body', () => {
 
   it('that is too large, too slow or no form is refused', async () => {
     expect(await readBody(request(endless()), { maxBytes: 5000 })).toMatchObject({ status: 413 });
-    expect(await readBody(request('a', { 'content-length': '9999' }), { maxBytes: 5000 })).toMatchObject({ status: 413 });
+    expect(await readBody(request('a', { 'content-length': '9999' }), { maxBytes: 5000 })).toMatchObject({
+      status: 413,
+    });
     const silent = new ReadableStream<Uint8Array>({ start: () => undefined });
     expect(await readBody(request(silent), { maxMs: 1 })).toMatchObject({ status: 408 });
-    expect(await readBody(request('{}', { 'content-type': 'application/json' }))).toMatchObject({ status: 415 });
+    expect(await readBody(request('{}', { 'content-type': 'application/json' }))).toMatchObject({
+      status: 415,
+    });
   });
 });
 

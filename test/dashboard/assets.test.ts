@@ -28,7 +28,9 @@ describe('what a browser loads', () => {
 
   it('comes from nowhere else', () => {
     for (const { content } of [style]) expect(content).not.toMatch(/@import|url\(|https?:/);
-    expect(readFileSync(path.join(FOLDER, 'assets/tock.js'), 'utf8')).not.toMatch(/https?:|innerHTML|eval\(|Function\(/);
+    expect(readFileSync(path.join(FOLDER, 'assets/tock.js'), 'utf8')).not.toMatch(
+      /https?:|innerHTML|eval\(|Function\(/,
+    );
   });
 });
 
@@ -39,12 +41,16 @@ describe('the pages', () => {
 
   it('have neither styles nor scripts of their own, which the policy would drop', () => {
     expect(sources.length).toBeGreaterThan(5);
-    const wrong = sources.filter(({ text }) => /\bstyle=|\bon[a-z]+=["{]|\bhx-on|hx-vals|javascript:/.test(text));
+    const wrong = sources.filter(({ text }) =>
+      /\bstyle=|\bon[a-z]+=["{]|\bhx-on|hx-vals|javascript:/.test(text),
+    );
     expect(wrong.map(({ name }) => name)).toEqual([]);
   });
 
   it('never write what is not escaped', () => {
-    const wrong = sources.filter(({ text }) => /dangerouslySetInnerHTML|\braw\(|from 'hono\/html'/.test(text));
+    const wrong = sources.filter(({ text }) =>
+      /dangerouslySetInnerHTML|\braw\(|from 'hono\/html'/.test(text),
+    );
     // These two write the document's type, and nothing else.
     expect(wrong.map(({ name }) => name).sort()).toEqual(['layout/bare-page.tsx', 'layout/page.tsx']);
   });

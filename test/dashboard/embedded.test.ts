@@ -3,7 +3,12 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Hono } from 'hono';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Authorized, createDashboard, type Dashboard, type DashboardOptions } from '../../src/dashboard.js';
+import {
+  type Authorized,
+  createDashboard,
+  type Dashboard,
+  type DashboardOptions,
+} from '../../src/dashboard.js';
 import { TockError } from '../../src/index.js';
 import { openRecorder } from '../support/recorded-connection.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
@@ -30,7 +35,11 @@ const ANN: Authorized = { user: 'ann', role: 'admin' };
 const get = (path: string, headers: Record<string, string> = {}) =>
   new Request(`http://app.example.com${path}`, { headers });
 const post = (path: string, headers: Record<string, string> = { 'sec-fetch-site': 'same-origin' }) =>
-  new Request(`http://app.example.com${path}`, { method: 'POST', body: new URLSearchParams({ a: '1' }), headers });
+  new Request(`http://app.example.com${path}`, {
+    method: 'POST',
+    body: new URLSearchParams({ a: '1' }),
+    headers,
+  });
 
 async function listen(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
@@ -89,7 +98,8 @@ describe('authorize', () => {
   });
 
   it('decides what may be done', async () => {
-    const may = async (role: Authorized['role']) => (await make({ authorize: () => ({ user: 'x', role }) }).fetch(post('/confirm'))).status;
+    const may = async (role: Authorized['role']) =>
+      (await make({ authorize: () => ({ user: 'x', role }) }).fetch(post('/confirm'))).status;
     expect(await may('view')).toBe(403);
     // Let in, and told that the form has no question.
     expect(await may('operate')).toBe(400);
@@ -157,17 +167,34 @@ describe('a mounted dashboard', () => {
     const [error] = await Promise.all([
       test.sql(`set local statement_timeout = 1; select pg_sleep(1)`).catch((thrown: unknown) => thrown),
     ]);
-    expect(explainError(error)).toMatchObject({ status: 503, title: 'The database takes too long', isPassing: false });
+    expect(explainError(error)).toMatchObject({
+      status: 503,
+      title: 'The database takes too long',
+      isPassing: false,
+    });
   });
 
   it('makes a page of each error that an action may meet', async () => {
     const { explainError } = await import('../../src/dashboard/explain-error.js');
-    const statusOf = (code: string) => explainError(new TockError(code as 'TOCK_NOT_FOUND', 'no such run')).status;
+    const statusOf = (code: string) =>
+      explainError(new TockError(code as 'TOCK_NOT_FOUND', 'no such run')).status;
     expect(
-      ['TOCK_NOT_FOUND', 'TOCK_BAD_STATE', 'TOCK_VERSION_CONFLICT', 'TOCK_FORBIDDEN', 'TOCK_BAD_OPTION', 'TOCK_BAD_PAYLOAD'].map(statusOf),
+      [
+        'TOCK_NOT_FOUND',
+        'TOCK_BAD_STATE',
+        'TOCK_VERSION_CONFLICT',
+        'TOCK_FORBIDDEN',
+        'TOCK_BAD_OPTION',
+        'TOCK_BAD_PAYLOAD',
+      ].map(statusOf),
     ).toEqual([404, 409, 409, 403, 400, 400]);
-    expect(explainError(new TockError('TOCK_NOT_FOUND', 'there is no run 7')).message).toBe('There is no run 7.');
-    expect(explainError(new Error('select secret'))).toMatchObject({ status: 500, message: expect.not.stringContaining('secret') as string });
+    expect(explainError(new TockError('TOCK_NOT_FOUND', 'there is no run 7')).message).toBe(
+      'There is no run 7.',
+    );
+    expect(explainError(new Error('select secret'))).toMatchObject({
+      status: 500,
+      message: expect.not.stringContaining('secret') as string,
+    });
   });
 });
 
@@ -217,7 +244,11 @@ describe('the recipe for', () => {
     const form = await fetch(`${url}/admin/tock/confirm`, {
       method: 'POST',
       headers: { 'sec-fetch-site': 'same-origin' },
-      body: new URLSearchParams({ 'confirm-action': '/x', 'confirm-label': 'Go', 'confirm-text': 'Sure & well?' }),
+      body: new URLSearchParams({
+        'confirm-action': '/x',
+        'confirm-label': 'Go',
+        'confirm-text': 'Sure & well?',
+      }),
     });
     expect(await form.text()).toContain('Sure &amp; well?');
   });

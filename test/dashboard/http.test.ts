@@ -38,7 +38,8 @@ describe('who is not signed in', () => {
   });
 
   it('gets the style sheet, which tells nothing', async () => {
-    const [, href = ''] = /href="([^"]+\.css)"/.exec(await (await served.get('/', { cookie: '' })).text()) ?? [];
+    const [, href = ''] =
+      /href="([^"]+\.css)"/.exec(await (await served.get('/', { cookie: '' })).text()) ?? [];
     const sheet = await served.get(href, { cookie: '' });
     expect(sheet.status).toBe(200);
     expect(sheet.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
@@ -51,7 +52,9 @@ describe('a one-time link', () => {
     expect(answer.status).toBe(303);
     expect(answer.headers.get('location')).toBe('/');
     expect(answer.headers.getSetCookie()).toEqual([
-      expect.stringMatching(new RegExp(`^tock-session-${served.port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`)),
+      expect.stringMatching(
+        new RegExp(`^tock-session-${served.port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`),
+      ),
     ]);
     expect(answer.headers.get('referrer-policy')).toBe('same-origin');
   });
@@ -62,7 +65,9 @@ describe('a one-time link', () => {
     const again = await fetch(link, { redirect: 'manual' });
     expect(again.status).toBe(401);
     expect(again.headers.getSetCookie()).toEqual([]);
-    expect(await again.text()).toContain('has been used, and works only once. The terminal in which the dashboard runs shows the next one');
+    expect(await again.text()).toContain(
+      'has been used, and works only once. The terminal in which the dashboard runs shows the next one',
+    );
     expect(served.links.at(-1)).not.toBe(link);
   });
 
@@ -77,7 +82,12 @@ describe('a one-time link', () => {
 
 describe('a request', () => {
   it('for another host is refused, as by a page whose name leads to this machine', async () => {
-    for (const host of ['evil.test', `evil.test:${served.port}`, 'localhost.evil.test', '127.0.0.1.evil.test']) {
+    for (const host of [
+      'evil.test',
+      `evil.test:${served.port}`,
+      'localhost.evil.test',
+      '127.0.0.1.evil.test',
+    ]) {
       const answer = await served.raw(GET('/', `connection: close\r\n`).replace('localhost', host));
       expect([host, statusOf(answer)]).toEqual([host, 421]);
     }
@@ -117,7 +127,16 @@ describe('a request', () => {
   });
 
   it('whose limit or id is no whole number is refused', async () => {
-    for (const query of ['limit=1e30', 'limit=-1', 'limit=0', 'limit=1.5', 'limit=9999999', 'id=1%20OR%201=1', 'id=-1', 'id=']) {
+    for (const query of [
+      'limit=1e30',
+      'limit=-1',
+      'limit=0',
+      'limit=1.5',
+      'limit=9999999',
+      'id=1%20OR%201=1',
+      'id=-1',
+      'id=',
+    ]) {
       const answer = await served.get(`/?${query}`);
       expect([query, answer.status]).toEqual([query, 400]);
       expect(await answer.text()).toContain('a whole number');
@@ -127,7 +146,9 @@ describe('a request', () => {
 
   it('with a method that nothing here has is refused', async () => {
     for (const method of ['PUT', 'DELETE', 'PATCH'])
-      expect((await fetch(served.url, { method, headers: { 'sec-fetch-site': 'same-origin' } })).status).toBe(401);
+      expect((await fetch(served.url, { method, headers: { 'sec-fetch-site': 'same-origin' } })).status).toBe(
+        401,
+      );
     const cookie = await cookieLine();
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
       const answer = await served.raw(
@@ -174,7 +195,10 @@ describe('a change', () => {
     for (const site of ['cross-site', 'same-site', 'none'])
       expect((await served.post('/confirm', FIELDS, { 'sec-fetch-site': site })).status).toBe(403);
     for (const origin of ['https://evil.test', 'null', `http://localhost:${served.port + 1}`, 'nonsense'])
-      expect([origin, statusOf(await served.raw(await formRequest(`origin: ${origin}\r\n`)))]).toEqual([origin, 403]);
+      expect([origin, statusOf(await served.raw(await formRequest(`origin: ${origin}\r\n`)))]).toEqual([
+        origin,
+        403,
+      ]);
   });
 
   it('that does not say where it comes from is refused', async () => {
@@ -229,7 +253,10 @@ describe('a body', () => {
 
   it('without an end is refused when it is too large', async () => {
     const chunk = `10000\r\n${'a'.repeat(0x10000)}\r\n`;
-    const answer = await served.raw(`${await head('transfer-encoding: chunked\r\n')}${chunk.repeat(80)}`, /\r\n\r\n/);
+    const answer = await served.raw(
+      `${await head('transfer-encoding: chunked\r\n')}${chunk.repeat(80)}`,
+      /\r\n\r\n/,
+    );
     expect(statusOf(answer)).toBe(413);
   });
 
@@ -241,7 +268,9 @@ describe('a body', () => {
 
 describe('a header', () => {
   it('that is too large is refused', async () => {
-    expect(statusOf(await served.raw(GET('/', `x: ${'a'.repeat(20_000)}\r\nconnection: close\r\n`)))).toBe(431);
+    expect(statusOf(await served.raw(GET('/', `x: ${'a'.repeat(20_000)}\r\nconnection: close\r\n`)))).toBe(
+      431,
+    );
   });
 });
 
@@ -262,7 +291,15 @@ describe('users with passwords', () => {
 
   it('come in by name and password, and not by half of it', async () => {
     expect((await guarded.get('/', basic(`ann:${PASSWORD}`))).status).toBe(200);
-    for (const text of [`ann:${PASSWORD}-2`, `vera:${PASSWORD}`, `ANN:${PASSWORD}`, 'ann:', 'ann', `:${PASSWORD}`, `*:${PASSWORD}`]) {
+    for (const text of [
+      `ann:${PASSWORD}-2`,
+      `vera:${PASSWORD}`,
+      `ANN:${PASSWORD}`,
+      'ann:',
+      'ann',
+      `:${PASSWORD}`,
+      `*:${PASSWORD}`,
+    ]) {
       const answer = await guarded.get('/', basic(text));
       expect([text, answer.status]).toEqual([text, 401]);
       expect(answer.headers.get('www-authenticate')).toBe('Basic realm="Tock", charset="UTF-8"');
@@ -270,8 +307,18 @@ describe('users with passwords', () => {
   });
 
   it('are not let in by a header that is no such header', async () => {
-    for (const authorization of ['Basic', 'Basic !!!', 'Basic =', 'Bearer abc', `basic ${'A'.repeat(5000)}`, 'Basic Og=='])
-      expect([authorization, (await guarded.get('/', { authorization })).status]).toEqual([authorization, 401]);
+    for (const authorization of [
+      'Basic',
+      'Basic !!!',
+      'Basic =',
+      'Bearer abc',
+      `basic ${'A'.repeat(5000)}`,
+      'Basic Og==',
+    ])
+      expect([authorization, (await guarded.get('/', { authorization })).status]).toEqual([
+        authorization,
+        401,
+      ]);
   });
 
   it('may only look, where that is their role', async () => {
@@ -286,7 +333,10 @@ describe('users with passwords', () => {
 describe('a trusted proxy', () => {
   let behind: Served;
   const SECRET = 'a-secret-of-the-proxy';
-  const from = (user: string, secret = SECRET) => ({ 'x-forwarded-user': user, 'x-tock-proxy-secret': secret });
+  const from = (user: string, secret = SECRET) => ({
+    'x-forwarded-user': user,
+    'x-tock-proxy-secret': secret,
+  });
   beforeAll(async () => {
     behind = await serve(test.tock, {
       TOCK_DASHBOARD_PROXY_SECRET: SECRET,
@@ -302,7 +352,13 @@ describe('a trusted proxy', () => {
   });
 
   it('is not played by anybody who lacks the secret', async () => {
-    for (const headers of [from('ann', 'wrong'), from('ann', ''), { 'x-forwarded-user': 'ann' }, from('*'), from('')])
+    for (const headers of [
+      from('ann', 'wrong'),
+      from('ann', ''),
+      { 'x-forwarded-user': 'ann' },
+      from('*'),
+      from(''),
+    ])
       expect([headers, (await behind.get('/', headers)).status]).toEqual([headers, 401]);
   });
 

@@ -1,7 +1,7 @@
 // Room: tests of the dashboard. A dashboard served on a port of its own, and requests as a browser or as nobody sends them.
 import { connect } from 'node:net';
+import { type ServedDashboard, serveDashboard } from '../../src/dashboard/server/serve.js';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
-import { serveDashboard, type ServedDashboard } from '../../src/dashboard/server/serve.js';
 import type { Tock } from '../../src/index.js';
 
 export interface Served extends ServedDashboard {
@@ -11,7 +11,11 @@ export interface Served extends ServedDashboard {
   /** Asks as a browser that is signed in, and follows no redirect. */
   readonly get: (path: string, headers?: Record<string, string>) => Promise<Response>;
   /** Sends a form as a page of the dashboard would. */
-  readonly post: (path: string, fields?: Record<string, string>, headers?: Record<string, string>) => Promise<Response>;
+  readonly post: (
+    path: string,
+    fields?: Record<string, string>,
+    headers?: Record<string, string>,
+  ) => Promise<Response>;
   /** Sends bytes, and reads until the server ends or `until` has come. */
   readonly raw: (request: string, until?: RegExp) => Promise<string>;
 }
