@@ -137,7 +137,9 @@ describe('a mounted dashboard', () => {
       const asked = recorder.statements();
       const begins = asked.filter(text => text.startsWith('begin'));
       expect(new Set(begins)).toEqual(
-        new Set(['begin isolation level read committed read only; set local statement_timeout = 5000; set local jit = off']),
+        new Set([
+          'begin isolation level read committed read only; set local statement_timeout = 5000; set local jit = off',
+        ]),
       );
       expect(asked.length).toBe(begins.length * 3);
       await dashboard.close();
