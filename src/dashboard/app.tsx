@@ -157,10 +157,18 @@ async function readChange(request: Request, user: Operator) {
 }
 
 function addAssets(app: App, assets: Assets): void {
-  for (const { path, type, content } of Object.values(assets))
-    app.get(path, c =>
-      c.body(content, 200, { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }),
-    );
+  for (const { path, type, content, compressed } of Object.values(assets))
+    app.get(path, c => {
+      const headers = {
+        'content-type': type,
+        'cache-control': 'public, max-age=31536000, immutable',
+        vary: 'accept-encoding',
+      };
+      const isCompressed = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '');
+      return isCompressed
+        ? c.body(compressed(), 200, { ...headers, 'content-encoding': 'gzip' })
+        : c.body(content, 200, headers);
+    });
 }
 
 function addSignIn(app: App, signIn: NonNullable<Access['signIn']>, link: View['link'], bare: Bare): void {

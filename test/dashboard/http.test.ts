@@ -43,6 +43,10 @@ describe('who is not signed in', () => {
     const sheet = await served.get(href, { cookie: '' });
     expect(sheet.status).toBe(200);
     expect(sheet.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    // fetch asks for it compressed, and reads it as it was.
+    expect(sheet.headers.get('content-encoding')).toBe('gzip');
+    expect(await sheet.text()).toContain('--ground');
+    expect(await served.raw(GET(href, 'connection: close\r\n'))).toContain('--ground');
   });
 });
 
