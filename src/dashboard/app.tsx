@@ -15,7 +15,7 @@ import { type Explained, explainError } from './explain-error.js';
 import { addHealthz } from './healthz.js';
 import { BarePage } from './layout/bare-page.js';
 import { Page } from './layout/page.js';
-import { makeLink, withoutBase } from './links.js';
+import { makeLink, OUTSIDE, withoutBase } from './links.js';
 import { makeViews } from './make-view.js';
 import { checkQuery } from './query.js';
 import { addPages } from './routes.js';
@@ -63,6 +63,10 @@ export function createApp(options: AppOptions): App {
         `This dashboard does not answer to ${hostname}. Use localhost, or name it in TOCK_DASHBOARD_HOSTS.`,
       );
     return await next();
+  });
+  app.use(async (c, next) => {
+    if (c.req.path !== OUTSIDE) return await next();
+    return bare(c, 404, 'There is no such page', `The pages of the scheduler are below ${link('/')}.`);
   });
   addAssets(app, assets);
   addHealthz(app, options.tock);

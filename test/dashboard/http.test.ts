@@ -139,7 +139,6 @@ describe('a request', () => {
       'limit=9999999',
       'id=1%20OR%201=1',
       'id=-1',
-      'id=',
     ]) {
       const answer = await served.get(`/?${query}`);
       expect([query, answer.status]).toEqual([query, 400]);

@@ -1,6 +1,8 @@
 // The first thing on the page Now: is anything wrong, and what helps.
+import { includesRole } from '../../model/operator.js';
 import type { View } from '../view.js';
 import type { Health } from './health.js';
+import { RETRY_ALL } from './tables.js';
 
 type Sentence = Health['sentences'][number];
 
@@ -51,23 +53,37 @@ function Remedy({ sentence: { remedy, command } }: { readonly sentence: Sentence
   );
 }
 
+const LABELS: Readonly<Record<string, string>> = {
+  '/errors': 'Open the errors',
+  '/runs': 'Show the runs',
+  '/queues': 'Show the queues',
+  '/workers': 'Show the workers',
+  '/schedules': 'Show the schedules',
+  '/doctor': 'Ask the doctor',
+};
+
 function Help({
   view,
-  sentence,
+  sentence: { link },
   main = false,
 }: {
   readonly view: View;
   readonly sentence: Sentence;
   readonly main?: boolean;
 }) {
-  const { link } = sentence;
-  if (link === null || !view.pages.has(link.split('?')[0] ?? link)) return null;
+  const path = link?.split('?')[0] ?? '';
+  if (link === null || !view.pages.has(path)) return null;
+  const mayRetry = path === '/errors' && includesRole(view.user.role, 'operate') && view.pages.has(RETRY_ALL);
   return (
     <div class="help">
       <a class={main ? 'button main' : 'button'} href={view.link(link)}>
-        Show
-        <span class="unseen">: {sentence.text}</span>
+        {LABELS[path] ?? 'Show'}
       </a>
+      {mayRetry ? (
+        <a class="button" href={view.link(RETRY_ALL, { status: 'dead', from: '24h' })}>
+          Retry them …
+        </a>
+      ) : null}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 // The lists of the page Now: what comes, what runs, and which schedules need somebody.
 import { formatSpan } from '../../model/duration.js';
+import { includesRole } from '../../model/operator.js';
 import type { TroubledDefinition } from '../../store/reads/coming.js';
 import type { RunningRun } from '../../store/reads/live-figures.js';
 import { Sheet, Time } from '../layout/parts.js';
@@ -7,6 +8,9 @@ import { clockTime, numberText, relativeText, shortTime, spanText } from '../lay
 import type { View } from '../view.js';
 import type { NowContent } from './read-now.js';
 import { timingText } from './timing-text.js';
+
+/** Asks first, with the count. */
+export const RETRY_ALL = '/runs/retry-all';
 
 export function ComingTable({
   view,
@@ -169,7 +173,7 @@ export function TroubledTable({
 }
 
 function Trouble({ view, definition }: { readonly view: View; readonly definition: TroubledDefinition }) {
-  const { brokenReason, dead, lastDeadAt, lastDeadId, pausedAt, pauseReason, overdueMs } = definition;
+  const { brokenReason, dead, pausedAt, pauseReason, overdueMs } = definition;
   return (
     <>
       {brokenReason === null ? null : (
@@ -178,20 +182,7 @@ function Trouble({ view, definition }: { readonly view: View; readonly definitio
           <span class="sub">{brokenReason}</span>
         </span>
       )}
-      {dead === 0 ? null : (
-        <span class="line">
-          <span class="pill dead">{dead === 1 ? '1 dead run' : `${numberText(dead, 999)} dead runs`}</span>
-          <span class="sub">
-            the last <Time view={view} at={lastDeadAt} relative />
-            {lastDeadId !== null && view.pages.has('/runs') ? (
-              <>
-                {' · '}
-                <a href={view.link(`/runs/${lastDeadId}`)}>its error</a>
-              </>
-            ) : null}
-          </span>
-        </span>
-      )}
+      {dead === 0 ? null : <DeadRuns view={view} definition={definition} />}
       {overdueMs > 0 && brokenReason === null && dead === 0 ? (
         <span class="line">
           <span class="pill retry">overdue by {formatSpan(overdueMs)}</span>
@@ -207,5 +198,33 @@ function Trouble({ view, definition }: { readonly view: View; readonly definitio
         </span>
       )}
     </>
+  );
+}
+
+function DeadRuns({
+  view,
+  definition: { name, dead, lastDeadAt, lastDeadId, lastError },
+}: {
+  readonly view: View;
+  readonly definition: TroubledDefinition;
+}) {
+  const mayRetry = includesRole(view.user.role, 'operate') && view.pages.has(RETRY_ALL);
+  return (
+    <span class="line">
+      <span class="pill dead">{dead === 1 ? '1 dead run' : `${numberText(dead, 999)} dead runs`}</span>
+      <span class="sub">
+        {lastError === null ? null : <code>{lastError}</code>} <Time view={view} at={lastDeadAt} relative />
+      </span>
+      <span class="actions">
+        {lastDeadId !== null && view.pages.has('/runs') ? (
+          <a href={view.link(`/runs/${lastDeadId}`)}>Open the last one</a>
+        ) : null}
+        {mayRetry ? (
+          <a href={view.link(RETRY_ALL, { status: 'dead', definition: name, from: '24h' })}>
+            Retry {dead === 1 ? 'it' : 'all'} …
+          </a>
+        ) : null}
+      </span>
+    </span>
   );
 }

@@ -43,8 +43,9 @@ export interface TroubledDefinition extends TimedDefinition {
   /** Dead runs of the last 24 hours, at most a thousand. */
   readonly dead: number;
   readonly lastDeadAt: Date | null;
-  /** The last dead run. */
+  /** The last dead run, and what it died of. */
   readonly lastDeadId: string | null;
+  readonly lastError: string | null;
   /** By how much the next occurrence is overdue; 0 if it is not. */
   readonly overdueMs: number;
 }
@@ -53,7 +54,7 @@ const TROUBLED = statement<{ limit: number; lateMs: number }, TroubledDefinition
   'read-troubled',
   `
 with dead as materialized (
-  select definition_id, count(*)::int as count, max(finished_at) as at, max(id) as id from (
+  select definition_id, count(*)::int as count, max(finished_at) as at, (array_agg(id order by finished_at desc))[1] as id from (
     select definition_id, finished_at, id from tock.job_runs_finished
     where status = 'dead' and finished_at > tock.now() - interval '24 hours' limit 1000) r
   where definition_id is not null group by definition_id
@@ -61,6 +62,8 @@ with dead as materialized (
 select ${TIMED}, case when isfinite(d.next_at) then ${readable('d.next_at')} end as "nextAt", d.broken_reason as "brokenReason",
   d.paused_at as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
   dead.at as "lastDeadAt", dead.id::text as "lastDeadId",
+  (select concat_ws(': ', e.error ->> 'name', left(e.error ->> 'message', 300)) from (select r.errors -> -1 as error
+    from tock.job_runs_finished r where r.id = dead.id and r.finished_at = dead.at) e) as "lastError",
   case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) and d.next_at < tock.now()
     then (extract(epoch from tock.now() - d.next_at) * 1000)::float8 else 0 end as "overdueMs"
 from tock.job_definitions d left join dead on dead.definition_id = d.id
