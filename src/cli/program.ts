@@ -5,6 +5,7 @@ import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
 import { addBackfill } from './commands/backfill.js';
+import { addDoctor } from './commands/doctor.js';
 import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
@@ -26,7 +27,7 @@ import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune, addAdopt]],
-  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
+  ['Inspect:', [addStatus, addDoctor, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];
@@ -95,7 +96,7 @@ Environment:
 ${variables.join('\n')}
 
 Exit codes:
-  0 ok, 1 failed, 2 usage, 3 database unreachable
+  0 ok, 1 failed, 2 usage, 3 database unreachable; doctor --exit-code and status --check: 4 a warning
 
 Examples:
   tock start                                    run the scheduler here until Ctrl-C

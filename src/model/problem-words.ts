@@ -3,6 +3,7 @@ import { formatSpan } from './duration.js';
 import type { Words } from './problems.js';
 import { utcText } from './schedule/instant-text.js';
 import type { LastTick, MissedOccurrences, SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
+import { shellWord } from './shell-word.js';
 
 const START_TICKING = 'check the line in the crontab, or run tock start';
 
@@ -16,7 +17,10 @@ const REGULAR = 5;
 const DAY_MS = 86_400_000;
 
 /** Hosts that ticked again and again, and no longer do, while others go on. After a day they count as gone. */
-export function silentTicks({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>, limitMs: number): LastTick[] {
+export function silentTicks(
+  { ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>,
+  limitMs: number,
+): LastTick[] {
   return ticks.filter(tick => {
     const ageMs = at.getTime() - tick.at.getTime();
     return tick.count >= REGULAR && tick.stoppedAt === null && ageMs > limitMs && ageMs < DAY_MS;
@@ -54,8 +58,8 @@ export function missedText({ missed, definitions }: SchedulerStatus): string {
 export function silentHost(tick: LastTick, at: Date): Words {
   return {
     text: `${tickerText(tick)} has not ticked for ${formatSpan(at.getTime() - tick.at.getTime())}, since ${utcText(tick.at)}; others still tick`,
-    remedy: `Check cron or the service there with tock doctor; if the host is gone, run tock doctor --forget ${tick.host}`,
-    command: `tock doctor --forget ${tick.host}`,
+    remedy: `Check cron or the service there with tock doctor; if the host is gone, run tock doctor --forget ${shellWord(tick.host)}`,
+    command: `tock doctor --forget ${shellWord(tick.host)}`,
     link: '/doctor',
   };
 }
@@ -109,7 +113,7 @@ export function longWait({ oldestWaitMs, runs, workers }: SchedulerStatus, isPau
 export function pausedQueue(names: readonly string[]): Words {
   const [first = ''] = names;
   const queues = names.length === 1 ? `queue ${first} holds` : `queues ${names.join(', ')} hold`;
-  const command = `tock queue resume ${first}`;
+  const command = `tock queue resume ${shellWord(first)}`;
   return { text: `the paused ${queues} back due runs`, remedy: command, command, link: '/queues' };
 }
 
@@ -141,7 +145,8 @@ export function nothingTicks(status: SchedulerStatus): Words {
     return { text: `${due} and nothing ticks${missed}`, remedy: START_TICKING, command, link: '/doctor' };
   return {
     text: `${due} although ${tickerText(last)} ticks${missed}`,
-    remedy: 'tock tick says what goes wrong; see also the log of the ticks, and whether a session holds a lock',
+    remedy:
+      'tock tick says what goes wrong; see also the log of the ticks, and whether a session holds a lock',
     command,
     link: '/doctor',
   };

@@ -123,12 +123,15 @@ export function assembleTock(
     },
     why: later((tock, ...input) => tock.why(...input)),
     status: later((tock, ...input) => tock.status(...input)),
+    health: later((tock, ...input) => tock.health(...input)),
+    doctor: later((tock, ...input) => tock.doctor(...input)),
     prune: later((tock, ...input) => tock.prune(...input)),
     get logger() {
       return opened?.logger ?? null;
     },
     atWork: () => opened?.atWork() ?? [],
     crash: async thrown => await opened?.crash(thrown),
+    forgetHost: later((tock, ...input) => tock.forgetHost(...input)),
     adopt: later((tock, ...input) => tock.adopt(...input)),
     close: async () => {
       isClosed = true;

@@ -4,9 +4,10 @@ import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.j
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
 import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
+import { examine } from '../engine/doctor/examine.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
-import { createSchedulerView } from '../engine/execute/scheduler-view.js';
+import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
@@ -18,6 +19,7 @@ import { TockError } from '../model/errors.js';
 import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
 import { openDatabase } from '../store/connection/database.js';
+import { forgetHost } from '../store/reads/doctor.js';
 import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
@@ -98,6 +100,9 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
+    health: async limits => await readHealth(open(), checked('health', limits)),
+    doctor: async doctorOptions => await examine(open(), checked('doctor', doctorOptions)),
+    forgetHost: async host => await forgetHost(open().database, host),
     prune: async pruneOptions => await createSchedulerView(open()).prune(checked('prune', pruneOptions)),
     logger,
     atWork: () => [...workers].flatMap(worker => worker.atWork()),

@@ -4,6 +4,7 @@ import type { ResumedDefinition } from '../engine/definitions/pause.js';
 import type { RegisterResult } from '../engine/definitions/register.js';
 import type { CursorReset, ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { ScheduleInput, VersionGuard } from '../engine/definitions/schedules.js';
+import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { Settings } from '../engine/engine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
@@ -12,11 +13,14 @@ import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Why } from '../engine/why/why.js';
+import type { DoctorReport } from '../model/doctor/check.js';
+import type { Health } from '../model/health.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
+import type { ProblemLimits } from '../model/problems.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
@@ -155,6 +159,17 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
   /**
+   * The state of the scheduler in sentences, the most important first. Quick enough for a probe: it does not
+   * count the runs that ended well, and does not compare time zone data, as `status` and `doctor` do.
+   */
+  health(limits?: Partial<ProblemLimits>): Promise<Health>;
+  /**
+   * Checks everything that can be checked from here: the last tick, schema, rights, clocks, notifications,
+   * the server's settings, definitions, leases, limits and more. Changes nothing; sends one notification. A
+   * check that fails to read what it needs is `unknown`. @throws TockError TOCK_BAD_DURATION
+   */
+  doctor(options?: DoctorOptions): Promise<DoctorReport>;
+  /**
    * Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does.
    * Needs the owner's rights. @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */
@@ -172,6 +187,7 @@ export interface OpenedTock extends Omit<Tock, 'jobs'> {
   readonly logger: Logger;
   readonly atWork: () => readonly RunAtWork[];
   readonly crash: (thrown: unknown) => Promise<void>;
+  readonly forgetHost: (host: string) => Promise<number>;
 }
 
 /** The methods for Tock's own programs. */
@@ -188,6 +204,8 @@ export interface ShellTock extends Tock {
   readonly atWork: () => readonly RunAtWork[];
   /** For an uncaught error that is about to end the process: see `Worker.crash`. */
   readonly crash: (thrown: unknown) => Promise<void>;
+  /** Forgets the ticks of a host that is gone; resolves to how many were on record. */
+  readonly forgetHost: (host: string) => Promise<number>;
 }
 
 /** What createTock has read and checked. */

@@ -153,7 +153,11 @@ describe('findProblems', () => {
       /1 definition gets no runs .* up to 6h.*tock reset-cursor --all$/,
     ],
     ['broken-definitions', { definitions: { ...CALM.definitions, broken: 1 } }, /tock jobs says why$/],
-    ['silent-workers', { workers: [WORKER] }, /^worker web-1 pid 812, last seen 2m ago: no heartbeat; 3 runs are taken back in 48s\. /],
+    [
+      'silent-workers',
+      { workers: [WORKER] },
+      /^worker web-1 pid 812, last seen 2m ago: no heartbeat; 3 runs are taken back in 48s\. /,
+    ],
     [
       'silent-workers',
       { workers: [{ ...WORKER, seenAt: new Date('2026-03-09T08:00:00Z') }] },
@@ -210,7 +214,9 @@ describe('findProblems', () => {
     expect(found({ ticks: [{ ...TICK, at: new Date(NOW.getTime() + 60 * MINUTE) }] })).toEqual([]);
     const others = [TICK, { ...TICK, host: 'web-2', count: 1, at: new Date(NOW.getTime() - 60 * MINUTE) }];
     expect(found({ ticks: others })).toEqual([]);
-    expect(found({ ticks: [TICK] }, { silentTickMs: 19_000 }).map(({ code }) => code)).toEqual(['silent-tick']);
+    expect(found({ ticks: [TICK] }, { silentTickMs: 19_000 }).map(({ code }) => code)).toEqual([
+      'silent-tick',
+    ]);
   });
 
   it('takes other limits', () => {
