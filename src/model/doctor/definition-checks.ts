@@ -210,13 +210,13 @@ function asksForMoreThanTheRate(
 }
 
 const MINUTE_MS = 60_000;
-const HALF_YEAR_MS = 182 * DAY_MS;
+const QUARTERS_MS = [0, 91, 182, 273].map(days => days * DAY_MS);
 
 function neverOpen(queue: LimitedQueue, definition: QueuedDefinition, at: Date): Finding | null {
   if (queue.window === null || definition.window === null) return null;
   const windows = [windowIn(queue.window, queue.timezone), windowIn(definition.window, definition.timezone)];
-  // Now and in half a year: summer time moves the windows of two zones against each other.
-  for (const start of [at.getTime(), at.getTime() + HALF_YEAR_MS])
+  // In each quarter of the year: summer time moves the windows of two zones against each other.
+  for (const start of QUARTERS_MS.map(ms => at.getTime() + ms))
     for (let minute = start; minute < start + DAY_MS; minute += MINUTE_MS)
       if (windows.every(window => window.isOpen(minute))) return null;
   const command = `tock queue set ${shellWord(queue.name)} --window none`;
