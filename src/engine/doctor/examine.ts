@@ -60,7 +60,7 @@ import {
 import { listQueues } from '../../store/reads/queues.js';
 import { migrationNames } from '../../store/schema/migrate.js';
 import type { Engine } from '../engine.js';
-import { createSchedulerView } from '../execute/scheduler-view.js';
+import { readSchedulerStatus } from '../execute/scheduler-view.js';
 import { readQueued } from './queued-definitions.js';
 
 /** Options of `doctor`. */
@@ -141,7 +141,7 @@ export async function examine(engine: Engine, options: DoctorOptions = {}): Prom
     limits: options.limits ?? {},
     keepKeysMs,
     schema,
-    status: once(() => createSchedulerView(engine).status()),
+    status: once(() => readSchedulerStatus(engine, { countsEnded: false })),
     facts: once(() => readServerFacts(database)),
     notice: once(() => hearOwnNotice(database.pool)),
   };

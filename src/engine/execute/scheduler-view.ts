@@ -13,27 +13,34 @@ const LATE_MS = 60_000;
 
 export function createSchedulerView(engine: Engine): SchedulerView {
   return {
-    status: async () => {
-      const status = await readFigures(engine, true);
-      const zoneDisagreements = await findZoneDisagreements(engine.database, status.at.getTime());
-      return { ...status, zoneDisagreements };
-    },
+    status: () => readSchedulerStatus(engine),
     report: (from, to) => readReport(engine.database, from, to),
     prune: options => prune(engine, options),
   };
 }
 
-/**
- * The health, without what takes long to read or seldom changes: it neither counts the runs that ended well,
- * nor compares time zone data.
- */
-export async function readHealth(engine: Engine, limits: Partial<ProblemLimits> = {}): Promise<Health> {
-  return healthOf(await readFigures(engine, false), limits);
+export interface StatusParts {
+  /** False: of the last day only dead runs are counted, by their index. */
+  readonly countsEnded?: boolean;
+  /** False: Node's time zone data are not compared with the server's. */
+  readonly comparesZones?: boolean;
 }
 
-async function readFigures({ database }: Engine, countsEnded: boolean): Promise<SchedulerStatus> {
+export async function readSchedulerStatus(
+  { database }: Engine,
+  { countsEnded = true, comparesZones = true }: StatusParts = {},
+): Promise<SchedulerStatus> {
   const status = await readStatus(database, { countsEnded });
+  const now = status.at.getTime();
   const isLate = status.definitions.overdueMs > LATE_MS;
-  const missed = isLate ? await findMissed(database, status.at.getTime()) : [];
-  return { ...status, missed, zoneDisagreements: [] };
+  return {
+    ...status,
+    missed: isLate ? await findMissed(database, now) : [],
+    zoneDisagreements: comparesZones ? await findZoneDisagreements(database, now) : [],
+  };
+}
+
+/** The health, without what takes long to read or seldom changes. */
+export async function readHealth(engine: Engine, limits: Partial<ProblemLimits> = {}): Promise<Health> {
+  return healthOf(await readSchedulerStatus(engine, { countsEnded: false, comparesZones: false }), limits);
 }
