@@ -36,11 +36,10 @@ select current_setting('autovacuum') = 'on' as "isOn",
   current_setting('synchronous_standby_names') as "synchronousNames", current_setting('synchronous_commit') as "synchronousCommit",
   (select count(*)::integer from tock.sleepers) as listeners,
   case when current_setting('pg_tock.notify', true) = 'off' then coalesce((
-    select case when s.setrole <> 0 then 'role ' || quote_ident(pg_get_userbyid(s.setrole)) else '' end
-      || case when s.setrole <> 0 and s.setdatabase <> 0 then ' in ' else '' end
-      || case when s.setdatabase <> 0 then 'database ' || quote_ident(current_database()) else '' end
+    select case when s.setrole = 0 and s.setdatabase = 0 then 'role all' when s.setrole = 0 then 'database ' || quote_ident(current_database())
+      else 'role ' || quote_ident(current_user) || case when s.setdatabase = 0 then '' else ' in database ' || quote_ident(current_database()) end end
     from pg_db_role_setting s
-    where 'pg_tock.notify=off' = any(s.setconfig) and s.setrole in (0, current_user::regrole)
+    where 'pg_tock.notify=off' = any(s.setconfig) and (s.setrole = 0 or pg_get_userbyid(s.setrole) = current_user)
       and s.setdatabase in (0, (select d.oid from pg_database d where d.datname = current_database()))
     order by s.setrole desc, s.setdatabase desc limit 1), 'system') end as "turnedOffFor"`,
 );
@@ -160,11 +159,11 @@ const READ_OLDEST_KEY = statement<object, OldKeys>(
   `
 -- Rows are appended, and the space of deleted ones is used again: the oldest are among the first blocks. There is no index
 -- by age, and none is worth its cost.
-select k.at as oldest, k.name as table from (
+select ${readable('k.at')} as oldest, k.name as table from (
   select min(created_at) as at, 'job_keys' as name from tock.job_keys where ctid < '(64,0)'::tid
   union all select min(created_at), 'job_occurrences' from tock.job_occurrences where ctid < '(64,0)'::tid
   union all select min(created_at), 'job_effects' from tock.job_effects where ctid < '(64,0)'::tid
-) k(at, name) where ${readable('k.at')} is not null order by k.at limit 1`,
+) k(at, name) where k.at is not null order by k.at limit 1`,
 );
 
 export async function readOldestKey(session: Session): Promise<OldKeys> {
