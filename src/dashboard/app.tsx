@@ -12,6 +12,7 @@ import { isSameOrigin } from './access/same-origin.js';
 import { secure } from './access/security-headers.js';
 import { type Assets, readAssets } from './assets.js';
 import { type Explained, explainError } from './explain-error.js';
+import { addHealthz } from './healthz.js';
 import { BarePage } from './layout/bare-page.js';
 import { Page } from './layout/page.js';
 import { makeLink, withoutBase } from './links.js';
@@ -64,6 +65,7 @@ export function createApp(options: AppOptions): App {
     return await next();
   });
   addAssets(app, assets);
+  addHealthz(app, options.tock);
   if (access.signIn) addSignIn(app, access.signIn, link, bare);
   app.use(async (c, next) => {
     if (!isSafe(c.req.method) && !isSameOrigin(c.req.raw))
