@@ -171,7 +171,7 @@ export async function readOldestKey(session: Session): Promise<OldKeys> {
 }
 
 /** Forgets a host's ticks. Returns how many rows there were. */
-export async function forgetHost(session: Session, host: string): Promise<number> {
+export async function forgetTicks(session: Session, host: string): Promise<number> {
   const query = db.deleteFrom('tock.ticks').where('host', '=', host).returning('host');
   return (await runQuery(session, query)).length;
 }
