@@ -1,12 +1,15 @@
 // Doctor: what is checked from here, what is wrong and the command that fixes it, and who ticks.
 import type { CheckResult } from '../../model/doctor/check.js';
 import { resultOf, unknown } from '../../model/doctor/check.js';
+import { TockError } from '../../model/errors.js';
 import type { HealthLevel } from '../../model/health.js';
+import { quote } from '../../model/names.js';
 import { DEFAULT_LIMITS } from '../../model/problems.js';
 import type { LastTick } from '../../model/scheduler-view.js';
 import { readTicks } from '../../store/reads/ticks.js';
+import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
-import { Empty, Sheet, Time } from '../layout/parts.js';
+import { ActionForm, Empty, Sheet, Time } from '../layout/parts.js';
 import { numberText, spanText } from '../layout/text.js';
 import type { App, View } from '../view.js';
 
@@ -45,6 +48,15 @@ export function addDoctorPage(app: App): void {
         <Ticks view={view} ticks={ticks} />
       </Page>,
     );
+  });
+
+  app.post('/doctor/forget', async c => {
+    const view = c.get('view');
+    const host = String((await c.req.parseBody())['host'] ?? '');
+    const forgotten = await view.tock.forgetHost(host);
+    if (forgotten === 0) throw new TockError('TOCK_NOT_FOUND', `no tick of ${quote(host)} is on record`);
+    flash(c, `${host} is forgotten. If it ticks again, it is on record again.`);
+    return c.redirect(view.link('/doctor'), 303);
   });
 }
 
@@ -92,22 +104,22 @@ function Wrong({ check }: { readonly check: CheckResult }) {
 function Checks({ checks }: { readonly checks: readonly CheckResult[] }) {
   return (
     <Sheet flush>
-      <table class="checks">
+      <table class="stacked checks">
         <thead>
           <tr>
-            <th scope="col">State</th>
-            <th scope="col">Check</th>
-            <th scope="col">What was found</th>
+            <th>Check</th>
+            <th>State</th>
+            <th>What was found</th>
           </tr>
         </thead>
         <tbody>
           {checks.map(({ code, title, level, text }) => (
             <tr id={code}>
-              <td>
+              <td class="head">{title}</td>
+              <td data-label="">
                 <LevelPill level={level} />
               </td>
-              <th scope="row">{title}</th>
-              <td>{text}</td>
+              <td data-label="">{text}</td>
             </tr>
           ))}
         </tbody>
@@ -134,47 +146,21 @@ function Ticks({ view, ticks }: { readonly view: View; readonly ticks: readonly 
     );
   return (
     <Sheet flush>
-      <table class="ticks">
+      <table class="stacked ticks">
         <thead>
           <tr>
-            <th scope="col">Host</th>
-            <th scope="col">State</th>
-            <th scope="col">Last tick</th>
-            <th scope="col">By</th>
-            <th scope="col" class="n wide">
-              Ticks
-            </th>
-            <th scope="col" class="wide">
-              Versions
-            </th>
-            <th scope="col" class="n wide">
-              Clock
-            </th>
+            <th>Host</th>
+            <th>State</th>
+            <th>Last tick</th>
+            <th>By</th>
+            <th class="n">Ticks</th>
+            <th>Versions</th>
+            <th>Clock</th>
           </tr>
         </thead>
         <tbody>
           {ticks.map(tick => (
-            <tr>
-              <th scope="row">
-                {tick.host}
-                <span class="sub">{tick.folder}</span>
-              </th>
-              <td>
-                <TickPill tick={tick} now={view.now} />
-              </td>
-              <td>
-                <Time view={view} at={tick.at} relative />
-              </td>
-              <td>{KINDS[tick.kind]}</td>
-              <td class="n wide">{numberText(tick.count)}</td>
-              <td class="wide">
-                Tock {tick.version}
-                <span class="sub">
-                  Node {tick.node}, zones {tick.zoneData}
-                </span>
-              </td>
-              <td class="n wide">{clockText(tick.clockMs)}</td>
-            </tr>
+            <TickRow view={view} tick={tick} />
           ))}
         </tbody>
       </table>
@@ -182,9 +168,49 @@ function Ticks({ view, ticks }: { readonly view: View; readonly ticks: readonly 
   );
 }
 
-function TickPill({ tick, now }: { readonly tick: LastTick; readonly now: Date }) {
+function TickRow({ view, tick }: { readonly view: View; readonly tick: LastTick }) {
+  const isSilent = isSilentAt(tick, view.now);
+  return (
+    <tr>
+      <td class="head">
+        {tick.host}
+        <span class="sub">{tick.folder}</span>
+      </td>
+      <td data-label="State">
+        <TickPill tick={tick} isSilent={isSilent} />
+        {isSilent ? (
+          <ActionForm
+            view={view}
+            action="/doctor/forget"
+            label="Forget"
+            fields={{ host: tick.host }}
+            needs="operate"
+          />
+        ) : null}
+      </td>
+      <td data-label="Last tick">
+        <Time view={view} at={tick.at} relative />
+      </td>
+      <td data-label="By">{KINDS[tick.kind]}</td>
+      <td class="n" data-label="Ticks">
+        {numberText(tick.count)}
+      </td>
+      <td data-label="Versions">
+        Tock {tick.version}
+        <span class="sub">
+          Node {tick.node}, zones {tick.zoneData}
+        </span>
+      </td>
+      <td data-label="Clock">{clockText(tick.clockMs)}</td>
+    </tr>
+  );
+}
+
+const isSilentAt = ({ at, stoppedAt }: LastTick, now: Date) =>
+  stoppedAt === null && now.getTime() - at.getTime() > DEFAULT_LIMITS.silentTickMs;
+
+function TickPill({ tick, isSilent }: { readonly tick: LastTick; readonly isSilent: boolean }) {
   if (tick.stoppedAt !== null) return <span class="pill cancel">stopped</span>;
-  const isSilent = now.getTime() - tick.at.getTime() > DEFAULT_LIMITS.silentTickMs;
   return isSilent ? <span class="pill retry">silent</span> : <span class="pill ok">ticks</span>;
 }
 
