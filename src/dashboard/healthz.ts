@@ -1,4 +1,4 @@
-// /healthz: for probes and monitors, without signing in. It says how healthy the scheduler is, and nothing else.
+// /healthz: for probes and monitors, without signing in. It says the level of the health, and nothing else.
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { HealthLevel } from '../model/health.js';

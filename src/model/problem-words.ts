@@ -16,7 +16,7 @@ export function silenceMs({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>):
 const REGULAR = 5;
 const DAY_MS = 86_400_000;
 
-/** Hosts that ticked again and again, and no longer do, while others go on. After a day they count as gone. */
+/** Hosts that ticked again and again, and no longer do. After a day they count as gone. */
 export function silentTicks(
   { ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>,
   limitMs: number,
@@ -45,7 +45,7 @@ export function silentTick(status: SchedulerStatus): Words {
   return { text: `${since}${missedText(status)}`, remedy, command: 'tock tick', link: '/doctor' };
 }
 
-/** `; missed meanwhile: 10 of nightly, over 1000 of probe and 3 more definitions`. Empty if nothing is due. */
+/** `; missed meanwhile: 10 of nightly and occurrences of 3 more`. Empty if nothing is due. */
 export function missedText({ missed, definitions }: SchedulerStatus): string {
   if (missed.length === 0) return '';
   const counted = ({ definition, count, isCapped }: MissedOccurrences) =>

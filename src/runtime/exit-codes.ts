@@ -41,8 +41,8 @@ export function judgeError(thrown: unknown, schema: string): Verdict {
 }
 
 /**
- * For a monitor: 0 nothing is wrong, 1 work is not being done, 4 somebody must look, or something is not known
- * that should be. 2 and 3 have their meaning in every command, so that a warning is neither.
+ * For a monitor: 0 nothing is wrong, 1 work is not being done, 4 somebody must look, or something is not
+ * known that should be. 2 and 3 have their meaning in every command, so a warning is neither.
  */
 export function healthExitCode(level: HealthLevel): 0 | 1 | 4 {
   if (level === 'ok') return 0;

@@ -105,7 +105,7 @@ export function worstOf(findings: readonly Finding[]): DoctorReport['level'] {
   return levels.includes('warning') ? 'warning' : 'ok';
 }
 
-/** Several findings as one: the worst first, and its remedy and command. What is fine is left out beside them. */
+/** Several findings as one: the worst first, with its remedy and command. */
 export function joined(findings: readonly Finding[], otherwise: string): Finding {
   const found = [...findings].sort((a, b) => RANK[a.level] - RANK[b.level]);
   const [worst] = found;
