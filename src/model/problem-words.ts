@@ -15,16 +15,31 @@ export function silenceMs({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>):
 
 const REGULAR = 5;
 const DAY_MS = 86_400_000;
+/** However seldom it ticks: its outages count in its average. */
+const MAX_SILENCE_MS = 3_600_000;
 
-/** Hosts that ticked again and again, and no longer do. After a day they count as gone. */
+/** `gone`: it ticked a few times only, or was silent for a day; nobody misses it. */
+export type TickState = 'ticking' | 'silent' | 'stopped' | 'gone';
+
+/**
+ * What a host is at now. Silent: it ticked again and again, and has missed two ticks of its own, and
+ * `limitMs`.
+ */
+export function tickState(tick: LastTick, now: Date, limitMs: number): TickState {
+  const { count, at, firstAt, stoppedAt } = tick;
+  if (stoppedAt !== null) return 'stopped';
+  const ageMs = now.getTime() - at.getTime();
+  const intervalMs = (at.getTime() - firstAt.getTime()) / Math.max(1, count - 1);
+  if (ageMs <= Math.max(limitMs, Math.min(3 * intervalMs, MAX_SILENCE_MS))) return 'ticking';
+  return count >= REGULAR && ageMs < DAY_MS ? 'silent' : 'gone';
+}
+
+/** Hosts that are silent while others go on. */
 export function silentTicks(
   { ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>,
   limitMs: number,
 ): LastTick[] {
-  return ticks.filter(tick => {
-    const ageMs = at.getTime() - tick.at.getTime();
-    return tick.count >= REGULAR && tick.stoppedAt === null && ageMs > limitMs && ageMs < DAY_MS;
-  });
+  return ticks.filter(tick => tickState(tick, at, limitMs) === 'silent');
 }
 
 /** `cron on web-1, in /srv/app`. */

@@ -116,7 +116,7 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   );
   report(
     'long-wait',
-    workers.length === 0 ? 'failing' : 'warning',
+    workers.length === 0 && pausedQueues.length === 0 ? 'failing' : 'warning',
     status.oldestWaitMs > limit.oldestWaitMs,
     () => longWait(status, pausedQueues.length > 0),
   );

@@ -11,7 +11,7 @@ const TICK: LastTick = {
   kind: 'tick',
   firstAt: new Date('2026-03-01T00:00:00Z'),
   at: new Date(NOW.getTime() - 20_000),
-  count: 1000,
+  count: 12_000,
   version: '0.1.0',
   node: '24.0.0',
   zoneData: '2025c',
@@ -134,6 +134,22 @@ describe('findProblems', () => {
       /^cron on web-2, in \/srv\/app has not ticked for 10m, .*tock doctor --forget web-2$/,
     ],
     [
+      'silent-host',
+      {
+        ticks: [
+          TICK,
+          {
+            ...TICK,
+            host: 'web-2',
+            at: new Date(NOW.getTime() - 16 * MINUTE),
+            firstAt: new Date(NOW.getTime() - (16 + 5 * 60) * MINUTE),
+            count: 61,
+          },
+        ],
+      },
+      /^cron on web-2, in \/srv\/app has not ticked for 16m, /,
+    ],
+    [
       'unseen-worker',
       { workers: [{ ...WORKER, seenAt: new Date(NOW.getTime() - 19_000), silent: false }] },
       /^worker web-1 pid 812 has not been seen for 19s; its 3 runs are taken back in 48s, unless/,
@@ -206,6 +222,8 @@ describe('findProblems', () => {
       { ...gone, count: 4 },
       { ...gone, stoppedAt: gone.at },
       { ...gone, at: new Date(NOW.getTime() - 86_400_000) },
+      // It ticks every five minutes, so it has not missed two.
+      { ...gone, firstAt: new Date(gone.at.getTime() - 60 * 5 * MINUTE), count: 61 },
     ])
       expect(found({ ticks: [TICK, tick] })).toEqual([]);
   });

@@ -14,6 +14,7 @@ import { checkCrontab } from '../../model/doctor/crontab.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
+import { shellWord } from '../../model/shell-word.js';
 import type { Config } from '../../runtime/configuration.js';
 import { readCrontabs, thisCheckout } from '../../runtime/crontab.js';
 import { healthExitCode, judgeError } from '../../runtime/exit-codes.js';
@@ -57,14 +58,15 @@ async function doctor(shell: Shell, flags: DoctorFlags): Promise<number> {
     const report = await withTock(
       shell,
       { needsJobs: jobs.isLoadable, migrate: 'unchecked' },
-      async ({ tock }) => {
+      async ({ tock, psqlCommand }) => {
         const limits =
           flags.maxTickAge === undefined
             ? {}
             : { silentTickMs: parseDuration(flags.maxTickAge, '--max-tick-age') };
         const examined = await tock.doctor({ limits });
         const status = examined.at === null ? null : await tock.status();
-        return { ...examined, checks: completed(examined.checks, await crontab(status), jobs.problem) };
+        const checks = completed(examined.checks, await crontab(status), jobs.problem);
+        return { ...examined, checks: checks.map(check => withPsql(check, psqlCommand)) };
       },
     );
     print(shell, { ...report, level: worstOf(report.checks) });
@@ -111,6 +113,14 @@ async function tryJobs({ jobsModule }: Config): Promise<{ isLoadable: boolean; p
 
 async function crontab(status: SchedulerStatus | null): Promise<Finding> {
   return checkCrontab(await readCrontabs(), thisCheckout(process.env), status);
+}
+
+/** Connects psql as this process is connected: cron, and the embedded server, have no DATABASE_URL. */
+function withPsql(check: CheckResult, psqlCommand: string | null): CheckResult {
+  const { DATABASE_URL: url, DATABASE_URL_FILE: file } = process.env;
+  const psql =
+    psqlCommand ?? (url || file === undefined ? 'psql "$DATABASE_URL"' : `psql "$(cat ${shellWord(file)})"`);
+  return { ...check, command: check.command?.replace('psql "$DATABASE_URL"', () => psql) ?? null };
 }
 
 /** The checks of the server's side with those of this host among them, in the order of {@link TITLES}. */

@@ -4,6 +4,7 @@ import { resultOf, unknown } from '../../model/doctor/check.js';
 import { TockError } from '../../model/errors.js';
 import type { HealthLevel } from '../../model/health.js';
 import { quote } from '../../model/names.js';
+import { type TickState, tickState } from '../../model/problem-words.js';
 import { DEFAULT_LIMITS } from '../../model/problems.js';
 import type { LastTick } from '../../model/scheduler-view.js';
 import { readTicks } from '../../store/reads/ticks.js';
@@ -169,7 +170,8 @@ function Ticks({ view, ticks }: { readonly view: View; readonly ticks: readonly 
 }
 
 function TickRow({ view, tick }: { readonly view: View; readonly tick: LastTick }) {
-  const isSilent = isSilentAt(tick, view.now);
+  const state = tickState(tick, view.now, DEFAULT_LIMITS.silentTickMs);
+  const [look, word] = STATES[state];
   return (
     <tr>
       <td class="head">
@@ -177,8 +179,8 @@ function TickRow({ view, tick }: { readonly view: View; readonly tick: LastTick 
         <span class="sub">{tick.folder}</span>
       </td>
       <td data-label="State">
-        <TickPill tick={tick} isSilent={isSilent} />
-        {isSilent ? (
+        <span class={`pill ${look}`}>{word}</span>
+        {state === 'silent' ? (
           <ActionForm
             view={view}
             action="/doctor/forget"
@@ -206,13 +208,12 @@ function TickRow({ view, tick }: { readonly view: View; readonly tick: LastTick 
   );
 }
 
-const isSilentAt = ({ at, stoppedAt }: LastTick, now: Date) =>
-  stoppedAt === null && now.getTime() - at.getTime() > DEFAULT_LIMITS.silentTickMs;
-
-function TickPill({ tick, isSilent }: { readonly tick: LastTick; readonly isSilent: boolean }) {
-  if (tick.stoppedAt !== null) return <span class="pill cancel">stopped</span>;
-  return isSilent ? <span class="pill retry">silent</span> : <span class="pill ok">ticks</span>;
-}
+const STATES: Readonly<Record<TickState, readonly [look: string, word: string]>> = {
+  ticking: ['ok', 'ticks'],
+  silent: ['retry', 'silent'],
+  stopped: ['cancel', 'stopped'],
+  gone: ['skip', 'gone'],
+};
 
 /** Of the host, compared with the database's. */
 function clockText(ms: number): string {
