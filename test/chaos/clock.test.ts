@@ -159,7 +159,7 @@ describe.skipIf(LIBRARY === undefined)('13: the host’s clock is wrong (needs D
   });
 
   it.each([-1, 1])(
-    'a daemon whose clock is set by %i hours keeps its definitions in force, and prints nothing',
+    'a daemon whose clock is set by %i hours keeps its definitions in force, is on record, and prints nothing',
     async hours => {
       // Some seconds before the turn of a minute, that the test need not wait for long.
       const untilTurn = 60 - (Math.floor(Date.now() / 1000) % 60);
@@ -174,7 +174,15 @@ describe.skipIf(LIBRARY === undefined)('13: the host’s clock is wrong (needs D
       await until(isUp, 'the daemon to work');
       await clock.set(untilTurn - 8 + hours * 3600);
       await test.sql(`update tock.registrations set seen_at = tock.now() - interval '5 minutes'`);
+      await test.sql(`update tock.ticks set at = tock.now() - interval '5 minutes'`);
       await until(seen, 'a beat', 90_000);
+      const noted = async () =>
+        (
+          await test.sql(
+            `select from tock.ticks where kind = 'daemon' and at > tock.now() - interval '4 minutes'`,
+          )
+        ).length > 0;
+      await until(noted, 'the beat to be on record');
       daemon.child.kill('SIGTERM');
       expect(await daemon.ended).toMatchObject({ code: 0, stderr: '' });
     },

@@ -5,7 +5,7 @@ import { noteOwnTick } from '../../src/engine/note-tick.js';
 import { defineJob } from '../../src/index.js';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { arePartitionsDue } from '../../src/store/partitions/coming-partitions.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 
@@ -90,18 +90,4 @@ describe('the record of ticks', () => {
       await database.close();
     }
   });
-
-  it('holds a beat of the daemon each minute, when it has done its work', async () => {
-    const daemon = await test.tock.start({ listen: false });
-    try {
-      await test.sql(`update tock.ticks set at = tock.now() - interval '1 hour'`);
-      const isNoted = async () =>
-        (await test.sql(`select from tock.ticks where at > tock.now() - interval '1 minute'`)).length > 0;
-      // The turn of a minute comes within one.
-      await until(isNoted, 'the next beat', 75_000);
-      expect(await ticks()).toMatchObject([{ kind: 'daemon', count: 2 }]);
-    } finally {
-      await daemon.stop();
-    }
-  }, 90_000);
 });
