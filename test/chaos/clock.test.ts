@@ -159,7 +159,7 @@ describe.skipIf(LIBRARY === undefined)('13: the host’s clock is wrong (needs D
   });
 
   it.each([-1, 1])(
-    'a daemon whose clock is set by %i hours keeps its definitions in force, is on record, and prints nothing',
+    'a daemon whose clock is set by %i hours keeps its definitions in force, and prints nothing',
     async hours => {
       // Some seconds before the turn of a minute, that the test need not wait for long.
       const untilTurn = 60 - (Math.floor(Date.now() / 1000) % 60);
