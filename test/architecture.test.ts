@@ -115,12 +115,12 @@ const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   engine: [
     ['engine'],
     ['audit'],
-    ['enqueue', 'materialize', 'retention', 'why'],
+    ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
     ['set-aside'],
     ['reap', 'claim', 'execute'],
     ['worker'],
-    ['run-tick', 'operate'],
+    ['run-tick', 'operate', 'doctor'],
     ['idle-tick'],
   ],
 };

@@ -1,6 +1,7 @@
 // The pages, one line each.
 import { addAuditPage } from './pages/audit.js';
 import { addConfirmPage } from './pages/confirm.js';
+import { addDoctorPage } from './pages/doctor.js';
 import { addNowPage } from './pages/now.js';
 import { addQueuePage } from './pages/queue.js';
 import { addQueuesPage } from './pages/queues.js';
@@ -9,6 +10,7 @@ import type { App } from './view.js';
 
 export function addPages(app: App): void {
   addNowPage(app);
+  addDoctorPage(app);
   addConfirmPage(app);
   addQueuesPage(app);
   addQueuePage(app);

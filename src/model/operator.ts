@@ -31,6 +31,7 @@ export const ACTIONS = {
   'schedules.backfill': 'operate',
   'queues.pause': 'operate',
   'queues.resume': 'operate',
+  forgetHost: 'operate',
   'schedules.upsert': 'admin',
   'schedules.remove': 'admin',
   'schedules.resetCursors': 'admin',

@@ -10,9 +10,11 @@ import {
   upsertSchedule,
   type VersionGuard,
 } from '../engine/definitions/schedules.js';
+import { examine } from '../engine/doctor/examine.js';
+import { forgetHost } from '../engine/doctor/forget-host.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
-import { createSchedulerView } from '../engine/execute/scheduler-view.js';
+import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
@@ -65,6 +67,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 
   return methodsFor(engine, {
     daemons,
+    kind: read.kind,
     open: () => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
     },
@@ -80,6 +83,8 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 /** What a Tock has in common with those that act for somebody on it. */
 interface Shared {
   readonly daemons: Set<Daemon>;
+  /** Whose ticks they are. */
+  readonly kind: ReadOptions['kind'];
   /** @throws TockError TOCK_CLOSED */
   readonly open: () => void;
   readonly close: () => Promise<void>;
@@ -121,7 +126,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
         queues: checkQueues(rest.queues),
-        kind: 'library',
+        kind: shared.kind,
       });
     },
     start: async startOptions => {
@@ -197,6 +202,9 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
+    health: async limits => await readHealth(open(), checked('health', limits)),
+    doctor: async doctorOptions => await examine(open(), checked('doctor', doctorOptions)),
+    forgetHost: async host => await forgetHost(may('forgetHost'), host),
     prune: async pruneOptions =>
       await prune(may('prune'), checked('prune', pruneOptions), { isByHand: true }),
     logger: acting.logger,

@@ -271,6 +271,19 @@ const CASES: readonly Case[] = [
     row: () => ({ targets: ['resumed-queue'], details: { pausedAt: NOW, note: 'fire' } }),
   },
   {
+    action: 'forgetHost',
+    what: 'that is gone',
+    before: async () => {
+      await test.sql(
+        `insert into tock.ticks (host, folder, kind, version, node, zone_data, clock_ms)
+         values ('gone', '/a', 'tick', '1', '1', '1', 0), ('gone', '/b', 'tick', '1', '1', '1', 0)`,
+      );
+      return 'gone';
+    },
+    act: tock => tock.forgetHost('gone'),
+    row: () => ({ targets: ['gone'], details: {} }),
+  },
+  {
     action: 'queues.remove',
     what: 'of a queue with limits',
     before: async () => {

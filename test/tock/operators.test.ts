@@ -49,6 +49,7 @@ const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
   'schedules.resetCursors': tock => tock.schedules.resetCursors({ names: ['nobody'] }),
   'queues.pause': tock => tock.queues.pause('!'),
   'queues.resume': tock => tock.queues.resume('!'),
+  forgetHost: tock => tock.forgetHost('nobody'),
   'queues.set': tock => tock.queues.set('!', { concurrency: 1 }),
   'queues.remove': tock => tock.queues.remove('!'),
   prune: tock => tock.prune({ keep: 'soon' }),

@@ -60,6 +60,7 @@ const WORDS: Readonly<Record<Action, Wording>> = {
   'schedules.resetCursors': record => words('set back the cursor of', named(record, 'definition'), []),
   'queues.pause': record => words('paused', named(record, 'queue'), [text(record.details['note'])]),
   'queues.resume': record => words('resumed', named(record, 'queue'), []),
+  forgetHost: record => words('forgot', named(record, 'host'), []),
   'queues.set': record => words('set limits of', named(record, 'queue'), changes(record.details)),
   'queues.remove': record => words('removed the limits of', named(record, 'queue'), changes(record.details)),
   prune: ({ details }) =>

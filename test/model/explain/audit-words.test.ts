@@ -63,6 +63,7 @@ describe('auditSentence', () => {
     ['schedules.resetCursors', ['a', 'b'], {}, 700, 'set back the cursor of 700 definitions'],
     ['queues.pause', ['mails'], {}, 1, 'paused the queue mails'],
     ['queues.resume', ['mails'], {}, 1, 'resumed the queue mails'],
+    ['forgetHost', ['web-2'], {}, 1, 'forgot the host web-2'],
     [
       'queues.set',
       ['mails'],
