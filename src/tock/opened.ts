@@ -8,6 +8,7 @@ import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js'
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
+import { cancelMany, retryMany } from '../engine/operate/many.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
 import { runTick } from '../engine/run-tick.js';
@@ -75,6 +76,10 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       list: async filter => await listRuns(open().database, checked('runs.list', filter)),
       retry: async (id, options) => await retry(open(), id, checked('runs.retry', options)),
       cancel: async (id, options) => await cancel(open(), id, checked('runs.cancel', options)),
+      retryMany: async (match, options) =>
+        await retryMany(open(), checked('runs.match', match), checked('runs.retryMany', options)),
+      cancelMany: async (match, options) =>
+        await cancelMany(open(), checked('runs.match', match), checked('runs.cancelMany', options)),
       wait: async <Id extends string>(id: Id, options?: WaitOptions) =>
         (await executeOrWait(open(), id, checked('runs.wait', options))) as RunRecord<OutputOfId<Id>>,
     },
