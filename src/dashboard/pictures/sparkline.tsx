@@ -8,15 +8,16 @@ export interface SparklineProps {
   /** The beginning of each part. */
   readonly times: readonly string[];
   readonly look: 'dead' | 'retry';
+  /** Default 168 by 30. */
+  readonly width?: number;
+  readonly height?: number;
 }
 
-const WIDTH = 168;
-const HEIGHT = 30;
 const GAP = 1.5;
 
-export function Sparkline({ counts, what, times, look }: SparklineProps) {
+export function Sparkline({ counts, what, times, look, width = 168, height = 30 }: SparklineProps) {
   const most = Math.max(...counts, 1);
-  const step = WIDTH / counts.length;
+  const step = width / counts.length;
   const last = counts.findLastIndex(count => count > 0);
   const total = counts.reduce((sum, count) => sum + count, 0);
   const round = (number: number) => Math.round(number * 10) / 10;
@@ -24,24 +25,24 @@ export function Sparkline({ counts, what, times, look }: SparklineProps) {
     <>
       <svg
         class="spark"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        width={WIDTH}
-        height={HEIGHT}
+        viewBox={`0 0 ${width} ${height}`}
+        width={width}
+        height={height}
         role="img"
         aria-label={`${numberText(total)} ${what}; at most ${numberText(most)} at once, the last ${last < 0 ? 'never' : `after ${times[last] ?? ''}`}`}
       >
-        <line class="grid-line" x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
+        <line class="grid-line" x1="0" x2={width} y1={height - 0.5} y2={height - 0.5} />
         {counts.map((count, index) => {
           if (count === 0) return null;
           // A single one is seen beside a thousand.
-          const height = Math.max((count / most) * (HEIGHT - 2), 2.5);
+          const bar = Math.max((count / most) * (height - 2), 2.5);
           return (
             <rect
               class={`f-${look}`}
               x={round(index * step + GAP / 2)}
-              y={round(HEIGHT - 1 - height)}
+              y={round(height - 1 - bar)}
               width={round(Math.max(step - GAP, 1))}
-              height={round(height)}
+              height={round(bar)}
               rx="1"
             >
               <title>{`${times[index] ?? ''}: ${numberText(count)}`}</title>
