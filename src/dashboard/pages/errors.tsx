@@ -127,12 +127,12 @@ function Groups({ view, shown }: { readonly view: View; readonly shown: Shown })
   const jobs = new Set(errors.map(({ job }) => job)).size;
   const times = starts.map(at => shortTime(new Date(at), view.zone, view.now));
   const all = starts.map((_, part) => errors.reduce((sum, { parts }) => sum + (parts[part] ?? 0), 0));
-  const count = numberText(total, isCapped ? MAX_ERRORS_READ - 1 : undefined);
+  const count = `${numberText(total)}${isCapped ? '+' : ''}`;
   return (
     <>
       <p class="lead">
         <b>
-          {isCapped ? numberText(MAX_ERRORS_READ, MAX_ERRORS_READ - 1) : count} {total === 1 ? 'run' : 'runs'}
+          {count} {total === 1 ? 'run' : 'runs'}
         </b>{' '}
         {verb} in the last {SPANS[span].words}, with{' '}
         {errors.length === 1 ? 'one error' : `${numberText(errors.length)} errors`} in{' '}
