@@ -375,7 +375,7 @@ describe('/runs/:id', () => {
     const attack = '<img src=x onerror=alert(1)>"\'';
     await test.sql(`insert into tock.job_definitions (name, job) values ('d', 'mail')`);
     await addRuns(test, {
-      ...dead(attack, { name: attack }),
+      ...dead(attack),
       job: attack,
       idempotency_key: attack,
       queue: attack,

@@ -146,14 +146,14 @@ with recursive keys as (
 )
 select key from keys where key is not null limit 10000;
 
--- cancel-run
+-- cancel-runs
 with target as materialized (
-  select r.id, r.status from tock.job_runs_live r where r.id = $1 for update
+  select r.id, r.status from tock.job_runs_live r where r.id = any($1::bigint[]) order by r.id for update
 ), asked as (
   update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce($2, r.skip_reason)
-  from target t where r.id = t.id and t.status = 'running' returning r.id
+  where r.id = any(array(select t.id from target t where t.status = 'running')) returning r.id
 ), gone as (
-  delete from tock.job_runs_live r using target t where r.id = t.id and t.status in ('queued', 'failed') returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
@@ -172,9 +172,9 @@ with target as materialized (
   where e.definition_id is not null or 'cancelled' = 'dead'
   returning id
 )
-select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
+select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
-  (select tock.notify('cancel:' || id)::text from asked) as notified;
+  (select count(tock.notify('cancel:' || id)::text) from asked) as notified;
 
 -- claim
 with recursive queue_priorities as (
@@ -488,6 +488,28 @@ select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
 
+-- count-errors-of-dead
+with newest as materialized (
+  select r.id, r.job, r.finished_at as at, r.errors -> -1 as error from tock.job_runs_finished r
+  where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz
+  order by r.finished_at desc limit $3::integer)
+select n.job, n.error ->> 'name' as name, n.error ->> 'code' as code, left(n.error ->> 'message', 500) as message,
+  least(floor(extract(epoch from n.at - $1::timestamptz) / extract(epoch from $2::timestamptz - $1::timestamptz) * $4::integer), $4::integer - 1)::integer as part,
+  count(*)::integer as count, (extract(epoch from min(n.at)) * 1000)::float8 as "firstAt", (extract(epoch from max(n.at)) * 1000)::float8 as "lastAt",
+  (array_agg(n.id::text order by n.at desc, n.id desc))[1] as "lastId"
+from newest n group by 1, 2, 3, 4, 5;
+
+-- count-errors-of-failing
+with newest as materialized (
+  select r.id, r.job, r.started_at as at, r.errors -> -1 as error from tock.job_runs_live r
+  where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
+  order by r.id desc limit $3::integer)
+select n.job, n.error ->> 'name' as name, n.error ->> 'code' as code, left(n.error ->> 'message', 500) as message,
+  least(floor(extract(epoch from n.at - $1::timestamptz) / extract(epoch from $2::timestamptz - $1::timestamptz) * $4::integer), $4::integer - 1)::integer as part,
+  count(*)::integer as count, (extract(epoch from min(n.at)) * 1000)::float8 as "firstAt", (extract(epoch from max(n.at)) * 1000)::float8 as "lastAt",
+  (array_agg(n.id::text order by n.at desc, n.id desc))[1] as "lastId"
+from newest n group by 1, 2, 3, 4, 5;
+
 -- count-live-runs
 select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
     select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 1000) r) l where l.count > 0) as live;
@@ -627,7 +649,8 @@ with outcome as materialized (
 ), given_back as (
   update tock.job_runs_live r set status = 'failed', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
       locked_by = null, locked_until = null, errors = case when o.error is null then r.errors
-    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end,
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by))) || o.error) end,
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
@@ -661,7 +684,8 @@ with outcome as materialized (
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = gone.locked_by))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -689,7 +713,8 @@ with outcome as materialized (
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = gone.locked_by))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), keys as materialized (
@@ -1167,6 +1192,16 @@ select d.id::text, floor(extract(epoch from case
   end) * 1000)::float8 as place_ms
 from tock.job_definitions d where d.id = any($1::bigint[]);
 
+-- read-frame
+select tock.now() as now, current_database() as database,
+  split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
+  (select count(*)::int from (select from tock.job_definitions where (next_at is not null or after is not null)
+    and vanished_at is null limit 10001) d) as schedules,
+  (select count(*)::int from (select from tock.job_runs_finished where status = 'dead'
+    and finished_at > tock.now() - interval '24 hours' limit 1001) r) as dead,
+  (select count(*)::int from tock.workers) as workers,
+  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues";
+
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
 
@@ -1183,16 +1218,6 @@ order by c.oid;
 select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch from p.high) * 1000)::float8 as high,
   p.is_kept as "isKept", pg_relation_size(p.oid)::float8 as bytes
 from tock.finished_partitions() p;
-
--- read-frame
-select tock.now() as now, current_database() as database,
-  split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
-  (select count(*)::int from (select from tock.job_definitions where (next_at is not null or after is not null)
-    and vanished_at is null limit 10001) d) as schedules,
-  (select count(*)::int from (select from tock.job_runs_finished where status = 'dead'
-    and finished_at > tock.now() - interval '24 hours' limit 1001) r) as dead,
-  (select count(*)::int from tock.workers) as workers,
-  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues";
 
 -- read-report
 select jsonb_build_object(
@@ -1340,11 +1365,13 @@ with recursive queue_priorities as (
   set status = 'failed', locked_by = null, locked_until = null,
       run_at = tock.now() + least(coalesce(p.base, $3::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $4::float8)) * interval '1 millisecond',
-      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'),
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
       slot_keys = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
@@ -1356,11 +1383,13 @@ with recursive queue_priorities as (
   returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1424,11 +1453,13 @@ with recursive queue_priorities as (
   set status = 'failed', locked_by = null, locked_until = null,
       run_at = tock.now() + least(coalesce(p.base, $4::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $5::float8)) * interval '1 millisecond',
-      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'),
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
       slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
@@ -1440,11 +1471,13 @@ with recursive queue_priorities as (
   returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1523,7 +1556,8 @@ with outcome as materialized (
   update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, releases = r.releases + 1,
       attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
       errors = case when o.error is null then r.errors
-    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by))) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
@@ -1568,9 +1602,13 @@ select array(select id::text from mine) as mine, array(select id::text from mine
 -- reserve effect
 insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothing returning key;
 
--- retry-run
-with gone as (
-  delete from tock.job_runs_finished r where r.id = $1 and r.status in ('dead', 'cancelled') returning r.*
+-- retry-runs
+with target as materialized (
+  select r.id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status in ('dead', 'cancelled')
+  order by r.id for update
+), gone as (
+  delete from tock.job_runs_finished r
+  where r.id = any(array(select t.id from target t)) and r.status in ('dead', 'cancelled') returning r.*
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
@@ -1579,8 +1617,8 @@ select id, definition_id, tock.now(), priority, attempts,
   attempts + coalesce($2::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
   idempotency_key, payload, errors, slot_keys, slot_limits, live_key, 'queued'
-from gone
-returning id;
+from gone order by id
+returning id::text as id;
 
 -- rollback-to-savepoint
 rollback to savepoint tock_part;

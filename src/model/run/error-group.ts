@@ -44,7 +44,7 @@ const NUMBER = /(?<![\w.])[+-]?\d+(?:[.,_]\d+)*(?=(?:ms|s|m|h|d|[kmgt]i?b?|b|%)?
 /**
  * The first line of a message, with placeholders for what differs from run to run: `<n>`, `<id>`, `<time>`,
  * `<email>`, `<address>`, `<text>` for quoted parts. A number keeps its unit, and a status code stays:
- * `status code 404`. Applied to its own result, it changes nothing.
+ * `status code 404`.
  */
 export function normalizeMessage(message: string): string {
   let text = firstLine(message.slice(0, MAX_COMPARED).replace(ANSI, ''));

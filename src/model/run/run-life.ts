@@ -12,7 +12,7 @@ import type { DatedError } from './stored-run.js';
  */
 export type PhaseKind = 'delay' | 'wait' | 'backoff' | 'attempt' | 'lost';
 
-/** What an attempt came to. `lost`: its lease expired. `released`: a worker gave it back; when, is unknown. */
+/** `lost`: its lease expired. `released`: a worker gave it back, at a time that is not on record. */
 export type AttemptOutcome =
   | 'running'
   | 'succeeded'

@@ -1,4 +1,4 @@
-// The last errors of runs that are dead, and of those that wait for another attempt, counted by what they say.
+// The last errors of runs that are dead, and of those that wait for another attempt, counted.
 
 import type { CountedError } from '../../model/run/error-counts.js';
 import { MAX_COMPARED } from '../../model/run/error-group.js';
@@ -33,7 +33,7 @@ const DEAD = statement<Params, CountedError>(
   order by r.finished_at desc limit :limit::integer`),
 );
 
-// The time of an attempt's beginning: that of its error is text, and may be anything in a row written by hand.
+// By the beginning of the attempt: the time of its error is text, and a row may be written by hand.
 const FAILING = statement<Params, CountedError>(
   'count-errors-of-failing',
   counted(`

@@ -176,7 +176,7 @@ export async function readReferences(session: Session, ids: readonly string[]): 
 
 const MAX_RELATED = 20;
 
-/** Its definition's occurrences just before and after, and what the definition runs after or is followed by. */
+/** The occurrences of its definition before and after it, and the runs before and after it in a chain. */
 export interface RunRelations {
   readonly earlier: RunReference | null;
   readonly later: RunReference | null;

