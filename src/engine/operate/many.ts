@@ -3,6 +3,7 @@
 // The runs are walked upwards by id, as far as the newest run at the beginning. So a run that dies again in
 // the meantime is not retried twice. What was done no longer matches: repeated after a crash, an action goes
 // on with what is left.
+import type { Details } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
@@ -12,8 +13,9 @@ import type { Session } from '../../store/connection/database.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
 import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/run-list.js';
 import { getRun } from '../../store/reads/runs.js';
-import { cancelRuns, retryRuns } from '../../store/runs/operator-moves.js';
+import { type CancelledRuns, cancelRuns, retryRuns } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
 import { retry } from './runs.js';
@@ -76,10 +78,10 @@ export async function retryMany(
 ): Promise<ManyResult> {
   const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
   const wanted = withStatus(match, TRANSITIONS.retry.from, ['dead'], 'retried');
+  const audited: Audited = { details: detailsOf(wanted, { attempts }), partOf: null };
   return await actOnMany(engine, wanted, options, async (ids, failed) => {
     try {
-      const retried = await engine.database.transaction(session => retryBatch(session, ids, attempts));
-      return { queued: retried.length };
+      return { queued: await retryBatch(engine, ids, attempts, audited) };
     } catch (error) {
       if (!isUniqueViolation(error) && !isDataError(error)) throw error;
     }
@@ -99,12 +101,52 @@ export async function retryMany(
   });
 }
 
+/** What the audit says of all batches; `partOf` is its first row. */
+interface Audited {
+  readonly details: Details;
+  partOf: string | null;
+}
+
+/** The filter without the payload that it looks for. */
+function detailsOf({ payload, errorGroup, from, to, ...match }: ReadRunMatch, more: Details): Details {
+  return {
+    ...match,
+    ...(errorGroup && { errorGroup: { ...errorGroup } }),
+    ...(payload === undefined ? {} : { payload: 'given' }),
+    ...(from && { from: from.toISOString() }),
+    ...(to && { to: to.toISOString() }),
+    ...Object.fromEntries(Object.entries(more).filter(([, value]) => value !== null)),
+  };
+}
+
 async function retryBatch(
-  session: Session,
+  engine: Engine,
   ids: readonly string[],
   attempts: number | null,
-): Promise<readonly string[]> {
-  return await retryRuns(session, ids, attempts);
+  audited: Audited,
+): Promise<number> {
+  const { count, auditId } = await engine.database.transaction(async session => {
+    const targets = await retryRuns(session, ids, attempts);
+    const entry = { action: 'runs.retry', targets, ...audited } as const;
+    return { count: targets.length, auditId: await audit(session, engine, entry) };
+  });
+  audited.partOf ??= auditId;
+  return count;
+}
+
+async function cancelBatch(
+  engine: Engine,
+  ids: readonly string[],
+  reason: string | null,
+  audited: Audited,
+): Promise<CancelledRuns> {
+  const { done, auditId } = await engine.database.transaction(async session => {
+    const done = await cancelRuns(session, ids, reason);
+    const entry = { action: 'runs.cancel', targets: [...done.cancelled, ...done.asked], ...audited } as const;
+    return { done, auditId: await audit(session, engine, entry) };
+  });
+  audited.partOf ??= auditId;
+  return done;
 }
 
 /**
@@ -119,10 +161,9 @@ export async function cancelMany(
 ): Promise<ManyResult> {
   const reason = storableNote(options.reason);
   const wanted = withStatus(match, LIVE_STATUSES, TRANSITIONS.cancel.from, 'cancelled');
+  const audited: Audited = { details: detailsOf(wanted, { reason }), partOf: null };
   return await actOnMany(engine, wanted, options, async ids => {
-    const { cancelled, asked, freed, outboxWritten } = await engine.database.transaction(session =>
-      cancelRuns(session, ids, reason),
-    );
+    const { cancelled, asked, freed, outboxWritten } = await cancelBatch(engine, ids, reason, audited);
     await afterCommit(engine, { freed, outboxWritten, dead: [] });
     return { cancelled: cancelled.length, running: asked.length };
   });

@@ -111,6 +111,24 @@ describe('runs.retryMany', () => {
     expect(await states()).toEqual({ queued: 450 });
   });
 
+  it('leaves one line in the audit, with the filter and the sum of the batches', async () => {
+    await manyDead(450);
+    const ann = test.tock.as({ name: 'ann', via: 'page', role: 'operate', seesPayloads: false });
+    await ann.runs.retryMany({ job: 'mail', payload: '{"secret": 1}' }, { dryRun: true });
+    await ann.runs.retryMany({ job: 'mail', error: 'no', from: new Date('2026-03-01T00:00:00Z') });
+    const [row, ...others] = await test.tock.audit.list();
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({
+      operator: 'ann',
+      action: 'runs.retry',
+      count: 450,
+      details: { status: ['dead'], job: 'mail', error: 'no', from: '2026-03-01T00:00:00.000Z' },
+    });
+    const viewer = test.tock.as({ name: 'bob', via: 'page', role: 'view', seesPayloads: true });
+    await expect(viewer.runs.retryMany({})).rejects.toMatchObject({ code: 'TOCK_FORBIDDEN' });
+    await expect(viewer.runs.cancelMany({})).rejects.toMatchObject({ code: 'TOCK_FORBIDDEN' });
+  });
+
   it('retries the errors of one group only', async () => {
     await addRuns(
       test,
