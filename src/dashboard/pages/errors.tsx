@@ -1,8 +1,9 @@
 // Errors: what runs died of, or are failing with, by job and kind, over time; each with all that it concerns.
+import { formatSpan } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { countErrors, type ErrorCount } from '../../model/run/error-counts.js';
-import { MAX_ERRORS_READ, readErrorCounts } from '../../store/reads/error-counts.js';
+import { MAX_ERRORS_READ, readLastErrors } from '../../store/reads/last-errors.js';
 import { Page } from '../layout/page.js';
 import { Empty, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
@@ -24,7 +25,7 @@ const KINDS = {
 } as const;
 type Kind = keyof typeof KINDS;
 
-const PARTS = 28;
+const PARTS = 48;
 /** Groups that are listed; those beyond are the rarest. */
 const MAX_GROUPS = 100;
 
@@ -45,9 +46,9 @@ export function addErrorsPage(app: App): void {
     const span = choice(c.req.query('span'), 'span', SPANS, '24h');
     const { ms } = SPANS[span];
     const [from, to] = [new Date(view.now.getTime() - ms), new Date(view.now.getTime() + 1000)];
-    const { rows, isCapped } = await readErrorCounts(view.reads, kind, { from, to, parts: PARTS });
-    const errors = countErrors(rows, PARTS);
-    const total = errors.reduce((sum, { count }) => sum + count, 0);
+    const { errors: read, isCapped } = await readLastErrors(view.reads, kind, { from, to });
+    const errors = countErrors(read, { from: from.getTime(), to: to.getTime(), parts: PARTS });
+    const total = read.length;
     const starts = Array.from({ length: PARTS }, (_, part) => from.getTime() + (part * ms) / PARTS);
     const shown = { kind, span, errors, total, isCapped, starts };
     return c.html(
@@ -143,6 +144,9 @@ function Groups({ view, shown }: { readonly view: View; readonly shown: Shown })
         <Sparkline counts={all} what={`${word} runs`} times={times} look={look} width={1000} height={64} />
         <div class="over-time-ends">
           <span>{times[0]}</span>
+          <span>
+            a bar is {formatSpan(SPANS[span].ms / PARTS)}, the highest {numberText(Math.max(...all))}
+          </span>
           <span>now</span>
         </div>
       </div>

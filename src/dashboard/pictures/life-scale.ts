@@ -16,6 +16,8 @@ export interface LifeScale<Part extends Pick<Phase, 'kind' | 'from' | 'to'> = Ph
   readonly width: number;
 }
 
+/** The width of a character of the labels, on average. */
+export const CHARACTER = 6.6;
 /** Room for the number of an attempt, and for a wait to be seen as one. */
 const MIN_ATTEMPT = 30;
 const MIN_WAIT = 22;

@@ -3,7 +3,8 @@ import { formatSpan } from '../../model/duration.js';
 import { type AttemptOutcome, cutLife, type Phase, type RunLife } from '../../model/run/run-life.js';
 import type { RunStatus } from '../../model/run/states.js';
 import { spanText } from '../layout/text.js';
-import { positionOf, scaleLife } from './life-scale.js';
+import { LifeClocks } from './life-clocks.js';
+import { CHARACTER, positionOf, scaleLife } from './life-scale.js';
 
 /** Something that happened at an instant: a step, an effect, a request. Epoch milliseconds. */
 export interface LifeMark {
@@ -20,14 +21,12 @@ export interface RunLifePictureProps {
   readonly clock: (at: number) => string;
 }
 
-const MAX_PHASES = 24;
+const MAX_PHASES = 21;
 const WIDTH = 1000;
 const SIDE = 16;
 const BAND = { top: 46, height: 36 };
 const MIDDLE = BAND.top + BAND.height / 2;
 const BOTTOM = 148;
-/** Of a character of the labels. */
-const CHARACTER = 6.6;
 
 const WORDS: Readonly<Record<Exclude<Phase['kind'], 'attempt'>, string>> = {
   delay: 'not due yet',
@@ -39,11 +38,25 @@ const GLYPHS: Readonly<Record<AttemptOutcome, string>> = {
   running: '…',
   succeeded: '✓',
   failed: '✕',
-  lost: '?',
+  lost: '!',
   released: '↩',
   cancelled: '–',
   skipped: '–',
 };
+
+/** What the shapes mean, of those that are there. */
+const KEYS: readonly {
+  readonly look: string;
+  readonly word: string;
+  readonly has: (phase: Phase) => boolean;
+}[] = [
+  { look: 'k-ok', word: 'succeeded', has: ({ outcome }) => outcome === 'succeeded' },
+  { look: 'k-failed', word: 'failed', has: ({ outcome }) => outcome === 'failed' },
+  { look: 'k-lost', word: 'lease expired', has: ({ outcome }) => outcome === 'lost' },
+  { look: 'k-run', word: 'running', has: ({ outcome }) => outcome === 'running' },
+  { look: 'k-wait', word: 'due, waits', has: ({ kind }) => kind === 'wait' },
+  { look: 'k-delay', word: 'not due yet', has: ({ kind }) => kind === 'backoff' || kind === 'delay' },
+];
 
 /** Phases that are left out of a long life, as one. */
 interface Hidden {
@@ -97,20 +110,22 @@ export function RunLifePicture({ life, status, marks, clock }: RunLifePicturePro
               </text>
             </g>
           )}
-          {isLive ? null : <End x={end} status={status} />}
-          <Clocks places={places} end={life.to} isLive={isLive} right={end} clock={clock} />
+          {isLive ? null : <End x={end + 8} status={status} />}
+          <LifeClocks
+            places={places}
+            end={life.to}
+            hasEnd={!isLive || life.phases.at(-1)?.kind !== 'attempt'}
+            left={SIDE}
+            right={end}
+            y={BOTTOM - 14}
+            clock={clock}
+          />
         </svg>
       </div>
       <figcaption class="legend">
-        <span class="key k-ok">succeeded</span>
-        <span class="key k-failed">failed</span>
-        {life.phases.some(phase => phase.outcome === 'lost') ? (
-          <span class="key k-lost">lease expired</span>
-        ) : null}
-        {life.phases.some(phase => phase.kind === 'wait') ? <span class="key k-wait">due, waits</span> : null}
-        {life.phases.some(phase => phase.kind === 'backoff' || phase.kind === 'delay') ? (
-          <span class="key k-delay">not due yet</span>
-        ) : null}
+        {KEYS.filter(({ has }) => life.phases.some(has)).map(({ look, word }) => (
+          <span class={`key ${look}`}>{word}</span>
+        ))}
         {marks.some(mark => mark.kind === 'effect') ? <span class="key k-effect">step or effect</span> : null}
         {isToScale ? null : (
           <span class="faint">Longer is wider, but not to scale; the spans are exact.</span>
@@ -184,7 +199,7 @@ function Attempt({
 }) {
   const outcome = phase.outcome ?? 'failed';
   const glyph = GLYPHS[outcome];
-  const long = `attempt ${phase.attempt} ${glyph}`;
+  const long = `attempt ${phase.attempt} ${outcome === 'lost' ? 'lost' : glyph}`;
   const label = fits(long, width) ? long : `${phase.attempt} ${glyph}`;
   const worker = phase.worker ?? '';
   const inner = Math.max(width - 2, 2);
@@ -231,60 +246,8 @@ function MarkShape({ mark, x }: { readonly mark: LifeMark; readonly x: number | 
 
 function End({ x, status }: { readonly x: number; readonly status: RunStatus }) {
   const at = { cx: x, cy: MIDDLE };
-  if (status === 'dead') return <path class="l-end e-dead" d={`M${x} ${MIDDLE - 9}l9 9l-9 9l-9 -9z`} />;
-  return <circle class={`l-end e-${status}`} {...at} r="7" />;
-}
-
-/** Clock times below the band, where there is room: the beginning, the attempts, the end. */
-function Clocks({
-  places,
-  end,
-  isLive,
-  right,
-  clock,
-}: {
-  readonly places: readonly Place[];
-  readonly end: number;
-  readonly isLive: boolean;
-  readonly right: number;
-  readonly clock: (at: number) => string;
-}) {
-  const first = places[0];
-  if (first === undefined) return null;
-  const starts = places.filter(({ phase }) => phase.kind === 'attempt');
-  const wanted = [
-    { x: SIDE, text: clock(first.phase.from), anchor: 'start' as const },
-    { x: right, text: clock(end), anchor: 'end' as const },
-    ...starts.map(({ phase, x }) => ({ x, text: clock(phase.from), anchor: 'middle' as const })),
-  ];
-  const taken: (readonly [number, number])[] = [];
-  const y = BOTTOM - 14;
-  return (
-    <g class="l-clocks">
-      <line class="grid-line" x1={SIDE} x2={right} y1={y - 15} y2={y - 15} />
-      {wanted.map(({ x, text, anchor }, index) => {
-        if (anchor === 'end' && isLive && places.at(-1)?.phase.kind === 'attempt') return null;
-        const half = text.length * CHARACTER;
-        const span =
-          anchor === 'start'
-            ? ([x, x + half] as const)
-            : anchor === 'end'
-              ? ([x - half, x] as const)
-              : ([x - half / 2, x + half / 2] as const);
-        if (taken.some(([from, to]) => span[0] < to + 10 && span[1] > from - 10)) return null;
-        if (index > 1 && (span[0] < SIDE || span[1] > right)) return null;
-        taken.push(span);
-        return (
-          <>
-            <line class="grid-line" x1={x} x2={x} y1={y - 19} y2={y - 11} />
-            <text x={x} y={y + 4} text-anchor={anchor}>
-              {text}
-            </text>
-          </>
-        );
-      })}
-    </g>
-  );
+  if (status === 'dead') return <path class="l-end e-dead" d={`M${x} ${MIDDLE - 8}l8 8l-8 8l-8 -8z`} />;
+  return <circle class={`l-end e-${status}`} {...at} r="6.5" />;
 }
 
 function summary({ phases, from, to }: RunLife, status: RunStatus): string {

@@ -103,8 +103,7 @@ async function question(view: View, verb: Verb, text: FilterText) {
         </a>
       </div>
       <h2>
-        {matched > runs.length ? 'The newest of them' : 'These'}{' '}
-        <small>oldest first is the order of the action</small>
+        {matched > runs.length ? 'The newest of them' : 'These'} <small>the oldest are done first</small>
       </h2>
       <RunTable view={view} runs={runs} />
     </Page>

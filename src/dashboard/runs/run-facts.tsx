@@ -4,7 +4,6 @@ import { slotText } from '../../model/explain/slot.js';
 import { SUSPECTS } from '../../model/run/limits.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Document, RunReference } from '../../store/reads/run-detail.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import { Facts, Sheet, StatusPill, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { numberText } from '../layout/text.js';
@@ -50,7 +49,12 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
           ['Ended', time(run.finishedAt)],
           ['Asked to stop', time(run.cancelRequestedAt)],
           ['Worker', isFinished(run.status) ? null : (run.worker ?? run.lockedBy)],
-          ['Lease', <Lease view={view} run={run} />],
+          [
+            'Lease',
+            run.status === 'running' && run.lockedUntil !== null ? (
+              <Lease view={view} until={run.lockedUntil} />
+            ) : null,
+          ],
           ['Fence', `${run.fence}${run.generation > 1 ? `, generation ${run.generation}` : ''}`],
           ['Slots', slotsText(read).length === 0 ? null : <Lines lines={slotsText(read)} />],
           [
@@ -79,8 +83,7 @@ function Schedule({ view, name }: { readonly view: View; readonly name: string }
   );
 }
 
-function Lease({ view, run: { status, lockedUntil } }: { readonly view: View; readonly run: RunRecord }) {
-  if (status !== 'running' || lockedUntil === null) return <span class="faint">–</span>;
+function Lease({ view, until: lockedUntil }: { readonly view: View; readonly until: Date }) {
   const left = lockedUntil.getTime() - view.now.getTime();
   return left > 0 ? (
     <>

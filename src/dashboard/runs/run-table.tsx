@@ -1,6 +1,6 @@
 // A list of runs, a row each.
 
-import { skipWords } from '../../model/explain/run-now.js';
+import { shortSkipWords } from '../../model/explain/run-now.js';
 import { slotText } from '../../model/explain/slot.js';
 import type { ListedRun } from '../../store/reads/run-list.js';
 import { StatusPill, Time } from '../layout/parts.js';
@@ -104,7 +104,7 @@ export function tookText(
 
 function Why({ run }: { readonly run: ListedRun }) {
   const { status, skipReason, blockedOn, errorName, errorMessage } = run;
-  if (status === 'skipped') return <span class="muted">{plainLine(skipWords(skipReason), 160)}</span>;
+  if (status === 'skipped') return <span class="muted">{plainLine(shortSkipWords(skipReason), 160)}</span>;
   if (status === 'cancelled' && skipReason !== null)
     return <span class="muted">{plainLine(skipReason, 160)}</span>;
   if (run.cancelRequestedAt !== null && status === 'running') return <span class="muted">asked to stop</span>;

@@ -24,7 +24,7 @@ const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   skipped: 'was not executed',
 };
 /** More phases than this are folded in the middle. */
-const MAX_SHOWN = 40;
+const MAX_SHOWN = 24;
 
 export interface StoryProps {
   readonly view: View;
@@ -167,7 +167,7 @@ function Entry({ view, run, phase, effects, log }: EntryProps) {
   );
 }
 
-function gapText(run: RunRecord, { kind, attempt, isOpen, to }: Phase): string {
+function gapText(run: RunRecord, { kind, attempt, isOpen }: Phase): string {
   const isAhead = isOpen && kind !== 'wait';
   switch (kind) {
     case 'delay':
@@ -179,7 +179,7 @@ function gapText(run: RunRecord, { kind, attempt, isOpen, to }: Phase): string {
       return isOpen ? `Waiting for ${what}` : `Waited for ${what}`;
     }
     default:
-      return `Attempts up to ${attempt} are no longer on record, until ${new Date(to).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+      return `Attempts up to ${attempt} are no longer on record`;
   }
 }
 

@@ -2,7 +2,7 @@
 import { formatSpan } from '../duration.js';
 import { type Window, windowIn } from '../planning/window.js';
 import type { LivedRun } from '../run/run-life.js';
-import { SKIP_REASONS } from '../run/states.js';
+import { SKIP_REASONS, type SkipReason } from '../run/states.js';
 import { slotText } from './slot.js';
 
 /** Of a run. Instants as Dates. */
@@ -99,6 +99,22 @@ export function skipWords(reason: string | null): string {
   return reason === null ? 'the reason is not on record' : (words[reason] ?? reason);
 }
 
+/** The same in few words, for a list. */
+const SHORT: Readonly<Record<SkipReason, string>> = {
+  overlap: 'an earlier run was still live',
+  catchup: 'missed, and left out by its catch-up',
+  deadline: 'too late to start',
+  window: 'outside its window',
+  chain: 'what it runs after did not end as it asks',
+  paused: 'its definition was paused',
+  edited: 'its definition was edited or removed',
+};
+
+export function shortSkipWords(reason: string | null): string {
+  const words: Readonly<Record<string, string>> = SHORT;
+  return reason === null ? '' : (words[reason] ?? reason);
+}
+
 function tookText({ startedAt, finishedAt }: LivedRun): string {
   if (startedAt === null || finishedAt === null) return '';
   return formatSpan(Math.max(finishedAt.getTime() - startedAt.getTime(), 0));
@@ -108,8 +124,15 @@ function deadSentence({ attempts, maxAttempts, errors }: ExplainedRun): string {
   const last = errors.at(-1);
   if (last?.name === 'Dead') return `Its handler gave it up at attempt ${attempts}.`;
   if (last?.code === 'TOCK_BAD_ROW') return 'It was set aside: no statement can work with its row.';
-  if (attempts < maxAttempts) return `It is dead after ${times(attempts)}.`;
-  return maxAttempts === 1 ? 'Its only attempt failed.' : `All of its ${maxAttempts} attempts failed.`;
+  const line =
+    last?.message
+      .split(/[\r\n]/, 1)[0]
+      ?.trim()
+      .replace(/[.…]+$/, '') ?? '';
+  const why = line === '' ? '.' : `: ${line}.`;
+  if (attempts < maxAttempts) return `It is dead after ${times(attempts)}${why}`;
+  if (maxAttempts === 1) return `Its only attempt failed${why}`;
+  return `All of its ${maxAttempts} attempts failed${line === '' ? '' : ', the last one with'}${why}`;
 }
 
 const times = (attempts: number) => (attempts === 1 ? 'one attempt' : `${attempts} attempts`);

@@ -1,18 +1,14 @@
 // Errors counted by job and group, and over time.
-import { type ErrorGroup, groupOf } from './error-group.js';
+import { createNormalizer, type ErrorGroup, groupOf } from './error-group.js';
 
-/** Equal errors of a job within one part of the span, as they were read. Instants in epoch milliseconds. */
-export interface CountedError {
+/** The last error of a run. `at` in epoch milliseconds. */
+export interface LastError {
+  readonly id: string;
   readonly job: string;
   readonly name: string | null;
   readonly code: string | null;
   readonly message: string | null;
-  /** Which part of the span, from 0. */
-  readonly part: number;
-  readonly count: number;
-  readonly firstAt: number;
-  readonly lastAt: number;
-  readonly lastId: string;
+  readonly at: number;
 }
 
 /** Errors of a job that are the same but for what differs from run to run. */
@@ -20,6 +16,7 @@ export interface ErrorCount {
   readonly job: string;
   readonly group: ErrorGroup;
   readonly count: number;
+  /** In epoch milliseconds. */
   readonly firstAt: number;
   readonly lastAt: number;
   /** The run that had it last, and its message. */
@@ -29,35 +26,32 @@ export interface ErrorCount {
   readonly parts: readonly number[];
 }
 
-/** The most frequent first. @param parts of the span */
-export function countErrors(rows: readonly CountedError[], parts: number): ErrorCount[] {
-  const counts = new Map<
-    string,
-    { -readonly [Key in keyof ErrorCount]: ErrorCount[Key] } & { parts: number[] }
-  >();
-  for (const { job, part, count, firstAt, lastAt, lastId, ...error } of rows) {
-    const group = groupOf(error);
+/** In epoch milliseconds; divided into parts of the same length. */
+export interface CountedSpan {
+  readonly from: number;
+  readonly to: number;
+  readonly parts: number;
+}
+
+/** The most frequent first. */
+export function countErrors(errors: readonly LastError[], { from, to, parts }: CountedSpan): ErrorCount[] {
+  type Mutable = { -readonly [Key in keyof ErrorCount]: ErrorCount[Key] } & { readonly parts: number[] };
+  const counts = new Map<string, Mutable>();
+  const normalize = createNormalizer();
+  for (const { id, job, at, ...error } of errors) {
+    const group = groupOf(error, normalize);
     const key = JSON.stringify([job, group.name, group.code, group.message]);
     const sample = error.message ?? '';
-    let found = counts.get(key);
-    if (found === undefined) {
-      found = {
-        job,
-        group,
-        count: 0,
-        firstAt,
-        lastAt,
-        lastId,
-        sample,
-        parts: Array.from({ length: parts }, () => 0),
-      };
-      counts.set(key, found);
-    }
-    found.count += count;
-    found.firstAt = Math.min(found.firstAt, firstAt);
-    if (lastAt > found.lastAt) Object.assign(found, { lastAt, lastId, sample });
-    const place = Math.min(Math.max(part, 0), parts - 1);
-    found.parts[place] = (found.parts[place] ?? 0) + count;
+    const found = counts.get(key) ?? {
+      ...{ job, group, count: 0, firstAt: at, lastAt: at, lastId: id, sample },
+      parts: Array.from({ length: parts }, () => 0),
+    };
+    if (found.count === 0) counts.set(key, found);
+    found.count++;
+    found.firstAt = Math.min(found.firstAt, at);
+    if (at > found.lastAt) Object.assign(found, { lastAt: at, lastId: id, sample });
+    const part = Math.min(Math.max(Math.floor(((at - from) / (to - from)) * parts), 0), parts - 1);
+    found.parts[part] = (found.parts[part] ?? 0) + 1;
   }
   return [...counts.values()].sort((a, b) => b.count - a.count || b.lastAt - a.lastAt);
 }

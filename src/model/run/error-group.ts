@@ -63,19 +63,38 @@ export function normalizeMessage(message: string): string {
   return text.length > MAX_NORMALIZED ? `${text.slice(0, MAX_NORMALIZED - 1)}…`.toWellFormed() : text;
 }
 
+/**
+ * The same for many messages: those that differ in digits only are normalized once. A result without digits
+ * holds for all of them, since only `0x` and the digits that stay depend on which digits there are.
+ */
+export function createNormalizer(): (message: string) => string {
+  const byShape = new Map<string, string>();
+  return message => {
+    const shape = message.slice(0, MAX_COMPARED).replace(/\d/g, '0');
+    const known = byShape.get(shape);
+    if (known !== undefined) return known;
+    const normalized = normalizeMessage(message);
+    if (!/\d/.test(normalized) && !/0x/i.test(shape)) byShape.set(shape, normalized);
+    return normalized;
+  };
+}
+
 function firstLine(text: string): string {
   const line = text.split(/[\r\n]+/).find(each => each.trim() !== '') ?? '';
   return line.replace(/\s+/g, ' ').trim();
 }
 
 /** The group of an error of which only these are known. */
-export function groupOf(error: {
-  readonly name: string | null;
-  readonly code: string | null;
-  readonly message: string | null;
-}): ErrorGroup {
+export function groupOf(
+  error: {
+    readonly name: string | null;
+    readonly code: string | null;
+    readonly message: string | null;
+  },
+  normalize: (message: string) => string = normalizeMessage,
+): ErrorGroup {
   const { name, code, message } = error;
-  return { name: name ?? 'Error', code, message: normalizeMessage(message ?? '') };
+  return { name: name ?? 'Error', code, message: normalize(message ?? '') };
 }
 
 export function isSameGroup(one: ErrorGroup, other: ErrorGroup): boolean {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
-import { readErrorCounts } from '../../../src/store/reads/error-counts.js';
+import { readLastErrors } from '../../../src/store/reads/last-errors.js';
 import { readEffects } from '../../../src/store/reads/run-detail.js';
 import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/run-list.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
@@ -91,10 +91,9 @@ describe('among many runs that have ended', () => {
     [
       'the errors of the dead',
       s =>
-        readErrorCounts(s, 'dead', {
+        readLastErrors(s, 'dead', {
           from: new Date(Date.now() - 40 * 86_400_000),
           to: new Date(Date.now() + 40 * 86_400_000),
-          parts: 28,
         }),
       300,
     ],
