@@ -88,8 +88,8 @@ export function readFilter(text: FilterText, zone: string, now: Date): ReadFilte
   };
 }
 
-const given = <Name extends string>(name: Name, value: string) =>
-  value === '' ? {} : ({ [name]: value } as Record<Name, string>);
+const given = (name: keyof RunMatch, value: string): Partial<RunMatch> =>
+  value === '' ? {} : { [name]: value };
 
 /** `24h` is that long ago; otherwise an instant, or a local time or day in the reader's zone. */
 function readTime(text: string, zoneName: string, now: Date): Date {

@@ -43,7 +43,13 @@ export function countErrors(errors: readonly LastError[], { from, to, parts }: C
     const key = JSON.stringify([job, group.name, group.code, group.message]);
     const sample = error.message ?? '';
     const found = counts.get(key) ?? {
-      ...{ job, group, count: 0, firstAt: at, lastAt: at, lastId: id, sample },
+      job,
+      group,
+      count: 0,
+      firstAt: at,
+      lastAt: at,
+      lastId: id,
+      sample,
       parts: Array.from({ length: parts }, () => 0),
     };
     if (found.count === 0) counts.set(key, found);
