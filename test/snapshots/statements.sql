@@ -627,8 +627,7 @@ with outcome as materialized (
 ), given_back as (
   update tock.job_runs_live r set status = 'failed', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
       locked_by = null, locked_until = null, errors = case when o.error is null then r.errors
-    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by))) || o.error) end,
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end,
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
@@ -662,8 +661,7 @@ with outcome as materialized (
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = gone.locked_by))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -691,8 +689,7 @@ with outcome as materialized (
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = gone.locked_by))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), keys as materialized (
@@ -1495,8 +1492,7 @@ with recursive queue_priorities as (
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
       slot_keys = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
@@ -1513,8 +1509,7 @@ with recursive queue_priorities as (
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1583,8 +1578,7 @@ with recursive queue_priorities as (
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
       slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
@@ -1601,8 +1595,7 @@ with recursive queue_priorities as (
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1681,8 +1674,7 @@ with outcome as materialized (
   update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, releases = r.releases + 1,
       attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
       errors = case when o.error is null then r.errors
-    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by))) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id

@@ -36,11 +36,13 @@ export interface ManyOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `runs.retryMany`. */
 export interface RetryManyOptions extends ManyOptions {
   /** How many more attempts each gets. Default: as many as its job has. */
   readonly attempts?: number;
 }
 
+/** Options of `runs.cancelMany`. */
 export interface CancelManyOptions extends ManyOptions {
   /** Kept with each run; at most 500 characters. */
   readonly reason?: string;

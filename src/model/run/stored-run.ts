@@ -7,8 +7,6 @@ export type DatedError = ErrorEntry & {
   /** When the attempt was due, and when it began: ISO text in UTC. Absent if not on record. */
   readonly dueAt?: string;
   readonly startedAt?: string;
-  /** Host and process id of its worker. */
-  readonly worker?: string;
 };
 
 /** `events`: how often the handler has reported progress in this attempt. */

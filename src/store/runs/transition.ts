@@ -150,15 +150,14 @@ const isoText = (instant: string) =>
 /** In the format of errors. */
 export const ERROR_TIME = isoText('tock.now()');
 
-/** Of an attempt that failed: when it was due and began, and its worker. The next claim replaces them. */
-export const attemptFacts = (run: string) =>
-  `jsonb_strip_nulls(jsonb_build_object('dueAt', ${isoText(`${run}.run_at`)}, 'startedAt', ${isoText(`${run}.started_at`)},
-    'worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = ${run}.locked_by)))`;
+/** Of an attempt that failed: when it was due and began. The next claim replaces both. */
+export const attemptTimes = (run: string) =>
+  `jsonb_strip_nulls(jsonb_build_object('dueAt', ${isoText(`${run}.run_at`)}, 'startedAt', ${isoText(`${run}.started_at`)}))`;
 
 /** A run's errors with that of its outcome, if it has one, and what is known of the attempt. */
 export const appendOutcomeError = (run: string, error: string) =>
   `case when ${error} is null then ${run}.errors
-    else ${appendError(`${run}.errors`, `(jsonb_build_object('at', ${ERROR_TIME}) || ${attemptFacts(run)} || ${error})`)} end`;
+    else ${appendError(`${run}.errors`, `(jsonb_build_object('at', ${ERROR_TIME}) || ${attemptTimes(run)} || ${error})`)} end`;
 
 /**
  * Marks a run `r` as a suspect under a condition: it may have ended a process, and needs a slot under
