@@ -10,6 +10,12 @@ export type { SettingsInput } from './engine/engine.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
 export type { MaterializeResult } from './engine/materialize/materialize.js';
+export type {
+  CancelManyOptions,
+  ManyOptions,
+  ManyResult,
+  RetryManyOptions,
+} from './engine/operate/many.js';
 export type { QueueLimits } from './engine/operate/queues.js';
 export type { WaitOptions } from './engine/operate/runs.js';
 export type { TickSummary } from './engine/run-tick.js';
@@ -62,7 +68,9 @@ export {
   type ProblemLevel,
   type ProblemLimits,
 } from './model/problems.js';
+export type { ErrorGroup } from './model/run/error-group.js';
 export type { OutcomeCounts } from './model/run/outcome-counts.js';
+export type { RunMatch } from './model/run/run-match.js';
 export type { ErrorDescription, ErrorEntry } from './model/run/sanitize.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/run/states.js';
 export type { DatedError, StoredProgress } from './model/run/stored-run.js';

@@ -2,15 +2,21 @@
 import { addAuditPage } from './pages/audit.js';
 import { addConfirmPage } from './pages/confirm.js';
 import { addDoctorPage } from './pages/doctor.js';
+import { addErrorsPage } from './pages/errors.js';
 import { addNowPage } from './pages/now.js';
 import { addQueuePage } from './pages/queue.js';
 import { addQueuesPage } from './pages/queues.js';
+import { addRunPage } from './pages/run.js';
+import { addRunsPage } from './pages/runs.js';
 import { addWorkersPage } from './pages/workers.js';
 import type { App } from './view.js';
 
 export function addPages(app: App): void {
   addNowPage(app);
   addDoctorPage(app);
+  addRunsPage(app);
+  addRunPage(app);
+  addErrorsPage(app);
   addConfirmPage(app);
   addQueuesPage(app);
   addQueuePage(app);

@@ -4,12 +4,14 @@ import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js
 import type { VersionGuard } from '../engine/definitions/schedules.js';
 import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { BackfillOptions } from '../engine/materialize/backfill.js';
+import type { CancelManyOptions, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { ProblemLimits } from '../model/problems.js';
+import type { RunMatch } from '../model/run/run-match.js';
 import type { Keep, PruneOptions } from '../model/scheduler-view.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { DefinitionFilter, RunFilter } from '../store/reads/runs.js';
@@ -50,17 +52,27 @@ const PROBLEM_LIMITS = optionNames<ProblemLimits>({
   oldestSnapshotMs: true,
   deadRows: true,
 });
+const MATCH = {
+  status: true,
+  job: true,
+  definition: true,
+  queue: true,
+  key: true,
+  error: true,
+  errorGroup: true,
+  payload: true,
+  from: true,
+  to: true,
+} as const;
+const MANY = { dryRun: true, limit: true, onProgress: true, signal: true } as const;
 const METHODS = {
   enqueueMany: optionNames<EnqueueManyOptions>({ client: true, details: true }),
   tick: optionNames<TickCallOptions>({ budget: true, concurrency: true, queues: true, signal: true }),
   start: optionNames<StartOptions>({ concurrency: true, queues: true, listen: true }),
-  'runs.list': optionNames<RunFilter>({
-    status: true,
-    job: true,
-    definition: true,
-    limit: true,
-    before: true,
-  }),
+  'runs.list': optionNames<RunFilter>({ ...MATCH, limit: true, before: true }),
+  'runs.match': optionNames<RunMatch>(MATCH),
+  'runs.retryMany': optionNames<RetryManyOptions>({ ...MANY, attempts: true }),
+  'runs.cancelMany': optionNames<CancelManyOptions>({ ...MANY, reason: true }),
   'runs.retry': optionNames<RetryOptions>({ attempts: true }),
   'runs.cancel': optionNames<CancelOptions>({ reason: true }),
   'runs.wait': optionNames<WaitOptions>({ onChange: true, signal: true }),

@@ -115,6 +115,8 @@ export function assembleTock(
         list: later((tock, ...input) => tock.runs.list(...input)),
         retry: later((tock, ...input) => tock.runs.retry(...input)),
         cancel: later((tock, ...input) => tock.runs.cancel(...input)),
+        retryMany: later((tock, ...input) => tock.runs.retryMany(...input)),
+        cancelMany: later((tock, ...input) => tock.runs.cancelMany(...input)),
         wait: later((tock, ...input) => tock.runs.wait(...input)),
       },
       schedules: {

@@ -16,6 +16,7 @@ import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js'
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
+import { cancelMany, retryMany } from '../engine/operate/many.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
 import { prune } from '../engine/retention/prune.js';
@@ -157,6 +158,14 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
       cancel: async (id, options) =>
         shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),
+      retryMany: async (match, options) =>
+        await retryMany(may('runs.retry'), checked('runs.match', match), checked('runs.retryMany', options)),
+      cancelMany: async (match, options) =>
+        await cancelMany(
+          may('runs.cancel'),
+          checked('runs.match', match),
+          checked('runs.cancelMany', options),
+        ),
       wait: async <Id extends string>(id: Id, options: WaitOptions = {}) => {
         const { onChange, ...rest } = checked('runs.wait', options);
         const watching = onChange ? { onChange: (run: RunRecord) => onChange(shown(run)) } : {};

@@ -9,6 +9,7 @@ import type { Settings } from '../engine/engine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
+import type { CancelManyOptions, ManyResult, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
@@ -23,6 +24,7 @@ import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
+import type { RunMatch } from '../model/run/run-match.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { Database } from '../store/connection/database.js';
 import type { AuditFilter } from '../store/reads/audit.js';
@@ -98,6 +100,14 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
      * handler has stopped. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that has ended
      */
     cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
+    /**
+     * Retries all dead (or cancelled) runs that match, in batches of a transaction each, oldest first. With
+     * `dryRun` it counts them. Safe to repeat: what was done no longer matches. Default status: dead.
+     * @throws TockError TOCK_BAD_OPTION
+     */
+    retryMany(match: RunMatch, options?: RetryManyOptions): Promise<ManyResult>;
+    /** The same for cancel. Default status: queued and failed. @throws TockError TOCK_BAD_OPTION */
+    cancelMany(match: RunMatch, options?: CancelManyOptions): Promise<ManyResult>;
     /**
      * Waits until the run has ended; executes it here unless another worker does. Its output is typed by the
      * job that `enqueue` was given. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts

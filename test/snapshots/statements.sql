@@ -146,14 +146,14 @@ with recursive keys as (
 )
 select key from keys where key is not null limit 10000;
 
--- cancel-run
+-- cancel-runs
 with target as materialized (
-  select r.id, r.status from tock.job_runs_live r where r.id = $1 for update
+  select r.id, r.status from tock.job_runs_live r where r.id = any($1::bigint[]) order by r.id for update
 ), asked as (
   update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce($2, r.skip_reason)
-  from target t where r.id = t.id and t.status = 'running' returning r.id
+  where r.id = any(array(select t.id from target t where t.status = 'running')) returning r.id
 ), gone as (
-  delete from tock.job_runs_live r using target t where r.id = t.id and t.status in ('queued', 'failed') returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
@@ -172,9 +172,9 @@ with target as materialized (
   where e.definition_id is not null or 'cancelled' = 'dead'
   returning id
 )
-select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
+select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
-  (select tock.notify('cancel:' || id)::text from asked) as notified;
+  (select count(tock.notify('cancel:' || id)::text) from asked) as notified;
 
 -- claim
 with recursive queue_priorities as (
@@ -645,7 +645,7 @@ with outcome as materialized (
 ), given_back as (
   update tock.job_runs_live r set status = 'failed', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
       locked_by = null, locked_until = null, errors = case when o.error is null then r.errors
-    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end,
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end,
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
@@ -679,7 +679,7 @@ with outcome as materialized (
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -707,7 +707,7 @@ with outcome as materialized (
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), keys as materialized (
@@ -970,6 +970,18 @@ insert into tock.job_effects (key, run_id, result) select $1, $2, $3 where exist
   where r.id = $2 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
 on conflict (key) do nothing
 returning result::text as result;
+
+-- last-errors-of-dead
+select r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 'code' as code,
+  left(r.errors -> -1 ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r
+where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz
+order by r.finished_at desc limit $3::integer;
+
+-- last-errors-of-failing
+select r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 'code' as code,
+  left(r.errors -> -1 ->> 'message', 500) as message, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r
+where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
+order by r.id desc limit $3::integer;
 
 -- list-migrations
 select name, checksum from tock.migrations;
@@ -1628,11 +1640,12 @@ with recursive queue_priorities as (
   set status = 'failed', locked_by = null, locked_until = null,
       run_at = tock.now() + least(coalesce(p.base, $3::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $4::float8)) * interval '1 millisecond',
-      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'),
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
       slot_keys = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
@@ -1644,11 +1657,12 @@ with recursive queue_priorities as (
   returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1712,11 +1726,12 @@ with recursive queue_priorities as (
   set status = 'failed', locked_by = null, locked_until = null,
       run_at = tock.now() + least(coalesce(p.base, $4::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $5::float8)) * interval '1 millisecond',
-      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+      errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'),
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
       slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
@@ -1728,11 +1743,12 @@ with recursive queue_priorities as (
   returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || jsonb_build_object(
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked'), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1811,7 +1827,7 @@ with outcome as materialized (
   update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, releases = r.releases + 1,
       attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
       errors = case when o.error is null then r.errors
-    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
   returning r.id
@@ -1856,9 +1872,13 @@ select array(select id::text from mine) as mine, array(select id::text from mine
 -- reserve effect
 insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothing returning key;
 
--- retry-run
-with gone as (
-  delete from tock.job_runs_finished r where r.id = $1 and r.status in ('dead', 'cancelled') returning r.*
+-- retry-runs
+with target as materialized (
+  select r.id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status in ('dead', 'cancelled')
+  order by r.id for update
+), gone as (
+  delete from tock.job_runs_finished r
+  where r.id = any(array(select t.id from target t)) and r.status in ('dead', 'cancelled') returning r.*
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
@@ -1867,8 +1887,8 @@ select id, definition_id, tock.now(), priority, attempts,
   attempts + coalesce($2::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
   idempotency_key, payload, errors, slot_keys, slot_limits, live_key, 'queued'
-from gone
-returning id;
+from gone order by id
+returning id::text as id;
 
 -- rollback-to-savepoint
 rollback to savepoint tock_part;
