@@ -11,7 +11,7 @@ import type { DefinitionRecord } from '../store/reads/runs.js';
 import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
-import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
+import { chainOfJob, scheduleOfRecord } from '../model/planning/schedule-words.js';
 
 export interface Found {
   /** Null: it has no schedule of its own. */

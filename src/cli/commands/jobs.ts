@@ -7,7 +7,7 @@ import { count, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';
 import { flagsOf, type Listed } from '../views/listed.js';
-import { chainOfJob, definitionWords, jobWords, scheduleOfRecord } from '../views/schedule-words.js';
+import { chainOfJob, definitionWords, jobWords, scheduleOfRecord } from '../../model/planning/schedule-words.js';
 import { type Cell, drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 

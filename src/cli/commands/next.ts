@@ -10,7 +10,7 @@ import { count, duration, examples, instant, withJson } from '../flags/flags.js'
 import { action, type CommonOptions, type Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { clockChange, listOccurrences, type Window } from '../views/occurrence-list.js';
-import { scheduleWords } from '../views/schedule-words.js';
+import { scheduleWords } from '../../model/planning/schedule-words.js';
 import { drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 

@@ -16,7 +16,7 @@ import {
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { nextText } from '../views/definition-text.js';
-import { definitionWords } from '../views/schedule-words.js';
+import { definitionWords } from '../../model/planning/schedule-words.js';
 
 interface GuardFlags extends CommonOptions {
   readonly ifVersion?: number;

@@ -9,7 +9,7 @@ import type { Tock } from '../../tock/types.js';
 import { count, examples, queues, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
-import { definitionWords } from '../views/schedule-words.js';
+import { definitionWords } from '../../model/planning/schedule-words.js';
 import { type Cell, drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 

@@ -9,7 +9,7 @@ import type { Tock } from '../../tock/types.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
-import { definitionWords } from '../views/schedule-words.js';
+import { definitionWords } from '../../model/planning/schedule-words.js';
 
 export function addWhy(program: Command): Command {
   return withJson(program.command('why'))
