@@ -1143,6 +1143,16 @@ select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch
   p.is_kept as "isKept", pg_relation_size(p.oid)::float8 as bytes
 from tock.finished_partitions() p;
 
+-- read-frame
+select tock.now() as now, current_database() as database,
+  split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
+  (select count(*)::int from (select from tock.job_definitions where (next_at is not null or after is not null)
+    and vanished_at is null limit 10001) d) as schedules,
+  (select count(*)::int from (select from tock.job_runs_finished where status = 'dead'
+    and finished_at > tock.now() - interval '24 hours' limit 1001) r) as dead,
+  (select count(*)::int from tock.workers) as workers,
+  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues";
+
 -- read-report
 select jsonb_build_object(
   'jobs', coalesce((select jsonb_agg(to_jsonb(j) order by j.job) from (

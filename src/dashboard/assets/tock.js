@@ -1,0 +1,1 @@
+// The browser's part: everything works without it.
