@@ -68,6 +68,8 @@ export interface GridInput {
   readonly occurrences: readonly Occurrence[];
   /** Counts in place of marks, also at the scale of days. */
   readonly asCounts?: boolean;
+  /** When the definition was made: before it nothing was expected. Epoch milliseconds. */
+  readonly since?: number;
 }
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
@@ -92,7 +94,7 @@ export function dayLabel(day: number): string {
   return `${WEEKDAYS[weekdayOf(day)] ?? ''} ${date} ${MONTHS[month - 1] ?? ''}`;
 }
 
-function dayGrid({ span, zone, now, occurrences, asCounts = false }: GridInput): Grid {
+function dayGrid({ span, zone, now, occurrences, asCounts = false, since = 0 }: GridInput): Grid {
   const isCounted = asCounts || span.scale === 'hours';
   const next = reader(occurrences);
   const today = dayOfInstant(zone, now);
@@ -107,7 +109,10 @@ function dayGrid({ span, zone, now, occurrences, asCounts = false }: GridInput):
     return {
       ...rowOf(day.day, dayLabel(day.day), shortDay(day.day)),
       isToday: day.day === today,
-      voids: bands(day, 'skipped', across, text => `${text} does not exist`),
+      voids: [
+        ...bands(day, 'skipped', across, text => `${text} does not exist`),
+        ...bandBefore(day, since, at => place(at).x),
+      ],
       again: bands(day, 'repeated', across, text => `${text} again`),
       marks: isCounted ? [] : mine.map(occurrence => ({ ...place(occurrence.at), occurrence })),
       cells,
@@ -116,6 +121,13 @@ function dayGrid({ span, zone, now, occurrences, asCounts = false }: GridInput):
   });
   const columns = Array.from({ length: 13 }, (_, index) => ({ x: index / 12, label: two(index * 2) }));
   return { columns, rows };
+}
+
+/** The part of a day before the definition was made. */
+function bandBefore(day: LocalDay, since: number, across: (at: number) => number): GridBand[] {
+  if (since <= day.start) return [];
+  if (since >= day.end) return [{ from: 0, to: 1, text: '' }];
+  return [{ from: 0, to: across(since), text: 'before it was made' }];
 }
 
 function hourCells(zone: Zone, day: LocalDay, occurrences: readonly Occurrence[]): GridCell[] {
