@@ -15,12 +15,13 @@ export interface Asset {
 export interface Assets {
   readonly style: Asset;
   readonly script: Asset;
+  readonly icon: Asset;
 }
 
 /** Beside this file in src/, and beside the bundles in dist/. */
 const FOLDER = fileURLToPath(new URL('./assets/', import.meta.url));
 
-/** Reads all files of src/dashboard/assets: base.css first, the others by name; htmx, then tock.js. */
+/** Reads the files of src/dashboard/assets: base.css, then the other sheets by name; htmx, then tock.js. */
 export function readAssets(): Assets {
   const sheets = readdirSync(FOLDER).filter(name => name.endsWith('.css') && name !== 'base.css');
   const style = ['base.css', ...sheets.sort()].map(readAsset).join('\n');
@@ -28,6 +29,7 @@ export function readAssets(): Assets {
   return {
     style: asset('tock', 'css', 'text/css; charset=utf-8', style),
     script: asset('tock', 'js', 'text/javascript; charset=utf-8', script),
+    icon: asset('icon', 'svg', 'image/svg+xml', readAsset('icon.svg')),
   };
 }
 

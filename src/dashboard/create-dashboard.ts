@@ -1,12 +1,10 @@
-// createDashboard: the pages as one handler for Requests, and one for Node's requests.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
+// createDashboard: the pages inside an app, which says who may look.
 import { TockError } from '../model/errors.js';
+import { quote } from '../model/names.js';
 import { ROLES, type Role } from '../model/operator.js';
-import { openReadSession, type ReadSession } from '../store/connection/read-only.js';
-import { databaseOf } from '../tock/database-of.js';
 import type { Tock } from '../tock/types.js';
-import { createApp } from './app.js';
+import type { Access } from './access/access.js';
+import { type Dashboard, openDashboard } from './open-dashboard.js';
 
 /** Who looks at the pages, and what they may do. */
 export interface Authorized {
@@ -19,66 +17,65 @@ export interface Authorized {
 
 /** What {@link createDashboard} takes. */
 export interface DashboardOptions {
+  /** Made by `createTock`. It stays the app's: the dashboard never closes it. */
   readonly tock: Tock;
   /**
-   * Who makes a request; null: nobody who may look. Called for every request but those for `/healthz` and
-   * for the style sheet and script, which tell nothing.
+   * Says who makes a request; null or undefined: nobody who may look, and they get a page with status 401.
+   * Called for every request but those for `/healthz` and for style sheet and script, which show no data.
    */
-  readonly authorize: (request: Request) => Authorized | null | Promise<Authorized | null>;
+  readonly authorize: (
+    request: Request,
+  ) => Authorized | null | undefined | Promise<Authorized | null | undefined>;
   /** Where the pages are mounted, such as `/admin/tock`. Default: the root. */
   readonly basePath?: string;
-  /** URL of a replica that all reads go to. Default: the Tock's own database. */
+  /** URL of a replica from which all pages read. Default: the Tock's own database and pool. */
   readonly readConnectionString?: string;
-}
-
-/** A listener for `http.createServer`, Express, Fastify or Nest. */
-export type NodeListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-
-/** The dashboard of a Tock. */
-export interface Dashboard {
-  readonly fetch: (request: Request) => Promise<Response>;
-  readonly listener: NodeListener;
-  /** Ends the connections to the replica, if there are any. The Tock stays open. */
-  close(): Promise<void>;
+  /** For whom `authorize` refuses: how to sign in, in a sentence. */
+  readonly signInHelp?: string;
 }
 
 /**
- * Makes the dashboard of a Tock: pages, and forms that act. Connects with the first request.
+ * Makes the dashboard of a Tock: pages, and forms that act. Loads and connects nothing before its first
+ * request. Reads are read-only transactions of at most 5 s each.
  * @throws TockError TOCK_BAD_OPTION
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { tock, authorize, readConnectionString } = options;
-  const basePath = checkBasePath(options.basePath ?? '');
-  let opening: Promise<ReadSession> | null = null;
-  const reads = () => {
-    opening ??= databaseOf(tock).then(database =>
-      openReadSession(database, { connectionString: readConnectionString }),
+  const { tock, readConnectionString = null, basePath = '' } = options;
+  const path = typeof basePath === 'string' ? basePath.replace(/\/$/, '') : null;
+  if (typeof options.authorize !== 'function') {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'createDashboard needs authorize: a function of the request that returns { user, role }, or null for who may not look',
     );
-    return opening;
-  };
-  const app = createApp({
+  }
+  if (path === null || !/^(?:\/[\w.~-]+)*$/.test(path)) {
+    throw new TockError('TOCK_BAD_OPTION', `basePath ${quote(basePath)} is not a path such as /admin/tock`);
+  }
+  return openDashboard({
     tock,
-    reads,
-    basePath,
-    authorize: async request => {
-      const answer = await authorize(request);
-      if (answer === null || answer === undefined || !ROLES.includes(answer.role)) return null;
-      const { user, role, seesPayloads = false } = answer;
-      return { name: user, via: 'page', role, seesPayloads: seesPayloads === true };
-    },
+    readConnectionString,
+    basePath: path,
+    access: accessOf(options),
   });
-  const fetch = async (request: Request) => await app.fetch(request);
-  return {
-    fetch,
-    listener: getRequestListener(fetch),
-    close: async () => {
-      await (await opening?.catch(() => null))?.close();
-    },
-  };
 }
 
-function checkBasePath(text: string): string {
-  const path = text.replace(/\/$/, '');
-  if (path === '' || /^(?:\/[\w.~-]+)+$/.test(path)) return path;
-  throw new TockError('TOCK_BAD_OPTION', `basePath "${text}" is not a path such as /admin/tock`);
+function accessOf({ authorize, signInHelp }: DashboardOptions): Access {
+  return {
+    answersTo: null,
+    authorize: async request => {
+      const answer = await authorize(request);
+      if (answer === null || answer === undefined) return null;
+      const { user, role, seesPayloads } = answer;
+      if (typeof user !== 'string' || user === '' || !ROLES.includes(role)) {
+        throw new TockError(
+          'TOCK_BAD_OPTION',
+          `authorize returned the user ${quote(user)} with the role ${quote(role)}; a role is ${ROLES.join(', ')}`,
+        );
+      }
+      return { name: user, via: 'page', role, seesPayloads: seesPayloads === true };
+    },
+    howTo: signInHelp ?? 'Sign in to the application that this page belongs to, and come back.',
+    challenge: null,
+    signIn: null,
+  };
 }

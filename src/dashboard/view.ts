@@ -25,7 +25,7 @@ export interface View {
   readonly frame: Frame;
   /** Paths of the pages that exist. */
   readonly pages: ReadonlySet<string>;
-  readonly assets: { readonly style: string; readonly script: string };
+  readonly assets: { readonly style: string; readonly script: string; readonly icon: string };
   /** What an action left for the reader of the next page. */
   readonly flash: Flash | null;
 }

@@ -369,7 +369,7 @@ describe('a daemon', () => {
 
   it('is not to be woken while it drains, nor after', async () => {
     const daemon = await start({ concurrency: 2 });
-    const id = await test.tock.enqueue(slow);
+    await test.tock.enqueue(slow);
     await until(() => Promise.resolve(hasStarted), 'the run to start');
     const stopping = daemon.stop();
     await until(isAwake(daemon.id), 'its row to go');

@@ -32,9 +32,9 @@ export const ENTRIES: readonly Entry[] = [
   { name: 'doctor', path: '/doctor', label: 'Doctor', key: 'd' },
 ];
 
-export function Navigation({ view, current }: { readonly view: View; readonly current: PageName }) {
+export function Navigation({ view, current }: { readonly view: View; readonly current: PageName | null }) {
   return (
-    <nav aria-label="Pages">
+    <nav id="pages" class="pages" aria-label="Pages">
       <a class="brand" href={view.link('/')}>
         <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
           <circle cx="9" cy="9" r="7.5" fill="none" stroke="currentColor" stroke-width="1.6" />
@@ -63,6 +63,8 @@ export function Navigation({ view, current }: { readonly view: View; readonly cu
         {view.frame.database} · PostgreSQL {view.frame.serverVersion}
         <br />
         {view.user.name} · {view.user.role}
+        <br />
+        <span class="live" id="live" hidden></span>
       </div>
     </nav>
   );

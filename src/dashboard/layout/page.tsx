@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
 import type { View } from '../view.js';
+import { Dialogs } from './dialogs.js';
 import { Navigation, type PageName } from './navigation.js';
 import { clockTime, longTime, placeOf } from './text.js';
 
@@ -9,7 +10,8 @@ export interface PageProps {
   readonly view: View;
   /** The heading and, before "· Tock", the browser's title. */
   readonly title: string;
-  readonly current: PageName;
+  /** Null: none of the pages in the list. */
+  readonly current: PageName | null;
   /** Beside the heading: a pill, buttons. */
   readonly aside?: Child;
   /** A sentence or two below the heading. */
@@ -29,6 +31,7 @@ export function Page({ view, title, current, aside, lead, live, children }: Page
         <meta name="color-scheme" content="light dark" />
         <meta name="htmx-config" content="includeIndicatorCSS:false, history:false" />
         <title>{title} · Tock</title>
+        <link rel="icon" href={view.assets.icon} type="image/svg+xml" />
         <link rel="stylesheet" href={view.assets.style} />
         <script src={view.assets.script} defer></script>
       </head>
@@ -37,20 +40,24 @@ export function Page({ view, title, current, aside, lead, live, children }: Page
           Skip to the content
         </a>
         <Navigation view={view} current={current} />
-        <main id="main" tabindex={-1} data-live={live}>
+        <div class="content">
           {view.flash === null ? null : (
             <p class={`flash ${view.flash.tone}`} role="status">
               {view.flash.message}
             </p>
           )}
-          <header class="page">
-            <h1>{title}</h1>
-            {current === 'now' ? <Clock view={view} /> : null}
-            {aside}
-          </header>
-          {lead === undefined ? null : <p class="lead">{lead}</p>}
-          {children}
-        </main>
+          <p class="notice" id="notice" role="status"></p>
+          <main id="main" tabindex={-1} data-live={live}>
+            <header class="page">
+              <h1>{title}</h1>
+              {current === 'now' ? <Clock view={view} /> : null}
+              {aside}
+            </header>
+            {lead === undefined ? null : <p class="lead">{lead}</p>}
+            {children}
+          </main>
+        </div>
+        <Dialogs view={view} />
       </body>
     </html>
   )}`;

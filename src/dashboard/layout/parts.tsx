@@ -74,7 +74,9 @@ export function Facts({ rows }: { readonly rows: readonly (readonly [string, Chi
   );
 }
 
-export type Fields = Readonly<Record<string, string | number | null | undefined>>;
+type Field = string | number | null | undefined;
+/** Hidden fields by name; a list gives one field for each of its values. */
+export type Fields = Readonly<Record<string, Field | readonly Field[]>>;
 
 export interface ActionFormProps {
   readonly view: View;
@@ -112,9 +114,12 @@ export function ActionForm({ view, action, label, confirm, fields = {}, main, ne
 }
 
 export function Hidden({ fields }: { readonly fields: Fields }) {
+  const pairs = Object.entries(fields).flatMap(([name, value]) =>
+    [value].flat().map(each => [name, each] as const),
+  );
   return (
     <>
-      {Object.entries(fields).map(([name, value]) =>
+      {pairs.map(([name, value]) =>
         value === null || value === undefined ? null : <input type="hidden" name={name} value={`${value}`} />,
       )}
     </>

@@ -144,14 +144,14 @@ function List({ view, query, rows }: { readonly view: View; readonly query: List
         <table class="schedules">
           <thead>
             <tr>
-              {mayAct ? <th class="check"><span class="visually-hidden">Select</span></th> : null}
+              {mayAct ? <th class="check"><span class="unseen">Select</span></th> : null}
               <th>Schedule</th>
               <th>When</th>
               <th>Next</th>
               <th>Last 30 occurrences</th>
               <th class="n">Takes</th>
               <th>State</th>
-              {mayAct ? <th><span class="visually-hidden">Actions</span></th> : null}
+              {mayAct ? <th><span class="unseen">Actions</span></th> : null}
             </tr>
           </thead>
           <tbody>
@@ -278,9 +278,9 @@ function Pages({ view, query, next }: { readonly view: View; readonly query: Lis
   const address = (place: string | null) =>
     view.link('/schedules', { name, job, state, sort: sort === 'name' ? null : sort, after: place });
   return (
-    <nav class="pages" aria-label="Pages of the list">
+    <div class="paging">
       {after === null ? null : <a class="button" href={address(null)}>‹ First page</a>}
       {next === null ? null : <a class="button" href={address(next)}>Next page ›</a>}
-    </nav>
+    </div>
   );
 }

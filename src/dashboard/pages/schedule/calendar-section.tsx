@@ -173,7 +173,7 @@ function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
             <th class="n">Took</th>
             <th>Run</th>
             <th>
-              <span class="visually-hidden">Reason</span>
+              <span class="unseen">Reason</span>
             </th>
           </tr>
         </thead>
