@@ -148,7 +148,7 @@ function Curve({ title, curve, zone, most, view, before }: { readonly title: str
   );
 }
 
-/** `, a fifth of it` would be prettier, and less exact. */
+/** `, 80% less` than before. */
 function changeText(before: number, after: number): string {
   if (before === 0 || after >= before) return after > before ? `, more than before` : ', as before';
   return `, ${Math.round((1 - after / before) * 100)}% less`;
