@@ -5,11 +5,11 @@ import type { AnyJob } from '../model/job/job.js';
 import { quote } from '../model/names.js';
 import { didYouMean } from '../model/nearest.js';
 import { describeDefinition } from '../model/planning/definition.js';
+import { chainOfJob, scheduleOfRecord } from '../model/planning/schedule-words.js';
 import { reasonNotSimulated, type SimulatedDefinition } from '../model/planning/simulate.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
 import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
-import { chainOfJob, scheduleOfRecord } from '../model/planning/schedule-words.js';
 
 export interface Simulated {
   readonly definitions: readonly SimulatedDefinition[];

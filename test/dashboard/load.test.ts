@@ -39,7 +39,9 @@ describe('the load', () => {
 
   it('is drawn by the hours of the reader’s zone, or of one that they choose', async () => {
     await tenants(1);
-    expect(await pages.html('/load?zone=Asia/Kolkata')).toContain('<title>Tue 3 Mar 12:00: 1 start, at most 1 in one minute</title>');
+    expect(await pages.html('/load?zone=Asia/Kolkata')).toContain(
+      '<title>Tue 3 Mar 12:00: 1 start, at most 1 in one minute</title>',
+    );
     const answer = await pages.get('/load', { cookie: 'tock-zone=Asia/Tokyo' });
     expect(await answer.text()).toContain('<title>Tue 3 Mar 16:00: 1 start, at most 1 in one minute</title>');
   });
@@ -64,7 +66,9 @@ describe('the load', () => {
 
   it('says so where nothing starts, where there is too much, and where the jitter is none', async () => {
     expect(textOf(await pages.html('/load'))).toContain('Nothing starts in the coming seven days');
-    await test.sql(`insert into tock.job_definitions (name, job, every_ms) select 's-' || n, 'sync', 1000 from generate_series(1, 2) n`);
+    await test.sql(
+      `insert into tock.job_definitions (name, job, every_ms) select 's-' || n, 'sync', 1000 from generate_series(1, 2) n`,
+    );
     await test.setClock('2026-03-02T10:02:00Z');
     const busy = openPages(test.tock);
     expect(textOf(await busy.html('/load'))).toMatch(/There are more than 1.000.000 starts in a week/);

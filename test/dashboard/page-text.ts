@@ -27,7 +27,8 @@ export function openPages(tock: Tock, role: Role = 'admin', seesPayloads = true)
     },
     post: async (path, fields = {}) => {
       const body = new URLSearchParams();
-      for (const [name, values] of Object.entries(fields)) for (const value of [values].flat()) body.append(name, value);
+      for (const [name, values] of Object.entries(fields))
+        for (const value of [values].flat()) body.append(name, value);
       const headers = { 'sec-fetch-site': 'same-origin' };
       return await dashboard.fetch(new Request(at(path), { method: 'POST', body, headers }));
     },

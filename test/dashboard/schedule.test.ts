@@ -64,14 +64,22 @@ const VERDICTS: Readonly<Record<OccurrenceState, readonly WhyVerdict[]>> = {
 
 /** A fortnight in which everything goes wrong once. */
 async function messyDays(): Promise<void> {
-  await make({ cron: '0 */4 * * *', timezone: 'America/New_York', catchup: 'latest' }, '2026-10-29T12:00:00Z');
+  await make(
+    { cron: '0 */4 * * *', timezone: 'America/New_York', catchup: 'latest' },
+    '2026-10-29T12:00:00Z',
+  );
   await tickAt('2026-10-29T16:00:00Z');
   fails = 1;
   await tickAt('2026-10-29T20:00:00Z', '2026-10-29T20:00:05Z');
   fails = 2;
   await tickAt('2026-10-30T00:00:00Z', '2026-10-30T00:00:05Z', '2026-10-30T00:00:30Z');
   // An outage, then the night of the change, and a pause.
-  await tickAt('2026-10-31T16:00:00Z', '2026-11-01T04:00:00Z', '2026-11-01T09:00:00Z', '2026-11-01T13:00:00Z');
+  await tickAt(
+    '2026-10-31T16:00:00Z',
+    '2026-11-01T04:00:00Z',
+    '2026-11-01T09:00:00Z',
+    '2026-11-01T13:00:00Z',
+  );
   await test.tock.schedules.pause('runtime', { note: 'inventory' });
   await test.setClock('2026-11-02T14:00:00Z');
   await test.tock.schedules.resume('runtime');
@@ -91,7 +99,16 @@ describe('the calendar', () => {
       if (!opened) throw new Error('it is there');
       const { occurrences } = await readCalendar(database, opened, { from: null, day: null });
       const seen = new Set(occurrences.map(({ state }) => state));
-      for (const state of ['pruned', 'retried', 'dead', 'skipped', 'succeeded', 'lost', 'late', 'upcoming'] as const)
+      for (const state of [
+        'pruned',
+        'retried',
+        'dead',
+        'skipped',
+        'succeeded',
+        'lost',
+        'late',
+        'upcoming',
+      ] as const)
         expect(seen).toContain(state);
       for (const { at, state, runId } of occurrences) {
         const why = await test.tock.why('runtime', new Date(at));
@@ -102,9 +119,9 @@ describe('the calendar', () => {
         expect(why.run?.id ?? null).toBe(runId);
       }
       const expected = await test.tock.why('runtime', '2026-11-01');
-      expect(occurrences.filter(each => new Date(each.at - 4 * 3_600_000).toISOString().startsWith('2026-11-01'))).toHaveLength(
-        expected.occurrences.length,
-      );
+      expect(
+        occurrences.filter(each => new Date(each.at - 4 * 3_600_000).toISOString().startsWith('2026-11-01')),
+      ).toHaveLength(expected.occurrences.length);
     } finally {
       await database.close();
     }
@@ -115,16 +132,22 @@ describe('the calendar', () => {
     const html = await pages.html('/schedules/runtime');
     const titles = titlesIn(html, 'calendar wide');
     expect(titles).toContain('Thu 29 Oct 12:00: ran, record deleted');
-    expect(titles.some(title => /^Thu 29 Oct 16:00: ran after retries, .*, 2 attempts$/.test(title))).toBe(true);
+    expect(titles.some(title => /^Thu 29 Oct 16:00: ran after retries, .*, 2 attempts$/.test(title))).toBe(
+      true,
+    );
     expect(titles.some(title => /^Thu 29 Oct 20:00: dead/.test(title))).toBe(true);
     expect(titles).toContain('Fri 30 Oct 00:00: skipped: missed, and left out by the catch-up policy');
-    expect(titles.some(title => /^Sat 31 Oct 12:00: ran.*stands for \d+ occurrences$/.test(title))).toBe(true);
+    expect(titles.some(title => /^Sat 31 Oct 12:00: ran.*stands for \d+ occurrences$/.test(title))).toBe(
+      true,
+    );
     expect(titles).toContain('Sun 1 Nov 08:00: missed, nothing on record');
     expect(titles).toContain('Sun 1 Nov 12:00: skipped: the schedule was paused');
     expect(titles).toContain('Mon 2 Nov 16:00: missed, no tick yet');
     expect(titles).toContain('Mon 2 Nov 20:00: to come');
     expect(titles).toContain('01 again');
-    const [dead] = await test.sql<{ id: string }>(`select id from tock.job_runs_finished where status = 'dead'`);
+    const [dead] = await test.sql<{ id: string }>(
+      `select id from tock.job_runs_finished where status = 'dead'`,
+    );
     expect(html).toContain(`href="/runs/${dead?.id}"`);
     expect(html).toContain('href="/schedules/runtime/why?at=2026-11-02T21%3A00%3A00.000Z&amp;from=2026-10-');
     expect(textOf(html)).toContain('Backfill the 1 missed …');
@@ -193,7 +216,14 @@ describe('the calendar', () => {
 describe('the page', () => {
   it('says in plain words what the schedule does', async () => {
     await make(
-      { cron: '30 2 * * *', timezone: 'America/New_York', overlap: 'buffer_one', catchup: 'all', jitter: '10m', window: '01:00-05:00' },
+      {
+        cron: '30 2 * * *',
+        timezone: 'America/New_York',
+        overlap: 'buffer_one',
+        catchup: 'all',
+        jitter: '10m',
+        window: '01:00-05:00',
+      },
       '2026-12-01T12:00:00Z',
     );
     const text = textOf(await pages.html('/schedules/runtime'));
@@ -201,7 +231,9 @@ describe('the page', () => {
     expect(text).toContain('If one is still live, one more may wait for it, and further ones are skipped.');
     expect(text).toContain('After an outage, every one that was missed in the last 1d is made up for.');
     expect(text).toContain('Each starts up to 10m later, by a delay that is always the same.');
-    expect(text).toContain('Runs start only from 01:00 to 05:00 (America/New_York); others wait for the opening.');
+    expect(text).toContain(
+      'Runs start only from 01:00 to 05:00 (America/New_York); others wait for the opening.',
+    );
     expect(text).toContain('On 2027-03-14, when 02:30 does not exist, it runs at 03:30.');
   });
 
@@ -250,31 +282,58 @@ describe('why', () => {
 
 describe('an action', () => {
   beforeEach(async () => {
-    await make({ cron: '0 * * * *', payload: { shop: 7 }, priority: 3, queue: 'slow' } as never, '2026-03-10T12:30:00Z');
+    await make(
+      { cron: '0 * * * *', payload: { shop: 7 }, priority: 3, queue: 'slow' } as never,
+      '2026-03-10T12:30:00Z',
+    );
   });
 
   it('runs it now, as the schedule would', async () => {
     const done = await pages.post('/schedules/runtime/run');
-    const made = await row<{ id: string }>('select id, job, queue, priority, trigger, payload, scheduled_for from tock.job_runs_live');
-    expect(made).toMatchObject({ job: 'report', queue: 'slow', priority: 3, trigger: 'manual', payload: { shop: 7 }, scheduled_for: null });
+    const made = await row<{ id: string }>(
+      'select id, job, queue, priority, trigger, payload, scheduled_for from tock.job_runs_live',
+    );
+    expect(made).toMatchObject({
+      job: 'report',
+      queue: 'slow',
+      priority: 3,
+      trigger: 'manual',
+      payload: { shop: 7 },
+      scheduled_for: null,
+    });
     expect([done.status, done.headers.get('location')]).toEqual([303, `/runs/${made?.id}`]);
   });
 
   it('pauses it with a reason, and resumes it', async () => {
     await pages.post('/schedules/runtime/pause', { note: '  stock-taking ' });
-    expect(await row(`select pause_reason, paused_at is not null as paused from tock.job_definitions where name = 'runtime'`)).toEqual({
+    expect(
+      await row(
+        `select pause_reason, paused_at is not null as paused from tock.job_definitions where name = 'runtime'`,
+      ),
+    ).toEqual({
       pause_reason: 'stock-taking',
       paused: true,
     });
-    expect(textOf(await pages.html('/schedules/runtime'))).toContain('Paused since Tue 10 Mar 12:30: stock-taking');
+    expect(textOf(await pages.html('/schedules/runtime'))).toContain(
+      'Paused since Tue 10 Mar 12:30: stock-taking',
+    );
     await test.setClock('2026-03-10T14:30:00Z');
     const done = await pages.post('/schedules/runtime/resume');
-    expect(decodeURIComponent(done.headers.get('set-cookie') ?? '')).toContain('2 occurrences of the pause did not run');
-    expect(await row(`select paused_at from tock.job_definitions where name = 'runtime'`)).toEqual({ paused_at: null });
+    expect(decodeURIComponent(done.headers.get('set-cookie') ?? '')).toContain(
+      '2 occurrences of the pause did not run',
+    );
+    expect(await row(`select paused_at from tock.job_definitions where name = 'runtime'`)).toEqual({
+      paused_at: null,
+    });
   });
 
   it('removes it, if it is still the version that the reader saw', async () => {
-    const removed = async () => (await row<{ is: boolean }>(`select vanished_at is not null as is from tock.job_definitions where name = 'runtime'`))?.is;
+    const removed = async () =>
+      (
+        await row<{ is: boolean }>(
+          `select vanished_at is not null as is from tock.job_definitions where name = 'runtime'`,
+        )
+      )?.is;
     expect((await pages.post('/schedules/runtime/remove', { version: '7' })).status).toBe(409);
     expect((await pages.post('/schedules/runtime/remove')).status).toBe(400);
     expect(await removed()).toBe(false);
@@ -306,10 +365,14 @@ describe('a backfill', () => {
     await test.setClock('2026-03-10T12:30:00Z');
     await test.tock.schedules.resume('runtime');
   });
-  const made = async () => (await row<{ count: number }>(`select count(*)::int from tock.job_runs_live where trigger = 'backfill'`))?.count;
+  const made = async () =>
+    (await row<{ count: number }>(`select count(*)::int from tock.job_runs_live where trigger = 'backfill'`))
+      ?.count;
 
   it('shows first what it would make', async () => {
-    const text = textOf(await pages.html('/schedules/runtime/backfill?from=2026-03-10T08:00&to=2026-03-10T12:00'));
+    const text = textOf(
+      await pages.html('/schedules/runtime/backfill?from=2026-03-10T08:00&to=2026-03-10T12:00'),
+    );
     expect(text).toContain('3 runs to make');
     expect(text).toContain('4 occurrences in this span, of which 1 has had a run');
     expect(text).toContain('Tue 10 Mar 09:00 · skipped: the schedule was paused');
@@ -320,7 +383,8 @@ describe('a backfill', () => {
 
   it('makes them, and no one twice', async () => {
     const span = { from: '2026-03-10T07:00:00.000Z', to: '2026-03-10T11:00:00.000Z' };
-    for (let time = 0; time < 2; time++) expect((await pages.post('/schedules/runtime/backfill', span)).status).toBe(303);
+    for (let time = 0; time < 2; time++)
+      expect((await pages.post('/schedules/runtime/backfill', span)).status).toBe(303);
     expect(await made()).toBe(3);
     const text = textOf(await pages.html(`/schedules/runtime/backfill?from=${span.from}&to=${span.to}`));
     expect(text).toContain('Nothing to make');
@@ -335,7 +399,9 @@ describe('a backfill', () => {
     expect(await wrong('soon', '2026-03-10')).toContain('"soon" is not a time');
     expect(await wrong('2026-03-10', '2026-03-09')).toContain('is empty');
     expect(await wrong('2026-03-09', '2027-03-10')).toContain('is in the future');
-    expect((await pages.post('/schedules/runtime/backfill', { from: '2026-03-09', to: '2027-03-10' })).status).toBe(400);
+    expect(
+      (await pages.post('/schedules/runtime/backfill', { from: '2026-03-09', to: '2027-03-10' })).status,
+    ).toBe(400);
   });
 });
 
@@ -356,7 +422,15 @@ describe('an edit', () => {
     version: '1',
   };
   beforeEach(async () => {
-    await make({ cron: '0 * * * *', payload: { shop: 7 }, jitter: '1m 30s'.replace(' ', ''), startDeadline: '5m' } as never, '2026-03-10T12:30:00Z');
+    await make(
+      {
+        cron: '0 * * * *',
+        payload: { shop: 7 },
+        jitter: '1m 30s'.replace(' ', ''),
+        startDeadline: '5m',
+      } as never,
+      '2026-03-10T12:30:00Z',
+    );
   });
   const stored = async () =>
     await row(
@@ -366,7 +440,13 @@ describe('an edit', () => {
   it('changes nothing where the form is sent as it is', async () => {
     const html = await pages.html('/schedules/runtime/edit');
     const fields = fieldsIn(html);
-    expect(fields).toMatchObject({ kind: 'cron', when: '0 * * * *', jitter: '1m30s', startDeadline: '5m', version: '1' });
+    expect(fields).toMatchObject({
+      kind: 'cron',
+      when: '0 * * * *',
+      jitter: '1m30s',
+      startDeadline: '5m',
+      version: '1',
+    });
     const before = await stored();
     expect((await pages.post('/schedules/runtime/edit', fields)).status).toBe(303);
     expect(await stored()).toEqual(before);
@@ -423,20 +503,38 @@ describe('an edit', () => {
   it('turns it into a chain, an interval or a single time', async () => {
     await test.tock.register();
     const send = async (fields: Record<string, string>, version: number) => {
-      const { dst: _dst, catchup: _catchup, jitter: _jitter, exclude: _exclude, catchupWindow: _window, ...rest } = EDITED;
-      const sent = await pages.post('/schedules/runtime/edit', { ...rest, ...fields, version: String(version) });
+      const {
+        dst: _dst,
+        catchup: _catchup,
+        jitter: _jitter,
+        exclude: _exclude,
+        catchupWindow: _window,
+        ...rest
+      } = EDITED;
+      const sent = await pages.post('/schedules/runtime/edit', {
+        ...rest,
+        ...fields,
+        version: String(version),
+      });
       expect(sent.status).toBe(303);
       return await row(`select cron, every_ms, at, after from tock.job_definitions where name = 'runtime'`);
     };
-    expect(await send({ kind: 'every', when: '10m', phase: '1m' }, 1)).toMatchObject({ cron: null, every_ms: '600000' });
-    expect(await send({ kind: 'at', when: '2026-12-24T12:00:00Z' }, 2)).toMatchObject({ at: new Date('2026-12-24T12:00:00Z') });
+    expect(await send({ kind: 'every', when: '10m', phase: '1m' }, 1)).toMatchObject({
+      cron: null,
+      every_ms: '600000',
+    });
+    expect(await send({ kind: 'at', when: '2026-12-24T12:00:00Z' }, 2)).toMatchObject({
+      at: new Date('2026-12-24T12:00:00Z'),
+    });
     expect(await send({ kind: 'after', when: 'report', require: 'any', on: 'completion' }, 3)).toMatchObject({
       after: { definitions: ['report'], require: 'any', on: 'completion' },
     });
   });
 
   it('is not offered for what code defines', async () => {
-    const inCode = test.another({ jobs: [report, defineJob({ name: 'coded', schedule: { every: '1h' }, run: () => null })] });
+    const inCode = test.another({
+      jobs: [report, defineJob({ name: 'coded', schedule: { every: '1h' }, run: () => null })],
+    });
     await inCode.register();
     expect(textOf(await pages.html('/schedules/coded/edit'))).toContain('This schedule is defined in code');
     expect(textOf(await pages.html('/schedules/coded'))).not.toContain('Edit …');
@@ -452,9 +550,13 @@ function fieldsIn(html: string): Record<string, string> {
     const name = /name="([^"]*)"/.exec(tag)?.[1];
     if (name !== undefined) found[name] = decode(/value="([^"]*)"/.exec(tag)?.[1] ?? '');
   }
-  for (const [, name = '', options = ''] of form.matchAll(/<select name="([^"]*)"[^>]*>([\s\S]*?)<\/select>/g))
+  for (const [, name = '', options = ''] of form.matchAll(
+    /<select name="([^"]*)"[^>]*>([\s\S]*?)<\/select>/g,
+  ))
     found[name] = /value="([^"]*)" selected/.exec(options)?.[1] ?? /value="([^"]*)"/.exec(options)?.[1] ?? '';
-  for (const [, name = '', text = ''] of form.matchAll(/<textarea name="([^"]*)"[^>]*>([\s\S]*?)<\/textarea>/g))
+  for (const [, name = '', text = ''] of form.matchAll(
+    /<textarea name="([^"]*)"[^>]*>([\s\S]*?)<\/textarea>/g,
+  ))
     found[name] = decode(text);
   return found;
 }

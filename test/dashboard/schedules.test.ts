@@ -96,12 +96,18 @@ describe('a row', () => {
 
   it('is inert, whatever a definition is called and holds', async () => {
     const evil = '<img src=x onerror=alert(1)>';
-    await test.sql(`update tock.job_definitions set pause_reason = $1, paused_at = tock.now(), timezone = $2 where name = 'hourly'`, [
-      evil,
-      `Mars/${evil}`,
-    ]);
+    await test.sql(
+      `update tock.job_definitions set pause_reason = $1, paused_at = tock.now(), timezone = $2 where name = 'hourly'`,
+      [evil, `Mars/${evil}`],
+    );
     await test.sql(`insert into tock.job_definitions (name, job, cron) values ('odd', 'odd', $1)`, [evil]);
-    for (const path of ['/schedules', '/schedules/hourly', '/schedules/odd', `/schedules?name=${encodeURIComponent(evil)}`, '/load']) {
+    for (const path of [
+      '/schedules',
+      '/schedules/hourly',
+      '/schedules/odd',
+      `/schedules?name=${encodeURIComponent(evil)}`,
+      '/load',
+    ]) {
       const html = await pages.html(path);
       expect(html).not.toContain('<img');
     }
@@ -149,22 +155,36 @@ describe('the filter', () => {
 
 describe('many at once', () => {
   const paused = async () =>
-    (await test.sql<{ name: string }>('select name from tock.job_definitions where paused_at is not null order by name')).map(
-      ({ name }) => name,
-    );
+    (
+      await test.sql<{ name: string }>(
+        'select name from tock.job_definitions where paused_at is not null order by name',
+      )
+    ).map(({ name }) => name);
 
   it('are asked about first, with their count, and then paused with the reason', async () => {
-    const asked = await pages.post('/schedules', { act: 'pause', which: 'selected', schedule: ['hourly', 'nightly'] });
+    const asked = await pages.post('/schedules', {
+      act: 'pause',
+      which: 'selected',
+      schedule: ['hourly', 'nightly'],
+    });
     const question = await asked.text();
     expect(textOf(question)).toContain('Pause: 2 schedules');
     expect(await paused()).toEqual([]);
-    const fields = { act: 'pause', schedule: ['hourly', 'nightly'], confirmed: 'yes', note: 'move', back: '/schedules?name=x' };
+    const fields = {
+      act: 'pause',
+      schedule: ['hourly', 'nightly'],
+      confirmed: 'yes',
+      note: 'move',
+      back: '/schedules?name=x',
+    };
     const done = await pages.post('/schedules', fields);
     expect([done.status, done.headers.get('location')]).toEqual([303, '/schedules?name=x']);
     expect(await paused()).toEqual(['hourly', 'nightly']);
-    expect(await test.sql(`select distinct pause_reason as reason from tock.job_definitions where paused_at is not null`)).toEqual([
-      { reason: 'move' },
-    ]);
+    expect(
+      await test.sql(
+        `select distinct pause_reason as reason from tock.job_definitions where paused_at is not null`,
+      ),
+    ).toEqual([{ reason: 'move' }]);
     await pages.post('/schedules', { act: 'resume', schedule: ['hourly', 'nightly'], confirmed: 'yes' });
     expect(await paused()).toEqual([]);
   });
@@ -185,14 +205,25 @@ describe('many at once', () => {
   });
 
   it('go on where one fails, and tell of it', async () => {
-    const done = await pages.post('/schedules', { act: 'pause', schedule: ['by-hand', 'hourly'], confirmed: 'yes' });
-    expect(decodeURIComponent(done.headers.get('set-cookie') ?? '')).toMatch(/1 schedule paused; 1 not, the first: "by-hand" has no schedule/);
+    const done = await pages.post('/schedules', {
+      act: 'pause',
+      schedule: ['by-hand', 'hourly'],
+      confirmed: 'yes',
+    });
+    expect(decodeURIComponent(done.headers.get('set-cookie') ?? '')).toMatch(
+      /1 schedule paused; 1 not, the first: "by-hand" has no schedule/,
+    );
     expect(await paused()).toEqual(['hourly']);
   });
 
   it('lead back to these pages only', async () => {
     for (const back of ['https://evil.test/', '//evil.test', '/\\evil.test']) {
-      const done = await pages.post('/schedules', { act: 'pause', schedule: ['hourly'], confirmed: 'yes', back });
+      const done = await pages.post('/schedules', {
+        act: 'pause',
+        schedule: ['hourly'],
+        confirmed: 'yes',
+        back,
+      });
       expect(done.headers.get('location')).toBe('/schedules');
     }
   });

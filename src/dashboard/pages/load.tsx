@@ -1,15 +1,15 @@
 // Load: how many runs start in each hour of the coming week, before and after a jitter.
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
-import { dayLabel } from '../../model/occurrences/grid.js';
 import { dayOfInstant, localDay } from '../../model/occurrences/local-days.js';
-import type { Load, LoadCurve } from '../../model/planning/load.js';
+import type { LoadCurve } from '../../model/planning/load.js';
 import { findZone, type Zone } from '../../model/schedule/zone.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
 import { numberText, spanText } from '../layout/text.js';
-import { cellsOf, LoadHeat } from '../pictures/load-heat.js';
-import { MAX_DEFINITIONS, MAX_LOAD_OCCURRENCES, type SimulatedLoad, simulateLoad } from '../schedules/simulate-load.js';
+import { LoadHeat } from '../pictures/load-heat.js';
+import { Busiest, HourTable, LeftOut } from '../schedules/load-tables.js';
+import { MAX_LOAD_OCCURRENCES, type SimulatedLoad, simulateLoad } from '../schedules/simulate-load.js';
 import { zoneTime } from '../schedules/times.js';
 import type { App, View } from '../view.js';
 
@@ -59,7 +59,17 @@ function readZone(name: string): Zone {
   }
 }
 
-function Chooser({ view, jitter, zone, problem }: { readonly view: View; readonly jitter: string; readonly zone: Zone; readonly problem: string | null }) {
+function Chooser({
+  view,
+  jitter,
+  zone,
+  problem,
+}: {
+  readonly view: View;
+  readonly jitter: string;
+  readonly zone: Zone;
+  readonly problem: string | null;
+}) {
   return (
     <form method="get" action={view.link('/load')} class="filter">
       <label class="inline">
@@ -97,7 +107,8 @@ function Result({ view, simulated, zone, jitterMs }: ResultProps) {
       <Sheet>
         <Empty title={`There are more than ${numberText(MAX_LOAD_OCCURRENCES)} starts in a week`}>
           <p>
-            That is too many to simulate for a page. <code>tock simulate --to …</code> does it for a shorter span.
+            That is too many to simulate for a page. <code>tock simulate --to …</code> does it for a shorter
+            span.
           </p>
         </Empty>
         <LeftOut simulated={simulated} />
@@ -108,7 +119,10 @@ function Result({ view, simulated, zone, jitterMs }: ResultProps) {
       <Sheet>
         <Empty title="Nothing starts in the coming seven days">
           <p>
-            <a class="link" href={view.link('/schedules')}>The schedules</a> tell why: none is defined, or none of them is active.
+            <a class="link" href={view.link('/schedules')}>
+              The schedules
+            </a>{' '}
+            tell why: none is defined, or none of them is active.
           </p>
         </Empty>
         <LeftOut simulated={simulated} />
@@ -118,16 +132,38 @@ function Result({ view, simulated, zone, jitterMs }: ResultProps) {
   return (
     <>
       <Curve title="As defined" curve={load.asDefined} zone={zone} most={most} view={view} />
-      <Curve title={`With a jitter of ${spanText(jitterMs)} for all`} curve={load.jittered} zone={zone} most={most} view={view} before={load.asDefined} />
+      <Curve
+        title={`With a jitter of ${spanText(jitterMs)} for all`}
+        curve={load.jittered}
+        zone={zone}
+        most={most}
+        view={view}
+        before={load.asDefined}
+      />
       <Busiest load={load} view={view} zone={zone} />
       <LeftOut simulated={simulated} />
     </>
   );
 }
 
-function Curve({ title, curve, zone, most, view, before }: { readonly title: string; readonly curve: LoadCurve; readonly zone: Zone; readonly most: number; readonly view: View; readonly before?: LoadCurve }) {
+function Curve({
+  title,
+  curve,
+  zone,
+  most,
+  view,
+  before,
+}: {
+  readonly title: string;
+  readonly curve: LoadCurve;
+  readonly zone: Zone;
+  readonly most: number;
+  readonly view: View;
+  readonly before?: LoadCurve;
+}) {
   const { peak, starts } = curve;
-  const when = peak.minute === null ? '' : `, at ${zoneTime(zone, peak.minute.getTime(), view.now.getTime())}`;
+  const when =
+    peak.minute === null ? '' : `, at ${zoneTime(zone, peak.minute.getTime(), view.now.getTime())}`;
   const change = before === undefined ? '' : changeText(before.peak.perMinute, peak.perMinute);
   const said = `at most ${numberText(peak.perMinute)} in one minute${when}${change}`;
   return (
@@ -140,7 +176,12 @@ function Curve({ title, curve, zone, most, view, before }: { readonly title: str
       </div>
       <Sheet>
         <div class="scroll">
-          <LoadHeat hours={curve.hours} zone={zone} most={most} label={`${title}: ${said}, hours of ${zone.name}. The same follows as a table.`} />
+          <LoadHeat
+            hours={curve.hours}
+            zone={zone}
+            most={most}
+            label={`${title}: ${said}, hours of ${zone.name}. The same follows as a table.`}
+          />
         </div>
         <HourTable curve={curve} zone={zone} />
       </Sheet>
@@ -152,112 +193,4 @@ function Curve({ title, curve, zone, most, view, before }: { readonly title: str
 function changeText(before: number, after: number): string {
   if (before === 0 || after >= before) return after > before ? `, more than before` : ', as before';
   return `, ${Math.round((1 - after / before) * 100)}% less`;
-}
-
-/** A row a day: its starts and its busiest hour. */
-function HourTable({ curve, zone }: { readonly curve: LoadCurve; readonly zone: Zone }) {
-  const cells = cellsOf(curve.hours, zone);
-  const days = [...new Set(cells.map(({ day }) => day))];
-  return (
-    <details class="as-table">
-      <summary>As a table</summary>
-      <div class="scroll">
-        <table class="hours">
-          <thead>
-            <tr>
-              <th>Day</th>
-              {Array.from({ length: 24 }, (_, hour) => (
-                <th class="n">{String(hour).padStart(2, '0')}</th>
-              ))}
-              <th class="n">Starts</th>
-            </tr>
-          </thead>
-          <tbody>
-            {days.map(day => {
-              const mine = cells.filter(cell => cell.day === day);
-              const sum = mine.reduce((total, { count }) => total + count, 0);
-              return (
-                <tr>
-                  <td>{dayLabel(day)}</td>
-                  {Array.from({ length: 24 }, (_, hour) => {
-                    const peaks = mine.filter(({ from }) => Math.floor(from) === hour).map(({ peak }) => numberText(peak));
-                    return <td class="n">{peaks.length === 0 ? '–' : peaks.join(', ')}</td>;
-                  })}
-                  <td class="n">{numberText(sum)}</td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
-    </details>
-  );
-}
-
-const MAX_NAMES = 8;
-
-function Busiest({ load, view, zone }: { readonly load: Load; readonly view: View; readonly zone: Zone }) {
-  return (
-    <section>
-      <h2>The busiest minutes, as defined</h2>
-      <Sheet flush>
-        <table>
-          <thead>
-            <tr>
-              <th>In {zone.name}</th>
-              <th class="n">Starts</th>
-              <th>Schedules</th>
-            </tr>
-          </thead>
-          <tbody>
-            {load.busiest.map(({ minute, count, definitions }) => (
-              <tr>
-                <td>{zoneTime(zone, minute.getTime(), view.now.getTime())}</td>
-                <td class="n">{numberText(count)}</td>
-                <td>
-                  {definitions.slice(0, MAX_NAMES).map(({ name, count: times }, index) => (
-                    <>
-                      {index === 0 ? '' : ', '}
-                      <a class="link" href={view.link(`/schedules/${encodeURIComponent(name)}`)}>
-                        {name}
-                      </a>
-                      {times > 1 ? ` × ${times}` : ''}
-                    </>
-                  ))}
-                  {definitions.length > MAX_NAMES ? ` and ${numberText(definitions.length - MAX_NAMES)} more` : ''}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Sheet>
-    </section>
-  );
-}
-
-const MAX_LEFT_OUT = 50;
-
-function LeftOut({ simulated }: { readonly simulated: SimulatedLoad }) {
-  const { leftOut, isCut } = simulated;
-  return (
-    <>
-      {isCut ? (
-        <p class="muted">Only the first {numberText(MAX_DEFINITIONS)} schedules by name are counted.</p>
-      ) : null}
-      {leftOut.length === 0 ? null : (
-        <details class="as-table">
-          <summary>
-            {numberText(leftOut.length)} {leftOut.length === 1 ? 'schedule is' : 'schedules are'} left out
-          </summary>
-          <ul class="names">
-            {leftOut.slice(0, MAX_LEFT_OUT).map(({ name, reason }) => (
-              <li>
-                {name} <span class="muted">· {reason}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-    </>
-  );
 }

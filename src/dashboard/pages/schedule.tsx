@@ -1,6 +1,7 @@
 // One schedule: what it does in plain words, every occurrence in a calendar, and why each ran or did not.
-import { catchupSentence, otherSentences, overlapSentence } from '../../model/planning/policy-words.js';
+
 import { summerTimeSentences } from '../../model/occurrences/summer-time.js';
+import { catchupSentence, otherSentences, overlapSentence } from '../../model/planning/policy-words.js';
 import { readDate } from '../../model/schedule/calendar.js';
 import { readFollowers, readNextAt } from '../../store/reads/definition-pages.js';
 import { Page } from '../layout/page.js';
@@ -8,7 +9,13 @@ import { Sheet } from '../layout/parts.js';
 import { spanText } from '../layout/text.js';
 import { Durations } from '../pictures/durations.js';
 import { conditionOf } from '../schedules/condition.js';
-import { type OpenedSchedule, type Recent, readCalendar, readRecent, requireSchedule } from '../schedules/read-schedule.js';
+import {
+  type OpenedSchedule,
+  type Recent,
+  readCalendar,
+  readRecent,
+  requireSchedule,
+} from '../schedules/read-schedule.js';
 import { zoneTime } from '../schedules/times.js';
 import type { App, View } from '../view.js';
 import { plainSchedule } from '../words/schedule-words.js';
@@ -21,10 +28,13 @@ import { HistorySection } from './schedule/history-section.js';
 import { WhySection } from './schedule/why-section.js';
 
 export function addSchedulePage(app: App): void {
-  app.get('/schedules/:name', async c => c.html(await schedulePage(c.get('view'), c.req.param('name'), c.req.query())));
+  app.get('/schedules/:name', async c =>
+    c.html(await schedulePage(c.get('view'), c.req.param('name'), c.req.query())),
+  );
   app.get('/schedules/:name/why', async c => {
     const { at, ...query } = c.req.query();
-    if (!at) return c.redirect(c.get('view').link(`/schedules/${encodeURIComponent(c.req.param('name'))}`), 303);
+    if (!at)
+      return c.redirect(c.get('view').link(`/schedules/${encodeURIComponent(c.req.param('name'))}`), 303);
     return c.html(await schedulePage(c.get('view'), c.req.param('name'), query, at));
   });
   addScheduleActions(app);
@@ -61,7 +71,14 @@ async function schedulePage(
     </>
   );
   return (
-    <Page view={view} title={name} current="schedules" {...(why === null ? { live: 15 } : {})} aside={aside} lead={leadOf(opened, view)}>
+    <Page
+      view={view}
+      title={name}
+      current="schedules"
+      {...(why === null ? { live: 15 } : {})}
+      aside={aside}
+      lead={leadOf(opened, view)}
+    >
       <Trouble opened={opened} view={view} />
       {why === null ? null : <WhySection view={view} why={why} />}
       <CalendarSection view={view} opened={opened} shown={shown} chosen={why?.instant?.getTime() ?? null} />
@@ -84,7 +101,10 @@ export function leadOf({ definition, table, zone }: OpenedSchedule, view: View):
   const words = plainSchedule(definition);
   if (words === '') return `The job ${definition.job} runs when it is enqueued, by hand or by the app.`;
   const now = view.now.getTime();
-  const where = definition.cron === null ? '' : `, ${zone.name === 'UTC' ? 'UTC' : `${zone.name.split('/').at(-1)?.replaceAll('_', ' ')} time`}`;
+  const where =
+    definition.cron === null
+      ? ''
+      : `, ${zone.name === 'UTC' ? 'UTC' : `${zone.name.split('/').at(-1)?.replaceAll('_', ' ')} time`}`;
   const sentences = [
     `${words}${where}.`,
     overlapSentence(definition),
@@ -100,7 +120,13 @@ function Trouble({ opened, view }: { readonly opened: OpenedSchedule; readonly v
   const { definition, problem, zone } = opened;
   const now = view.now.getTime();
   const since = (at: Date) => zoneTime(zone, at.getTime(), now);
-  const { paused_at: paused, pause_reason: note, broken_at: broken, broken_reason: reason, vanished_at: vanished } = definition;
+  const {
+    paused_at: paused,
+    pause_reason: note,
+    broken_at: broken,
+    broken_reason: reason,
+    vanished_at: vanished,
+  } = definition;
   const say = (sentence: string, more: string) => (
     <div class="health">
       <div>
@@ -111,7 +137,11 @@ function Trouble({ opened, view }: { readonly opened: OpenedSchedule; readonly v
       </div>
     </div>
   );
-  if (broken) return say(`Broken since ${since(broken)}`, `It makes no runs until it is fixed: ${reason ?? problem ?? 'no reason is on record'}`);
+  if (broken)
+    return say(
+      `Broken since ${since(broken)}`,
+      `It makes no runs until it is fixed: ${reason ?? problem ?? 'no reason is on record'}`,
+    );
   if (problem !== null) return say('Its schedule cannot be read', problem);
   if (vanished)
     return say(
@@ -136,7 +166,9 @@ function DurationsSection({ view, opened, recent }: DurationsProps) {
   const { zone, definition } = opened;
   const now = view.now.getTime();
   const timeText = (at: number) => zoneTime(zone, at, now);
-  const timed = recent.occurrences.filter(({ startedAt, finishedAt }) => startedAt !== null && finishedAt !== null);
+  const timed = recent.occurrences.filter(
+    ({ startedAt, finishedAt }) => startedAt !== null && finishedAt !== null,
+  );
   return (
     <section aria-labelledby="durations">
       <h2 id="durations">How long it takes</h2>

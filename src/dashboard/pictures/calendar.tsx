@@ -48,7 +48,13 @@ export function Calendar(props: CalendarProps) {
   const markWidth = widthOf(grid, across, geometry);
   const columns = size === 'wide' ? grid.columns : grid.columns.filter((_, index) => index % 2 === 0);
   return (
-    <svg class={`calendar ${size}`} viewBox={`0 0 ${width} ${bottom + 6}`} width="100%" role="group" aria-label={label}>
+    <svg
+      class={`calendar ${size}`}
+      viewBox={`0 0 ${width} ${bottom + 6}`}
+      width="100%"
+      role="group"
+      aria-label={label}
+    >
       {columns.map(({ x: part, label: text }) => (
         <>
           <line class="grid-line" x1={x(part)} x2={x(part)} y1={TOP - 6} y2={bottom} />
@@ -97,9 +103,17 @@ function Row(props: RowProps) {
   const bottom = top + geometry.row + (row.again.length > 0 ? geometry.lane : 0);
   return (
     <g>
-      {row.isToday ? <rect class="today-band" x={x(0)} y={top} width={x(1) - x(0)} height={bottom - top} /> : null}
+      {row.isToday ? (
+        <rect class="today-band" x={x(0)} y={top} width={x(1) - x(0)} height={bottom - top} />
+      ) : null}
       <line class="row-line" x1={x(0)} x2={x(1)} y1={bottom} y2={bottom} />
-      {href === null ? text : <a href={href} tabindex={-1}>{text}</a>}
+      {href === null ? (
+        text
+      ) : (
+        <a href={href} tabindex={-1}>
+          {text}
+        </a>
+      )}
       {row.voids.map(band => (
         <Void band={band} x={x} top={top} height={geometry.row} size={size} />
       ))}
@@ -107,17 +121,37 @@ function Row(props: RowProps) {
         <Again band={band} x={x} top={top + geometry.row} height={geometry.lane - 4} size={size} />
       ))}
       {row.cells.map(cell => (
-        <Cell {...props} cell={cell} top={cell.lane === 0 ? top + 2 : top + geometry.row} height={cell.lane === 0 ? geometry.row - 4 : geometry.lane - 4} />
+        <Cell
+          {...props}
+          cell={cell}
+          top={cell.lane === 0 ? top + 2 : top + geometry.row}
+          height={cell.lane === 0 ? geometry.row - 4 : geometry.lane - 4}
+        />
       ))}
       {row.marks.map(mark => (
         <OneMark {...props} mark={mark} width={markWidth} middle={mark.lane === 0 ? middle : laneMiddle} />
       ))}
-      {row.now === null ? null : <Now x={x(row.now.x)} top={row.now.lane === 0 ? top : top + geometry.row} height={row.now.lane === 0 ? geometry.row : geometry.lane} />}
+      {row.now === null ? null : (
+        <Now
+          x={x(row.now.x)}
+          top={row.now.lane === 0 ? top : top + geometry.row}
+          height={row.now.lane === 0 ? geometry.row : geometry.lane}
+        />
+      )}
     </g>
   );
 }
 
-function OneMark({ mark, width, middle, x, geometry, hrefOf, textOf, chosen }: RowProps & { readonly mark: GridMark; readonly width: number; readonly middle: number }) {
+function OneMark({
+  mark,
+  width,
+  middle,
+  x,
+  geometry,
+  hrefOf,
+  textOf,
+  chosen,
+}: RowProps & { readonly mark: GridMark; readonly width: number; readonly middle: number }) {
   const { occurrence } = mark;
   const { height } = geometry.mark;
   const box = { x: x(mark.x) - width / 2, y: middle - height / 2, width, height };
@@ -125,9 +159,22 @@ function OneMark({ mark, width, middle, x, geometry, hrefOf, textOf, chosen }: R
     <a href={hrefOf(occurrence)} tabindex={-1} class={occurrence.isExpected ? '' : 'off-schedule'}>
       <title>{textOf(occurrence)}</title>
       {occurrence.at === chosen ? (
-        <rect class="chosen" x={px(box.x - 3)} y={px(box.y - 3)} width={px(width + 6)} height={height + 6} rx="5" />
+        <rect
+          class="chosen"
+          x={px(box.x - 3)}
+          y={px(box.y - 3)}
+          width={px(width + 6)}
+          height={height + 6}
+          rx="5"
+        />
       ) : null}
-      <rect class="m-area" x={px(box.x - 1)} y={px(middle - geometry.row / 2)} width={px(width + 2)} height={geometry.row} />
+      <rect
+        class="m-area"
+        x={px(box.x - 1)}
+        y={px(middle - geometry.row / 2)}
+        width={px(width + 2)}
+        height={geometry.row}
+      />
       <Mark state={occurrence.state} box={box} />
     </a>
   );
@@ -136,7 +183,15 @@ function OneMark({ mark, width, middle, x, geometry, hrefOf, textOf, chosen }: R
 const OK: readonly string[] = ['succeeded', 'retried', 'pruned'];
 const QUIET: readonly string[] = ['upcoming', 'edited', 'held'];
 
-function Cell({ cell, top, height, x, size, hrefOfCell, chosen }: RowProps & { readonly cell: GridCell; readonly top: number; readonly height: number }) {
+function Cell({
+  cell,
+  top,
+  height,
+  x,
+  size,
+  hrefOfCell,
+  chosen,
+}: RowProps & { readonly cell: GridCell; readonly top: number; readonly height: number }) {
   const { tally, from, to, start, end } = cell;
   if (tally.leading === null) return null;
   const [left, width] = [x(from) + 1, Math.max(x(to) - x(from) - 2, 1)];
@@ -149,11 +204,33 @@ function Cell({ cell, top, height, x, size, hrefOfCell, chosen }: RowProps & { r
   return (
     <a href={hrefOfCell(cell)} tabindex={-1} class="cell">
       <title>{tallyText(tally)}</title>
-      <rect class={`c-${tally.leading}`} x={px(left)} y={px(top)} width={px(width)} height={height} rx={Math.min(3, width / 3)} />
+      <rect
+        class={`c-${tally.leading}`}
+        x={px(left)}
+        y={px(top)}
+        width={px(width)}
+        height={height}
+        rx={Math.min(3, width / 3)}
+      />
       {other > 0 ? (
-        <rect class={`c-part c-part-${tally.leading}`} x={px(left)} y={px(top + height - 3)} width={px(Math.max((width * other) / tally.total, 2))} height="3" />
+        <rect
+          class={`c-part c-part-${tally.leading}`}
+          x={px(left)}
+          y={px(top + height - 3)}
+          width={px(Math.max((width * other) / tally.total, 2))}
+          height="3"
+        />
       ) : null}
-      {isChosen ? <rect class="chosen" x={px(left - 1)} y={px(top - 1)} width={px(width + 2)} height={height + 2} rx="4" /> : null}
+      {isChosen ? (
+        <rect
+          class="chosen"
+          x={px(left - 1)}
+          y={px(top - 1)}
+          width={px(width + 2)}
+          height={height + 2}
+          rx="4"
+        />
+      ) : null}
       {size === 'wide' && width > 20 ? (
         <text class="count" x={px(left + width / 2)} y={px(top + height / 2 + 3.5)} text-anchor="middle">
           {isOne ? tally.total : `${ran}/${tally.total}`}

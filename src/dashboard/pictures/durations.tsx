@@ -65,15 +65,41 @@ export function Durations({ occurrences, p50, p95, timeText, hrefOf }: Durations
   );
 }
 
-function Dot({ state, x, y }: { readonly state: Occurrence['state']; readonly x: number; readonly y: number }) {
-  if (state === 'dead') return <rect class="f-dead" x={x - 3} y={y - 3} width="6" height="6" transform={`rotate(45 ${x} ${y})`} />;
+function Dot({
+  state,
+  x,
+  y,
+}: {
+  readonly state: Occurrence['state'];
+  readonly x: number;
+  readonly y: number;
+}) {
+  if (state === 'dead')
+    return (
+      <rect class="f-dead" x={x - 3} y={y - 3} width="6" height="6" transform={`rotate(45 ${x} ${y})`} />
+    );
   if (state === 'retried' || state === 'failed')
-    return <polygon class="f-retry" points={`${x},${px(y - 4)} ${px(x + 4)},${px(y + 3)} ${px(x - 4)},${px(y + 3)}`} />;
+    return (
+      <polygon
+        class="f-retry"
+        points={`${x},${px(y - 4)} ${px(x + 4)},${px(y + 3)} ${px(x - 4)},${px(y + 3)}`}
+      />
+    );
   if (state === 'cancelled') return <circle class="m-line" cx={x} cy={y} r="2.8" />;
   return <circle class="f-ok" cx={x} cy={y} r="3" />;
 }
 
-function Level({ name, at, y, isLow }: { readonly name: string; readonly at: number | null; readonly y: (ms: number) => number; readonly isLow: boolean }) {
+function Level({
+  name,
+  at,
+  y,
+  isLow,
+}: {
+  readonly name: string;
+  readonly at: number | null;
+  readonly y: (ms: number) => number;
+  readonly isLow: boolean;
+}) {
   if (at === null) return null;
   return (
     <>

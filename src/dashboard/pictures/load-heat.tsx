@@ -1,7 +1,8 @@
 // A week of load: days down, hours across, and in each cell the most runs that start in one of its minutes.
-import type { HourCount } from '../../model/planning/minute-counter.js';
+
 import { dayLabel } from '../../model/occurrences/grid.js';
 import { dayOfInstant, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
+import type { HourCount } from '../../model/planning/minute-counter.js';
 import type { Zone } from '../../model/schedule/zone.js';
 import { numberText } from '../layout/text.js';
 import { px } from './mark.js';
@@ -59,13 +60,28 @@ export function LoadHeat({ hours, zone, most, label }: LoadHeatProps) {
         </text>
       ))}
       {cells.map(cell => (
-        <OneCell cell={cell} most={most} top={(tops.get(cell.day) ?? 0) + (cell.isAgain ? ROW : 0)} x={across} />
+        <OneCell
+          cell={cell}
+          most={most}
+          top={(tops.get(cell.day) ?? 0) + (cell.isAgain ? ROW : 0)}
+          x={across}
+        />
       ))}
     </svg>
   );
 }
 
-function OneCell({ cell, most, top, x }: { readonly cell: Cell; readonly most: number; readonly top: number; readonly x: (hour: number) => number }) {
+function OneCell({
+  cell,
+  most,
+  top,
+  x,
+}: {
+  readonly cell: Cell;
+  readonly most: number;
+  readonly top: number;
+  readonly x: (hour: number) => number;
+}) {
   const { from, width, count, peak, isAgain } = cell;
   const left = x(from);
   const wide = x(from + width) - left - 2;
@@ -74,9 +90,21 @@ function OneCell({ cell, most, top, x }: { readonly cell: Cell; readonly most: n
   return (
     <g>
       <title>{`${dayLabel(cell.day)} ${clock}${isAgain ? ' again' : ''}: ${numberText(count)} ${count === 1 ? 'start' : 'starts'}, at most ${numberText(peak)} in one minute`}</title>
-      <rect class={`heat-${shadeOf(peak, most)}`} x={px(left)} y={top} width={px(Math.max(wide, 1))} height={height} rx="3" />
+      <rect
+        class={`heat-${shadeOf(peak, most)}`}
+        x={px(left)}
+        y={top}
+        width={px(Math.max(wide, 1))}
+        height={height}
+        rx="3"
+      />
       {peak > 0 && wide > 18 ? (
-        <text class={`count heat-text-${shadeOf(peak, most)}`} x={px(left + wide / 2)} y={top + height / 2 + 4} text-anchor="middle">
+        <text
+          class={`count heat-text-${shadeOf(peak, most)}`}
+          x={px(left + wide / 2)}
+          y={top + height / 2 + 4}
+          text-anchor="middle"
+        >
           {short(peak)}
         </text>
       ) : null}

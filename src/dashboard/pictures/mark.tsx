@@ -37,7 +37,12 @@ export function Mark({ state, box }: { readonly state: OccurrenceState; readonly
       return <polygon class="f-retry" points={points} />;
     }
     case 'failed':
-      return <polygon class="f-retry" points={`${cx},${px(y)} ${px(x + width)},${px(y + height)} ${px(x)},${px(y + height)}`} />;
+      return (
+        <polygon
+          class="f-retry"
+          points={`${cx},${px(y)} ${px(x + width)},${px(y + height)} ${px(x)},${px(y + height)}`}
+        />
+      );
     case 'running':
       return (
         <>
@@ -70,7 +75,10 @@ export function Mark({ state, box }: { readonly state: OccurrenceState; readonly
       return (
         <>
           <rect class="m-line" {...inner} />
-          <path class="m-stroke" d={`M${px(x + 2)} ${px(y + height - 2)}L${px(x + width - 2)} ${px(y + 2)}`} />
+          <path
+            class="m-stroke"
+            d={`M${px(x + 2)} ${px(y + height - 2)}L${px(x + width - 2)} ${px(y + 2)}`}
+          />
         </>
       );
     case 'skipped':
@@ -86,7 +94,10 @@ export function Mark({ state, box }: { readonly state: OccurrenceState; readonly
       return (
         <>
           <rect class="f-next" {...inner} />
-          <path class="m-stroke" d={`M${px(x + width / 2 - 1.7)} ${px(y + 3.5)}v${px(height - 7)}m3.4 0v${px(7 - height)}`} />
+          <path
+            class="m-stroke"
+            d={`M${px(x + width / 2 - 1.7)} ${px(y + 3.5)}v${px(height - 7)}m3.4 0v${px(7 - height)}`}
+          />
         </>
       );
     case 'due':

@@ -14,7 +14,11 @@ type Conditioned = Omit<WhyDefinition, 'seen_at'>;
 const LOST: readonly OccurrenceState[] = ['lost', 'late'];
 
 /** @param occurrences the last ones, oldest first, up to now */
-export function conditionOf(definition: Conditioned, occurrences: readonly Occurrence[], hasNext: boolean): Condition {
+export function conditionOf(
+  definition: Conditioned,
+  occurrences: readonly Occurrence[],
+  hasNext: boolean,
+): Condition {
   switch (stopOf(definition)) {
     case 'broken':
       return { look: 'dead', word: 'broken' };

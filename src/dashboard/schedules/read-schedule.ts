@@ -1,8 +1,8 @@
 // Everything that the page of one schedule shows, read and merged.
 import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
 import { openTimetable, type Timetable } from '../../model/explain/instant.js';
 import type { ConsideredDefinition } from '../../model/explain/without-row.js';
+import { quote } from '../../model/names.js';
 import { type CalendarSpan, calendarSpan, ratePerDay } from '../../model/occurrences/calendar-span.js';
 import { combineSchedules } from '../../model/occurrences/combined.js';
 import { mergeOccurrences, type OccurrenceRow, uncovered } from '../../model/occurrences/merge.js';
@@ -74,7 +74,9 @@ async function chainSchedule(
   const parents = await readDefinitionsNamed(reads, definitions);
   const schedules: CompiledSchedule[] = [];
   for (const parent of parents) {
-    const schedule = parent.after ? await chainSchedule(reads, parent.after, depth + 1) : scheduleOfListed(parent);
+    const schedule = parent.after
+      ? await chainSchedule(reads, parent.after, depth + 1)
+      : scheduleOfListed(parent);
     if (schedule === null && require === 'all') return null;
     if (schedule !== null) schedules.push(schedule);
   }

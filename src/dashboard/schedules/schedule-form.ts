@@ -59,7 +59,12 @@ const number = (value: number | null) => (value === null ? '' : String(value));
 export function fieldsOf(definition: StoredColumns): ScheduleFields {
   const { after, cron, every_ms: every, at } = definition;
   const kind: Kind = after ? 'after' : every !== null ? 'every' : at ? 'at' : 'cron';
-  const when = { after: after?.definitions.join(', ') ?? '', every: span(every), at: iso(at), cron: cron ?? '' };
+  const when = {
+    after: after?.definitions.join(', ') ?? '',
+    every: span(every),
+    at: iso(at),
+    cron: cron ?? '',
+  };
   return {
     job: definition.job,
     kind,
@@ -92,7 +97,9 @@ export function fieldsOf(definition: StoredColumns): ScheduleFields {
 function excludeText(exclude: unknown): string {
   if (!Array.isArray(exclude)) return '';
   return exclude
-    .map((each: unknown) => (typeof each === 'string' ? each : ((each as { cron?: string } | null)?.cron ?? '')))
+    .map((each: unknown) =>
+      typeof each === 'string' ? each : ((each as { cron?: string } | null)?.cron ?? ''),
+    )
     .join('\n');
 }
 
@@ -144,9 +151,7 @@ function afterOf({ when, require, on }: ScheduleFields): After {
 
 function excludeOf(text: string): readonly (string | { cron: string })[] {
   const lines = text.split('\n').map(line => line.trim());
-  return lines
-    .filter(line => line !== '')
-    .map(line => (/\s|^@/.test(line) ? { cron: line } : line));
+  return lines.filter(line => line !== '').map(line => (/\s|^@/.test(line) ? { cron: line } : line));
 }
 
 function whole(text: string, what: string): number | null {

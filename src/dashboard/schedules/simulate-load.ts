@@ -39,7 +39,11 @@ interface Kept {
 const kept = new WeakMap<Session, Map<string, Kept>>();
 
 /** @param now epoch milliseconds: an answer older than a minute is computed anew */
-export async function simulateLoad(reads: Session, question: LoadQuestion, now: number): Promise<SimulatedLoad> {
+export async function simulateLoad(
+  reads: Session,
+  question: LoadQuestion,
+  now: number,
+): Promise<SimulatedLoad> {
   const answers = kept.get(reads) ?? new Map<string, Kept>();
   kept.set(reads, answers);
   const key = JSON.stringify(question);

@@ -3,12 +3,12 @@ import { clockText } from '../../model/explain/asked-time.js';
 import { dateOfDay } from '../../model/occurrences/calendar-span.js';
 import { dayLabel } from '../../model/occurrences/grid.js';
 import { dayOfInstant, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
-import { jitterMs } from '../../model/schedule/jitter.js';
-import type { CompiledSchedule } from '../../model/schedule/compile.js';
-import { findZone, type Zone } from '../../model/schedule/zone.js';
 import { windowIn } from '../../model/planning/window.js';
-import { placeOf } from '../layout/text.js';
+import type { CompiledSchedule } from '../../model/schedule/compile.js';
+import { jitterMs } from '../../model/schedule/jitter.js';
+import { findZone, type Zone } from '../../model/schedule/zone.js';
 import type { WhyDefinition } from '../../store/reads/why.js';
+import { placeOf } from '../layout/text.js';
 
 /** `Sun 1 Nov 01:30`, with the year if it is another one; `(again)` in the second pass. @param ms epoch */
 export function zoneTime(zone: Zone, ms: number, now: number): string {
@@ -33,7 +33,11 @@ export function inZones(ms: number, now: number, ...zones: readonly string[]): s
 }
 
 /** When the run of an occurrence may start: after its jitter, and once its window is open. */
-export function startOf(definition: Omit<WhyDefinition, 'seen_at'>, schedule: CompiledSchedule | null, at: number): number {
+export function startOf(
+  definition: Omit<WhyDefinition, 'seen_at'>,
+  schedule: CompiledSchedule | null,
+  at: number,
+): number {
   const next = schedule?.next(at) ?? null;
   const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
   const jittered = at + jitterMs(definition.name, definition.jitter_ms, gap);

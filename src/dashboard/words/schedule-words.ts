@@ -25,7 +25,8 @@ export function plainSchedule({ name, cron, every_ms: every, phase_ms: phase, at
 export function writtenSchedule({ cron, every_ms: every, phase_ms: phase, at, after }: Timed): string {
   if (after) return chainWords(after);
   if (at) return utcText(at);
-  if (every !== null) return `every ${formatDuration(every)}${phase > 0 ? `, phase ${formatDuration(phase)}` : ''}`;
+  if (every !== null)
+    return `every ${formatDuration(every)}${phase > 0 ? `, phase ${formatDuration(phase)}` : ''}`;
   return cron ?? '';
 }
 

@@ -11,14 +11,7 @@ export type Stop = 'broken' | 'vanished' | 'paused' | 'used-up';
  * - `edited`: the cursor is past it and nothing is on record, but the schedule was another one then
  * - `no-record`: the cursor is past it, and nothing is on record
  */
-export type WithoutRow =
-  | Stop
-  | 'pruned'
-  | 'upcoming'
-  | 'due'
-  | 'before-definition'
-  | 'edited'
-  | 'no-record';
+export type WithoutRow = Stop | 'pruned' | 'upcoming' | 'due' | 'before-definition' | 'edited' | 'no-record';
 
 /** The columns of a definition that decide. */
 export interface StoppableDefinition {

@@ -12,8 +12,16 @@ export function combineSchedules(
   if (schedules.length === 0) return { next: () => null, previous: () => null };
   if (require === 'any') {
     return {
-      next: after => nearest(Math.min, schedules.map(each => each.next(after))),
-      previous: before => nearest(Math.max, schedules.map(each => each.previous(before))),
+      next: after =>
+        nearest(
+          Math.min,
+          schedules.map(each => each.next(after)),
+        ),
+      previous: before =>
+        nearest(
+          Math.max,
+          schedules.map(each => each.previous(before)),
+        ),
     };
   }
   return {

@@ -146,7 +146,7 @@ function hourCells(zone: Zone, day: LocalDay, occurrences: readonly Occurrence[]
 function minuteGrid({ span, zone, now, occurrences }: GridInput): Grid {
   const day = localDay(zone, span.firstDay);
   const next = reader(occurrences);
-  const isDense = occurrences.length > 24 * 60;
+  const isDense = occurrences.length > (day.end - day.start) / 60_000;
   const rows = hoursOfDay(zone, day).flatMap((hour): GridRow[] => {
     const mine = next(hour.end);
     const base = Math.floor(hour.from / 3600) * 3600;
@@ -156,9 +156,7 @@ function minuteGrid({ span, zone, now, occurrences }: GridInput): Grid {
       ...rowOf(day.day, hour.isAgain ? `${clock} again` : `${clock}:00`, clock),
       isToday: now >= hour.start && now < hour.end,
       again: [],
-      voids: day.changes
-        .filter(({ kind }) => kind === 'skipped')
-        .flatMap(change => partOfHour(change, base)),
+      voids: day.changes.filter(({ kind }) => kind === 'skipped').flatMap(change => partOfHour(change, base)),
       marks: isDense
         ? []
         : mine.map(occurrence => ({ x: across(occurrence.at), lane: 0 as const, occurrence })),
@@ -176,9 +174,7 @@ function skippedHours({ day, changes }: LocalDay, before: number): GridRow[] {
   const hours = changes
     .filter(({ kind, at }) => kind === 'skipped' && at === before)
     .flatMap(({ from, to }) =>
-      Array.from({ length: 24 }, (_, hour) => hour * 3600).filter(
-        base => base >= from && base + 3600 <= to,
-      ),
+      Array.from({ length: 24 }, (_, hour) => hour * 3600).filter(base => base >= from && base + 3600 <= to),
     );
   return hours.map(base => ({
     ...rowOf(day, `${two(base / 3600)}:00`, two(base / 3600)),

@@ -61,7 +61,11 @@ function effectOf(table: Timetable, kind: ZoneChange['kind'], count: number): Ch
   return dst === 'literal' ? 'twice' : 'once';
 }
 
-function nominalBetween({ nominal }: Timetable, from: number, to: number): { first: number | null; count: number } {
+function nominalBetween(
+  { nominal }: Timetable,
+  from: number,
+  to: number,
+): { first: number | null; count: number } {
   let first: number | null = null;
   let count = 0;
   if (nominal === null) return { first, count };
@@ -87,7 +91,10 @@ export function changeSentence(table: Timetable, change: ZoneChange): string | n
   switch (effect) {
     case 'shifted': {
       const later = clockText((first ?? from) + (to - from));
-      const what = count > 1 ? `${clock}${more} do not exist, it runs from ${later} on` : `${clock} does not exist, it runs at ${later}`;
+      const what =
+        count > 1
+          ? `${clock}${more} do not exist, it runs from ${later} on`
+          : `${clock} does not exist, it runs at ${later}`;
       return `${day}, when ${what}.`;
     }
     case 'left-out':

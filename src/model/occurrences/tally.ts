@@ -1,5 +1,11 @@
 // How many occurrences are in which state, and the one of them that matters most.
-import { OCCURRENCE_STATES, type Occurrence, type OccurrenceState, STATE_WORDS, TROUBLE } from './occurrence.js';
+import {
+  OCCURRENCE_STATES,
+  type Occurrence,
+  type OccurrenceState,
+  STATE_WORDS,
+  TROUBLE,
+} from './occurrence.js';
 
 export interface Tally {
   readonly total: number;

@@ -42,10 +42,17 @@ export function catchupSentence({
 /** Jitter, window, deadline, bounds and the rest, where they are set. */
 export function otherSentences(definition: StoredColumns, text: (at: Date) => string): string[] {
   const { jitter_ms: jitter, active_window: window, outside_window: outside, timezone } = definition;
-  const { start_deadline_ms: deadline, remaining_count: remaining, start_at: from, end_at: until } = definition;
+  const {
+    start_deadline_ms: deadline,
+    remaining_count: remaining,
+    start_at: from,
+    end_at: until,
+  } = definition;
   const { pause_on_failure_count: failures } = definition;
   return [
-    jitter >= 2000 ? `Each starts up to ${formatDuration(jitter)} later, by a delay that is always the same.` : null,
+    jitter >= 2000
+      ? `Each starts up to ${formatDuration(jitter)} later, by a delay that is always the same.`
+      : null,
     window === null
       ? null
       : `Runs start only from ${window.replace('-', ' to ')} (${timezone}); others ${outside === 'skip' ? 'are skipped' : 'wait for the opening'}.`,

@@ -86,7 +86,12 @@ export async function readDefinitionPage(
   { sort = 'name', after = null, limit, ...filter }: DefinitionPage,
 ): Promise<ListedDefinition[]> {
   const query = WHY_DEFINITIONS.select(eb =>
-    eb.case().when(isFinite(eb)).then(readableInstant(eb.ref('d.next_at'))).end().as('next_at'),
+    eb
+      .case()
+      .when(isFinite(eb))
+      .then(readableInstant(eb.ref('d.next_at')))
+      .end()
+      .as('next_at'),
   )
     .where(eb => matches(eb, filter))
     .limit(limit);
@@ -137,7 +142,12 @@ export async function readNextAt(session: Session, definitionId: string): Promis
   const query = db
     .selectFrom('tock.job_definitions as d')
     .select(eb =>
-      eb.case().when(isFinite(eb)).then(readableInstant(eb.ref('d.next_at'))).end().as('next_at'),
+      eb
+        .case()
+        .when(isFinite(eb))
+        .then(readableInstant(eb.ref('d.next_at')))
+        .end()
+        .as('next_at'),
     )
     .where('d.id', '=', definitionId);
   return (await firstRow(session, query))?.next_at ?? null;

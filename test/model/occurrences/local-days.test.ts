@@ -1,13 +1,22 @@
 // Model: local days, of 23, 24 and 25 hours and of others.
 import { describe, expect, it } from 'vitest';
-import { type ClockChange, hoursOfDay, localDay, placeOnDay } from '../../../src/model/occurrences/local-days.js';
+import {
+  type ClockChange,
+  hoursOfDay,
+  localDay,
+  placeOnDay,
+} from '../../../src/model/occurrences/local-days.js';
 import { readDate } from '../../../src/model/schedule/calendar.js';
 import { findZone } from '../../../src/model/schedule/zone.js';
 
 const HOUR = 3600;
 const dayOf = (zone: string, date: string) => localDay(findZone(zone), readDate(date) ?? 0);
 const length = ({ start, end }: { start: number; end: number }) => (end - start) / 3_600_000;
-const change = (kind: ClockChange['kind'], from: number, to: number) => ({ kind, from: from * HOUR, to: to * HOUR });
+const change = (kind: ClockChange['kind'], from: number, to: number) => ({
+  kind,
+  from: from * HOUR,
+  to: to * HOUR,
+});
 
 describe('a day', () => {
   it.each([
@@ -86,7 +95,9 @@ describe('the hours of a day', () => {
 
   it('leave out what does not exist, and have what comes twice twice', () => {
     const text = (zone: string, date: string) =>
-      hours(zone, date).map(({ from, to, isAgain }) => `${from / HOUR}-${to / HOUR}${isAgain ? ' again' : ''}`);
+      hours(zone, date).map(
+        ({ from, to, isAgain }) => `${from / HOUR}-${to / HOUR}${isAgain ? ' again' : ''}`,
+      );
     expect(text('Europe/Berlin', '2026-03-29').slice(0, 4)).toEqual(['0-1', '1-2', '3-4', '4-5']);
     expect(text('Europe/Berlin', '2026-10-25').slice(1, 5)).toEqual(['1-2', '2-3', '2-3 again', '3-4']);
     expect(text('Australia/Lord_Howe', '2026-10-04').slice(1, 4)).toEqual(['1-2', '2.5-3', '3-4']);

@@ -1,7 +1,12 @@
 // Model: what the schedule expects and what the tables hold, as one list.
 import { describe, expect, it } from 'vitest';
 import type { ConsideredDefinition } from '../../../src/model/explain/without-row.js';
-import { type MergeInput, mergeOccurrences, type OccurrenceRow, uncovered } from '../../../src/model/occurrences/merge.js';
+import {
+  type MergeInput,
+  mergeOccurrences,
+  type OccurrenceRow,
+  uncovered,
+} from '../../../src/model/occurrences/merge.js';
 import { stateOfRun, stateText } from '../../../src/model/occurrences/occurrence.js';
 
 const at = (text: string) => Date.parse(`2026-03-01T${text}Z`);
@@ -62,7 +67,10 @@ describe('an occurrence with a run', () => {
   it('counts as run, though it was skipped before a backfill made the run', () => {
     const skipped = row('03:00:00', { id: '1', state: 'skipped', reason: 'paused' });
     const made = row('03:00:00', { id: '2' });
-    for (const rows of [[skipped, made], [made, skipped]])
+    for (const rows of [
+      [skipped, made],
+      [made, skipped],
+    ])
       expect(merge({ rows })[3]).toMatchObject({ state: 'succeeded', runId: '2' });
   });
 
@@ -75,7 +83,10 @@ describe('an occurrence with a run', () => {
 
   it('is there though the schedule as it is now does not have it', () => {
     const found = merge({ rows: [row('03:17:00')] });
-    expect(found.find(each => each.at === at('03:17:00'))).toMatchObject({ isExpected: false, state: 'succeeded' });
+    expect(found.find(each => each.at === at('03:17:00'))).toMatchObject({
+      isExpected: false,
+      state: 'succeeded',
+    });
     expect(found.map(each => each.at)).toEqual([...found.map(each => each.at)].sort((a, b) => a - b));
     expect(found).toHaveLength(25);
   });
@@ -87,18 +98,21 @@ describe('an occurrence with a run', () => {
 });
 
 describe('a skipped row that stands for a span', () => {
-  const span = row('09:00:00', { id: '5', state: 'skipped', reason: 'catchup', spanFrom: at('04:00:00'), standsFor: 6 });
+  const span = row('09:00:00', {
+    id: '5',
+    state: 'skipped',
+    reason: 'catchup',
+    spanFrom: at('04:00:00'),
+    standsFor: 6,
+  });
 
   it('covers each occurrence from its first to its last, and no other', () => {
     const found = states({ rows: [span] });
-    expect(Object.entries(found).filter(([, state]) => state === 'skipped').map(([time]) => time)).toEqual([
-      '04:00',
-      '05:00',
-      '06:00',
-      '07:00',
-      '08:00',
-      '09:00',
-    ]);
+    expect(
+      Object.entries(found)
+        .filter(([, state]) => state === 'skipped')
+        .map(([time]) => time),
+    ).toEqual(['04:00', '05:00', '06:00', '07:00', '08:00', '09:00']);
     expect(merge({ rows: [span] })[5]).toMatchObject({ reason: 'catchup', runId: '5' });
   });
 
@@ -120,15 +134,26 @@ describe('a skipped row that stands for a span', () => {
   });
 
   it('lies beside another, and each keeps its reason', () => {
-    const other = row('11:00:00', { state: 'skipped', reason: 'paused', spanFrom: at('10:00:00'), standsFor: 2 });
+    const other = row('11:00:00', {
+      state: 'skipped',
+      reason: 'paused',
+      spanFrom: at('10:00:00'),
+      standsFor: 2,
+    });
     const found = merge({ rows: [other, span] });
-    expect(found.slice(4, 12).map(each => each.reason)).toEqual([...Array(6).fill('catchup'), 'paused', 'paused']);
+    expect(found.slice(4, 12).map(each => each.reason)).toEqual([
+      ...Array(6).fill('catchup'),
+      'paused',
+      'paused',
+    ]);
   });
 });
 
 describe('an occurrence without a row', () => {
   it('is to come, due, late, or lost, by cursor and time', () => {
-    const found = states({ definition: definition({ cursor: new Date(at('10:00:00')), now: new Date(at('12:01:00')) }) });
+    const found = states({
+      definition: definition({ cursor: new Date(at('10:00:00')), now: new Date(at('12:01:00')) }),
+    });
     expect([found['10:00'], found['11:00'], found['12:00'], found['13:00']]).toEqual([
       'lost',
       'late',
@@ -139,7 +164,9 @@ describe('an occurrence without a row', () => {
 
   it('is late two minutes after it was due, and not before', () => {
     const late = (now: string) =>
-      states({ definition: definition({ cursor: new Date(at('11:00:00')), now: new Date(at(now)) }) })['12:00'];
+      states({ definition: definition({ cursor: new Date(at('11:00:00')), now: new Date(at(now)) }) })[
+        '12:00'
+      ];
     expect(late('12:02:00')).toBe('due');
     expect(late('12:02:01')).toBe('late');
   });

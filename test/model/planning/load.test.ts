@@ -24,7 +24,11 @@ describe('the load', () => {
     const { asDefined, jittered, definitions } = load(nightly);
     expect(definitions).toBe(40);
     expect(asDefined.hours).toHaveLength(7 * 24);
-    expect(asDefined.hours[7]).toMatchObject({ start: new Date('2026-03-02T07:00:00Z'), count: 40, peak: 40 });
+    expect(asDefined.hours[7]).toMatchObject({
+      start: new Date('2026-03-02T07:00:00Z'),
+      count: 40,
+      peak: 40,
+    });
     expect(asDefined.hours[8]).toMatchObject({ count: 0, peak: 0 });
     expect(jittered.hours[7]?.count).toBe(40);
     expect(jittered.peak.perMinute).toBeLessThan(20);

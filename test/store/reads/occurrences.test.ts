@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
-import { openDatabase, type Database, type Session } from '../../../src/store/connection/database.js';
+import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
 import {
   pageAfter,
   readDefinitionNames,
@@ -78,7 +78,11 @@ describe('the occurrences of a definition', () => {
 
   it('carry what a mark tells', async () => {
     const rows = await readOccurrences(database, '1', SPAN);
-    expect(rows[1]).toMatchObject({ attempts: 3, startedAt: at('2026-03-01T02:00:00Z'), finishedAt: at('2026-03-01T02:01:00Z') });
+    expect(rows[1]).toMatchObject({
+      attempts: 3,
+      startedAt: at('2026-03-01T02:00:00Z'),
+      finishedAt: at('2026-03-01T02:01:00Z'),
+    });
     expect(rows[4]).toMatchObject({ standsFor: 4, spanFrom: null });
     expect(rows[6]).toMatchObject({ reason: 'no need' });
   });
@@ -86,7 +90,9 @@ describe('the occurrences of a definition', () => {
   it('stand for a span only where the row does', async () => {
     const rows = await readOccurrences(database, '1', SPAN);
     const spans = rows.filter(({ spanFrom }) => spanFrom !== null);
-    expect(spans.map(({ id, spanFrom, reason }) => [id, new Date(spanFrom ?? 0).toISOString(), reason])).toEqual([
+    expect(
+      spans.map(({ id, spanFrom, reason }) => [id, new Date(spanFrom ?? 0).toISOString(), reason]),
+    ).toEqual([
       ['4', '2026-03-01T04:00:00.000Z', 'catchup'],
       ['8', '2026-03-01T22:00:00.000Z', 'paused'],
     ]);
@@ -101,7 +107,10 @@ describe('the occurrences of a definition', () => {
   });
 
   it('had a run once, where the key is kept', async () => {
-    const keys = await readOccurrenceKeys(database, '1', { from: at('2026-03-01T05:00:00Z'), to: at('2026-03-01T07:00:00Z') });
+    const keys = await readOccurrenceKeys(database, '1', {
+      from: at('2026-03-01T05:00:00Z'),
+      to: at('2026-03-01T07:00:00Z'),
+    });
     expect([...keys].sort()).toEqual([at('2026-03-01T05:00:00Z'), at('2026-03-01T06:00:00Z')]);
     expect(await readOccurrenceKeys(database, '77', SPAN)).toEqual(new Set());
   });
@@ -194,14 +203,26 @@ describe('the plans', () => {
     ['of a span of groups', s => readOccurrenceGroups(s, '2', SPAN), BY_DEFINITION],
     ['of the last rows of many', s => readRecentOccurrences(s, ['1', '2', '3']), BY_DEFINITION],
     ['of the keys', s => readOccurrenceKeys(s, '1', SPAN), /job_occurrences_pkey/],
-    ['of a page by name', s => readDefinitionPage(s, { after: 'busy-300', limit: 50 }), /job_definitions_name/],
-    ['of a page by what is next', s => readDefinitionPage(s, { sort: 'next', limit: 50 }), /job_definitions_due/],
+    [
+      'of a page by name',
+      s => readDefinitionPage(s, { after: 'busy-300', limit: 50 }),
+      /job_definitions_name/,
+    ],
+    [
+      'of a page by what is next',
+      s => readDefinitionPage(s, { sort: 'next', limit: 50 }),
+      /job_definitions_due/,
+    ],
   ])('%s use the index, and read no table of runs as a whole', async (_name, read, index) => {
     const { session, nodes } = explaining();
     await read(session);
     const used = nodes.map(node => node['Index Name'] ?? '');
     expect(used.some(name => index.test(name))).toBe(true);
-    const scanned = nodes.filter(node => node['Node Type'] === 'Seq Scan').map(node => node['Relation Name'] ?? '');
-    expect(scanned.filter(name => /job_runs_finished_|job_definitions|job_occurrences/.test(name))).toEqual([]);
+    const scanned = nodes
+      .filter(node => node['Node Type'] === 'Seq Scan')
+      .map(node => node['Relation Name'] ?? '');
+    expect(scanned.filter(name => /job_runs_finished_|job_definitions|job_occurrences/.test(name))).toEqual(
+      [],
+    );
   });
 });

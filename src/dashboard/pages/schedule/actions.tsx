@@ -44,7 +44,10 @@ export function Actions({ view, opened, shown }: ActionsProps) {
         </>
       ) : null}
       {schedule === null || definition.after ? null : first && last ? (
-        <a class="button" href={view.link(`${path}/backfill`, { from: iso(first.at), to: iso(last.at + 1000) })}>
+        <a
+          class="button"
+          href={view.link(`${path}/backfill`, { from: iso(first.at), to: iso(last.at + 1000) })}
+        >
           Backfill the {numberText(lost.length)} missed …
         </a>
       ) : (
@@ -90,7 +93,10 @@ export function addScheduleActions(app: App): void {
     const [view, name] = [c.get('view'), c.req.param('name')];
     const form = (await c.req.parseBody({ all: true })) as Form;
     const { skipped } = await view.tock.schedules.resume(name);
-    const left = skipped === null ? '' : ` ${numberText(skipped.count)} ${skipped.count === 1 ? 'occurrence' : 'occurrences'} of the pause did not run; a backfill can make up for them.`;
+    const left =
+      skipped === null
+        ? ''
+        : ` ${numberText(skipped.count)} ${skipped.count === 1 ? 'occurrence' : 'occurrences'} of the pause did not run; a backfill can make up for them.`;
     flash(c, `${name} is resumed.${left}`);
     return c.redirect(backOr(form, addressOf(view, name)), 303);
   });

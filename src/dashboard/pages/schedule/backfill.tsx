@@ -1,9 +1,11 @@
 // Backfill of one schedule: which occurrences it would run, and then the deed.
+
+import { TockError } from '../../../model/errors.js';
 import { readAskedTime } from '../../../model/explain/asked-time.js';
 import { firstInstant } from '../../../model/explain/day.js';
 import { placeOfCivil } from '../../../model/explain/local-clock.js';
-import { TockError } from '../../../model/errors.js';
 import { type Occurrence, type OccurrenceState, stateText } from '../../../model/occurrences/occurrence.js';
+import { includesRole } from '../../../model/operator.js';
 import type { Zone } from '../../../model/schedule/zone.js';
 import { flash } from '../../flash.js';
 import { Page } from '../../layout/page.js';
@@ -15,12 +17,20 @@ import { zoneTime } from '../../schedules/times.js';
 import type { App, View } from '../../view.js';
 import { addressOf } from './actions.js';
 import { type Form, textOf } from './form.js';
-import { includesRole } from '../../../model/operator.js';
 
 const MAX_LISTED = 200;
 /** What a request waits for. The command line has no such bound. */
 const MAX_RUNS = 5000;
-const HAS_RUN: readonly OccurrenceState[] = ['succeeded', 'retried', 'running', 'queued', 'failed', 'dead', 'cancelled', 'pruned'];
+const HAS_RUN: readonly OccurrenceState[] = [
+  'succeeded',
+  'retried',
+  'running',
+  'queued',
+  'failed',
+  'dead',
+  'cancelled',
+  'pruned',
+];
 
 interface Plan {
   readonly from: Date;
@@ -36,13 +46,21 @@ export function addBackfillPage(app: App): void {
     const view = c.get('view');
     const opened = await requireSchedule(view.reads, c.req.param('name'));
     const { from = '', to = '' } = c.req.query();
-    if (from === '' || to === '') return c.html(<BackfillPage view={view} opened={opened} from={from} to={to} plan={null} problem={null} />);
+    if (from === '' || to === '')
+      return c.html(
+        <BackfillPage view={view} opened={opened} from={from} to={to} plan={null} problem={null} />,
+      );
     try {
       const plan = await planOf(view, opened, from, to);
-      return c.html(<BackfillPage view={view} opened={opened} from={from} to={to} plan={plan} problem={null} />);
+      return c.html(
+        <BackfillPage view={view} opened={opened} from={from} to={to} plan={plan} problem={null} />,
+      );
     } catch (error) {
       if (!(error instanceof TockError) || error.code === 'TOCK_DATABASE_UNREACHABLE') throw error;
-      return c.html(<BackfillPage view={view} opened={opened} from={from} to={to} plan={null} problem={error.message} />, 400);
+      return c.html(
+        <BackfillPage view={view} opened={opened} from={from} to={to} plan={null} problem={error.message} />,
+        400,
+      );
     }
   });
   app.post('/schedules/:name/backfill', async c => {
@@ -64,7 +82,10 @@ export function addBackfillPage(app: App): void {
 async function planOf(view: View, opened: OpenedSchedule, from: string, to: string): Promise<Plan> {
   const { definition, zone } = opened;
   const span = spanOf(view, zone, from, to);
-  const { occurrences, existing } = await view.tock.schedules.backfill(definition.name, { ...span, dryRun: true });
+  const { occurrences, existing } = await view.tock.schedules.backfill(definition.name, {
+    ...span,
+    dryRun: true,
+  });
   if (occurrences > MAX_RUNS) throw tooMany(definition.name);
   const shown = await readSpan(view.reads, opened, { from: span.from.getTime(), to: span.to.getTime() });
   const missing = shown.filter(({ state, isExpected }) => isExpected && !HAS_RUN.includes(state));
@@ -111,14 +132,19 @@ function BackfillPage({ view, opened, from, to, plan, problem }: BackfillPagePro
       <Sheet>
         <form method="get" action={view.link(path)} class="fields">
           <label class="field">
-            From <input type="text" name="from" value={from} required placeholder="2026-11-01 or 2026-11-01T02:30" />
+            From{' '}
+            <input
+              type="text"
+              name="from"
+              value={from}
+              required
+              placeholder="2026-11-01 or 2026-11-01T02:30"
+            />
           </label>
           <label class="field">
             Up to, not included <input type="text" name="to" value={to} required placeholder="2026-11-08" />
           </label>
-          <p class="muted">
-            In {zone.name}, or as instants such as 2026-11-01T06:30:00Z.
-          </p>
+          <p class="muted">In {zone.name}, or as instants such as 2026-11-01T06:30:00Z.</p>
           {problem === null ? null : (
             <p class="problem" role="alert">
               {problem}
@@ -137,7 +163,17 @@ function BackfillPage({ view, opened, from, to, plan, problem }: BackfillPagePro
   );
 }
 
-function PlanSection({ view, opened, plan, path }: { readonly view: View; readonly opened: OpenedSchedule; readonly plan: Plan; readonly path: string }) {
+function PlanSection({
+  view,
+  opened,
+  plan,
+  path,
+}: {
+  readonly view: View;
+  readonly opened: OpenedSchedule;
+  readonly plan: Plan;
+  readonly path: string;
+}) {
   const { occurrences, existing, missing, from, to } = plan;
   const count = occurrences - existing;
   const now = view.now.getTime();
@@ -148,7 +184,8 @@ function PlanSection({ view, opened, plan, path }: { readonly view: View; readon
       </h2>
       <Sheet>
         <p class="muted">
-          {numberText(occurrences)} {occurrences === 1 ? 'occurrence' : 'occurrences'} in this span, of which {numberText(existing)} {existing === 1 ? 'has' : 'have'} had a run.
+          {numberText(occurrences)} {occurrences === 1 ? 'occurrence' : 'occurrences'} in this span, of which{' '}
+          {numberText(existing)} {existing === 1 ? 'has' : 'have'} had a run.
         </p>
         <ul class="names">
           {missing.slice(0, MAX_LISTED).map(occurrence => (

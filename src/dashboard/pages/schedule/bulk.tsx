@@ -16,16 +16,20 @@ type Act = (typeof ACTS)[number];
 const MAX_AT_ONCE = 1000;
 const MAX_NAMED = 20;
 
-const WORDS: Readonly<Record<Act, { readonly verb: string; readonly done: string; readonly effect: string }>> = {
+const WORDS: Readonly<
+  Record<Act, { readonly verb: string; readonly done: string; readonly effect: string }>
+> = {
   pause: {
     verb: 'Pause',
     done: 'paused',
-    effect: 'They make no runs until they are resumed; what comes due meanwhile is not made up for. Runs that wait or execute go on.',
+    effect:
+      'They make no runs until they are resumed; what comes due meanwhile is not made up for. Runs that wait or execute go on.',
   },
   resume: {
     verb: 'Resume',
     done: 'resumed',
-    effect: 'Those that are paused make runs again from now on; what came due in the pause is not made up for.',
+    effect:
+      'Those that are paused make runs again from now on; what came due in the pause is not made up for.',
   },
   run: {
     verb: 'Run now',
@@ -112,7 +116,9 @@ function Confirm({
           {chosen.slice(0, MAX_NAMED).map(name => (
             <li>{name}</li>
           ))}
-          {chosen.length > MAX_NAMED ? <li class="muted">and {numberText(chosen.length - MAX_NAMED)} more</li> : null}
+          {chosen.length > MAX_NAMED ? (
+            <li class="muted">and {numberText(chosen.length - MAX_NAMED)} more</li>
+          ) : null}
         </ul>
         <form method="post" action={view.link('/schedules')} class="confirm">
           {chosen.map(name => (
@@ -122,7 +128,14 @@ function Confirm({
           <input type="hidden" name="back" value={back} />
           {act === 'pause' ? (
             <label class="field">
-              Why <input type="text" name="note" value={note ?? ''} maxlength={500} placeholder="shown wherever the pause is" />
+              Why{' '}
+              <input
+                type="text"
+                name="note"
+                value={note ?? ''}
+                maxlength={500}
+                placeholder="shown wherever the pause is"
+              />
             </label>
           ) : null}
           <p class="buttons">

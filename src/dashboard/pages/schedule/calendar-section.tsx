@@ -193,9 +193,19 @@ function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
                   <MarkIcon state={occurrence.state} /> {stateText(occurrence)}
                 </td>
                 <td class="n">{took === null ? '–' : spanText(took)}</td>
-                <td>{runId === null ? '–' : <a class="link" href={view.link(`/runs/${runId}`)}>{runId}</a>}</td>
                 <td>
-                  <a class="link" href={`${view.link(path, { at: iso })}#why`}>why</a>
+                  {runId === null ? (
+                    '–'
+                  ) : (
+                    <a class="link" href={view.link(`/runs/${runId}`)}>
+                      {runId}
+                    </a>
+                  )}
+                </td>
+                <td>
+                  <a class="link" href={`${view.link(path, { at: iso })}#why`}>
+                    why
+                  </a>
                 </td>
               </tr>
             );
@@ -203,7 +213,9 @@ function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
         </tbody>
       </table>
       {shown.occurrences.length > MAX_ROWS ? (
-        <p class="muted">Only the latest {MAX_ROWS} of {numberText(shown.occurrences.length)}.</p>
+        <p class="muted">
+          Only the latest {MAX_ROWS} of {numberText(shown.occurrences.length)}.
+        </p>
       ) : null}
     </details>
   );

@@ -17,7 +17,15 @@ export function addEditPage(app: App): void {
     const view = c.get('view');
     const opened = await requireSchedule(view.reads, c.req.param('name'));
     const fields = fieldsOf(opened.definition);
-    return c.html(<EditPage view={view} opened={opened} fields={fields} version={opened.definition.version} problem={null} />);
+    return c.html(
+      <EditPage
+        view={view}
+        opened={opened}
+        fields={fields}
+        version={opened.definition.version}
+        problem={null}
+      />,
+    );
   });
   app.post('/schedules/:name/edit', async c => {
     const view = c.get('view');
@@ -28,11 +36,17 @@ export function addEditPage(app: App): void {
     const fields = fieldsIn(form, view);
     try {
       const record = await view.tock.schedules.upsert(inputOf(name, fields, payload), { ifVersion: version });
-      flash(c, record.version === version ? 'Nothing was changed.' : `${name} is at version ${record.version}.`);
+      flash(
+        c,
+        record.version === version ? 'Nothing was changed.' : `${name} is at version ${record.version}.`,
+      );
       return c.redirect(addressOf(view, name), 303);
     } catch (error) {
       if (!isMistake(error)) throw error;
-      return c.html(<EditPage view={view} opened={opened} fields={fields} version={version} problem={error.message} />, 400);
+      return c.html(
+        <EditPage view={view} opened={opened} fields={fields} version={version} problem={error.message} />,
+        400,
+      );
     }
   });
 }
@@ -106,9 +120,13 @@ function EditPage({ view, opened, fields, version, problem }: EditPageProps) {
       <Page view={view} title={title} current="schedules">
         <Sheet>
           <Empty title="This schedule is defined in code">
-            <p>Edit it there; the next tick with the new code registers it. It can be paused and resumed here.</p>
             <p>
-              <a class="button" href={back}>Back</a>
+              Edit it there; the next tick with the new code registers it. It can be paused and resumed here.
+            </p>
+            <p>
+              <a class="button" href={back}>
+                Back
+              </a>
             </p>
           </Empty>
         </Sheet>
@@ -192,7 +210,11 @@ function EditPage({ view, opened, fields, version, problem }: EditPageProps) {
           )}
         </Group>
         <p class="buttons">
-          {includesRole(view.user.role, 'admin') ? <button class="main">Save</button> : <span class="muted">Saving needs the role admin.</span>}
+          {includesRole(view.user.role, 'admin') ? (
+            <button class="main">Save</button>
+          ) : (
+            <span class="muted">Saving needs the role admin.</span>
+          )}
           <a class="button" href={back}>
             Back
           </a>

@@ -26,26 +26,74 @@ export function FactsSection(props: FactsSectionProps) {
   const isOwn = definition.after === null;
   const usual = starts === null || recent.p95 === null ? null : starts + recent.p95;
   const rows: (readonly [string, Child])[] = [
-    ['Schedule', writtenSchedule(definition) === '' ? 'none: by hand' : <code>{writtenSchedule(definition)}</code>],
+    [
+      'Schedule',
+      writtenSchedule(definition) === '' ? 'none: by hand' : <code>{writtenSchedule(definition)}</code>,
+    ],
     ['Time zone', definition.at ? null : timezone],
     ['Next', next === null ? null : <Instant view={view} at={next.getTime()} zone={timezone} />],
-    ['Starts', starts === null || starts === next?.getTime() ? null : <Instant view={view} at={starts} zone={timezone} />],
-    ['Usually done by', usual === null ? null : `${inZones(usual, now, timezone)} (95 of 100 take at most ${spanText(recent.p95 ?? 0)})`],
+    [
+      'Starts',
+      starts === null || starts === next?.getTime() ? null : (
+        <Instant view={view} at={starts} zone={timezone} />
+      ),
+    ],
+    [
+      'Usually done by',
+      usual === null
+        ? null
+        : `${inZones(usual, now, timezone)} (95 of 100 take at most ${spanText(recent.p95 ?? 0)})`,
+    ],
     ['Overlap', schedule === null ? null : overlap],
-    ['Catch-up', schedule === null || !isOwn ? null : `${catchup}${catchupWindow === null ? '' : `, within ${formatDuration(catchupWindow)}`}`],
+    [
+      'Catch-up',
+      schedule === null || !isOwn
+        ? null
+        : `${catchup}${catchupWindow === null ? '' : `, within ${formatDuration(catchupWindow)}`}`,
+    ],
     ['Summer time', definition.cron === null ? null : definition.dst],
     ['Without', excluded(definition.exclude)],
-    ['Job', <a class="link" href={view.link('/runs', { job: definition.job })}>{definition.job}</a>],
-    ['Queue', <a class="link" href={view.link('/queues')}>{queue}</a>],
-    ['Attempts', `${definition.max_attempts} at most${definition.priority === 0 ? '' : `, priority ${definition.priority}`}`],
+    [
+      'Job',
+      <a class="link" href={view.link('/runs', { job: definition.job })}>
+        {definition.job}
+      </a>,
+    ],
+    [
+      'Queue',
+      <a class="link" href={view.link('/queues')}>
+        {queue}
+      </a>,
+    ],
+    [
+      'Attempts',
+      `${definition.max_attempts} at most${definition.priority === 0 ? '' : `, priority ${definition.priority}`}`,
+    ],
     ['Runs after', definition.after ? <Names view={view} names={definition.after.definitions} /> : null],
     ['Followed by', followers.length === 0 ? null : <Names view={view} names={followers} />],
     ['When dead', definition.on_dead === null ? null : `enqueues ${definition.on_dead}`],
     ['Defined', definition.origin === 'code' ? 'in code' : 'at run time'],
-    ['Version', <>{definition.version}, <Changed {...props} /></>],
+    [
+      'Version',
+      <>
+        {definition.version}, <Changed {...props} />
+      </>,
+    ],
     ['Considered up to', schedule === null || !isOwn ? null : <Time view={view} at={definition.cursor} />],
-    ['Last tick', schedule === null ? null : definition.seen_at === null ? 'none was ever seen' : <Time view={view} at={definition.seen_at} relative />],
-    ['Payload', view.user.seesPayloads && definition.payload !== null && schedule !== null ? <code class="payload">{JSON.stringify(definition.payload)}</code> : null],
+    [
+      'Last tick',
+      schedule === null ? null : definition.seen_at === null ? (
+        'none was ever seen'
+      ) : (
+        <Time view={view} at={definition.seen_at} relative />
+      ),
+    ],
+    [
+      'Payload',
+      view.user.seesPayloads && definition.payload !== null && schedule !== null ? (
+        <code class="payload">{JSON.stringify(definition.payload)}</code>
+      ) : null,
+    ],
   ];
   return (
     <section aria-labelledby="facts">
@@ -57,7 +105,11 @@ export function FactsSection(props: FactsSectionProps) {
   );
 }
 
-export function isHeld({ paused_at: paused, broken_at: broken, vanished_at: vanished }: OpenedSchedule['definition']): boolean {
+export function isHeld({
+  paused_at: paused,
+  broken_at: broken,
+  vanished_at: vanished,
+}: OpenedSchedule['definition']): boolean {
   return paused !== null || broken !== null || vanished !== null;
 }
 
@@ -65,15 +117,25 @@ function Instant({ view, at, zone }: { readonly view: View; readonly at: number;
   const now = view.now.getTime();
   return (
     <time datetime={new Date(at).toISOString()}>
-      {inZones(at, now, zone, 'UTC', view.zone)} · {at <= now ? 'due now' : relativeText(new Date(at), view.now)}
+      {inZones(at, now, zone, 'UTC', view.zone)} ·{' '}
+      {at <= now ? 'due now' : relativeText(new Date(at), view.now)}
     </time>
   );
 }
 
 function Changed({ view, opened }: FactsSectionProps) {
   const { created_at: created, updated_at: updated, version } = opened.definition;
-  if (version === 1) return <>made <Time view={view} at={created} /></>;
-  return <>changed <Time view={view} at={updated} />, made <Time view={view} at={created} /></>;
+  if (version === 1)
+    return (
+      <>
+        made <Time view={view} at={created} />
+      </>
+    );
+  return (
+    <>
+      changed <Time view={view} at={updated} />, made <Time view={view} at={created} />
+    </>
+  );
 }
 
 function Names({ view, names }: { readonly view: View; readonly names: readonly string[] }) {
@@ -94,7 +156,11 @@ function Names({ view, names }: { readonly view: View; readonly names: readonly 
 function excluded(exclude: unknown): string | null {
   if (!Array.isArray(exclude) || exclude.length === 0) return null;
   const texts = exclude.map((each: unknown) =>
-    typeof each === 'string' ? each : typeof each === 'object' && each !== null && 'cron' in each ? String(each.cron) : '?',
+    typeof each === 'string'
+      ? each
+      : typeof each === 'object' && each !== null && 'cron' in each
+        ? String(each.cron)
+        : '?',
   );
   const more = texts.length > 6 ? `, and ${texts.length - 6} more` : '';
   return `${texts.slice(0, 6).join(', ')}${more}`;

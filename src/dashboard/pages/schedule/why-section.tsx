@@ -93,7 +93,9 @@ function Linked({ view, text }: { readonly view: View; readonly text: string }) 
   return (
     <>
       {parts.map((part, index) =>
-        index % 2 === 0 ? part : (
+        index % 2 === 0 ? (
+          part
+        ) : (
           <a class="link" href={view.link(`/runs/${part.slice(4)}`)}>
             {part}
           </a>
