@@ -71,23 +71,27 @@ function Chooser({
   readonly problem: string | null;
 }) {
   return (
-    <form method="get" action={view.link('/load')} class="filter">
-      <label class="inline">
-        Jitter for all <input type="text" name="jitter" value={jitter} list="jitters" size={6} />
+    <form method="get" action={view.link('/load')} class="fields filters">
+      <label>
+        <span>Jitter for all</span>
+        <input name="jitter" value={jitter} list="jitters" autocomplete="off" data-search />
       </label>
       <datalist id="jitters">
         {JITTERS.map(each => (
           <option value={each} />
         ))}
       </datalist>
-      <label class="inline">
-        Hours of <input type="text" name="zone" value={zone.name} size={18} />
+      <label>
+        <span>Hours of</span>
+        <input name="zone" value={zone.name} autocomplete="off" />
       </label>
-      <button>Simulate</button>
+      <div class="actions">
+        <button>Simulate</button>
+      </div>
       {problem === null ? null : (
-        <span class="problem" role="alert">
+        <p class="refused" role="alert">
           {problem}
-        </span>
+        </p>
       )}
     </form>
   );

@@ -3,6 +3,7 @@
 import { summerTimeSentences } from '../../model/occurrences/summer-time.js';
 import { catchupSentence, otherSentences, overlapSentence } from '../../model/planning/policy-words.js';
 import { readDate } from '../../model/schedule/calendar.js';
+import { listAudit } from '../../store/reads/audit.js';
 import { readFollowers, readNextAt } from '../../store/reads/definition-pages.js';
 import { Page } from '../layout/page.js';
 import { Sheet } from '../layout/parts.js';
@@ -24,7 +25,7 @@ import { addBackfillPage } from './schedule/backfill.js';
 import { CalendarSection, hrefOf } from './schedule/calendar-section.js';
 import { addEditPage } from './schedule/edit.js';
 import { FactsSection } from './schedule/facts-section.js';
-import { HistorySection } from './schedule/history-section.js';
+import { HistorySection, MAX_HISTORY } from './schedule/history-section.js';
 import { WhySection } from './schedule/why-section.js';
 
 export function addSchedulePage(app: App): void {
@@ -54,11 +55,12 @@ async function schedulePage(
   const opened = await requireSchedule(view.reads, name);
   const { definition, schedule } = opened;
   const asked = { from: dayIn(query['from']), day: dayIn(query['day']) };
-  const [shown, recents, next, followers, why] = await Promise.all([
+  const [shown, recents, next, followers, records, why] = await Promise.all([
     readCalendar(view.reads, opened, asked),
     readRecent(view.reads, [{ definition, schedule }], RECENT),
     readNextAt(view.reads, definition.id),
     readFollowers(view.reads, name, MAX_FOLLOWERS),
+    listAudit(view.reads, { target: name, action: 'schedules', limit: MAX_HISTORY }),
     at === null ? null : view.tock.why(name, at),
   ]);
   const recent = recents.get(definition.id) ?? { occurrences: [], p50: null, p95: null };
@@ -86,7 +88,7 @@ async function schedulePage(
         <DurationsSection view={view} opened={opened} recent={recent} />
         <FactsSection view={view} opened={opened} next={next} recent={recent} followers={followers} />
       </div>
-      <HistorySection view={view} name={name} />
+      <HistorySection view={view} opened={opened} records={records} />
     </Page>
   );
 }

@@ -15,12 +15,12 @@ import { addBulkActions } from './schedule/bulk.js';
 
 const LIMIT = 50;
 const STATE_LABELS: Readonly<Record<DefinitionState, string>> = {
-  scheduled: 'Scheduled',
-  late: 'Late',
-  paused: 'Paused',
-  broken: 'Broken',
-  manual: 'By hand',
-  removed: 'Removed',
+  scheduled: 'scheduled',
+  late: 'late',
+  paused: 'paused',
+  broken: 'broken',
+  manual: 'by hand',
+  removed: 'removed',
 };
 
 /** The filter and place of a page, as its address has them. */
@@ -74,36 +74,39 @@ const LEAD =
 
 function Filter({ view, query }: { readonly view: View; readonly query: ListQuery }) {
   return (
-    <form method="get" action={view.link('/schedules')} class="filter" role="search">
-      <input
-        type="search"
-        name="name"
-        value={query.name ?? ''}
-        placeholder="Part of a name"
-        aria-label="Part of a name"
-        data-search
-      />
-      <input type="text" name="job" value={query.job ?? ''} placeholder="Job" aria-label="Job" />
-      <select name="state" aria-label="State">
-        <option value="">All states</option>
-        {DEFINITION_STATES.map(state => (
-          <option value={state} selected={state === query.state}>
-            {STATE_LABELS[state]}
+    <form method="get" action={view.link('/schedules')} class="fields filters" role="search">
+      <label>
+        <span>Name</span>
+        <input type="search" name="name" value={query.name ?? ''} placeholder="a part of it" data-search />
+      </label>
+      <label>
+        <span>Job</span>
+        <input name="job" value={query.job ?? ''} placeholder="any" autocomplete="off" />
+      </label>
+      <label>
+        <span>State</span>
+        <select name="state">
+          <option value="">any</option>
+          {DEFINITION_STATES.map(state => (
+            <option value={state} selected={state === query.state}>
+              {STATE_LABELS[state]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span>Order</span>
+        <select name="sort">
+          <option value="name">by name</option>
+          <option value="next" selected={query.sort === 'next'}>
+            next first
           </option>
-        ))}
-      </select>
-      <select name="sort" aria-label="Order">
-        <option value="name">By name</option>
-        <option value="next" selected={query.sort === 'next'}>
-          Next first
-        </option>
-      </select>
-      <button>Show</button>
-      {query.name || query.job || query.state ? (
-        <a class="muted" href={view.link('/schedules')}>
-          Clear
-        </a>
-      ) : null}
+        </select>
+      </label>
+      <div class="actions">
+        <button>Filter</button>
+        {query.name || query.job || query.state ? <a href={view.link('/schedules')}>Clear</a> : null}
+      </div>
     </form>
   );
 }

@@ -130,7 +130,7 @@ function BackfillPage({ view, opened, from, to, plan, problem }: BackfillPagePro
   return (
     <Page view={view} title={`Backfill ${definition.name}`} current="schedules" lead={LEAD}>
       <Sheet>
-        <form method="get" action={view.link(path)} class="fields">
+        <form method="get" action={view.link(path)} class="schedule-form">
           <label class="field">
             From{' '}
             <input
@@ -146,7 +146,7 @@ function BackfillPage({ view, opened, from, to, plan, problem }: BackfillPagePro
           </label>
           <p class="muted">In {zone.name}, or as instants such as 2026-11-01T06:30:00Z.</p>
           {problem === null ? null : (
-            <p class="problem" role="alert">
+            <p class="refused" role="alert">
               {problem}
             </p>
           )}

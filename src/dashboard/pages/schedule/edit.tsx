@@ -151,10 +151,14 @@ function EditPage({ view, opened, fields, version, problem }: EditPageProps) {
   );
   return (
     <Page view={view} title={title} current="schedules" lead={LEAD}>
-      <form method="post" action={view.link(`/schedules/${encodeURIComponent(name)}/edit`)} class="fields">
+      <form
+        method="post"
+        action={view.link(`/schedules/${encodeURIComponent(name)}/edit`)}
+        class="schedule-form"
+      >
         <input type="hidden" name="version" value={String(version)} />
         {problem === null ? null : (
-          <p class="problem" role="alert">
+          <p class="refused" role="alert">
             {problem}
           </p>
         )}
