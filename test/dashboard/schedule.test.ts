@@ -234,7 +234,7 @@ describe('the page', () => {
     expect(text).toContain(
       'Runs start only from 01:00 to 05:00 (America/New_York); others wait for the opening.',
     );
-    expect(text).toContain('On 2027-03-14, when 02:30 does not exist, it runs at 03:30.');
+    expect(text).toContain('On 14 March 2027, when 02:30 does not exist, it runs at 03:30.');
   });
 
   it('tells how long runs take', async () => {

@@ -65,10 +65,12 @@ async function schedulePage(
   ]);
   const recent = recents.get(definition.id) ?? { occurrences: [], p50: null, p95: null };
   const { look, word } = conditionOf(definition, recent.occurrences, next !== null);
-  const pill = <span class={`pill ${look}`}>{word}</span>;
+  const now = view.now.getTime();
+  // Days that are over change no more.
+  const isCurrent = why === null && now >= shown.span.from && now < shown.span.to;
   const aside = (
     <>
-      {pill}
+      <span class={`pill ${look}`}>{word}</span>
       <Actions view={view} opened={opened} shown={shown} />
     </>
   );
@@ -77,7 +79,7 @@ async function schedulePage(
       view={view}
       title={name}
       current="schedules"
-      {...(why === null ? { live: 15 } : {})}
+      {...(isCurrent ? { live: 15 } : {})}
       aside={aside}
       lead={leadOf(opened, view)}
     >

@@ -1,7 +1,8 @@
 // The calendar: every occurrence at its place on the clock, days of 23 and 25 hours as they are, and now.
-import type { Grid, GridBand, GridCell, GridMark, GridRow } from '../../model/occurrences/grid.js';
+import type { Grid, GridCell, GridMark, GridRow } from '../../model/occurrences/grid.js';
 import type { Occurrence } from '../../model/occurrences/occurrence.js';
 import { tallyText } from '../../model/occurrences/tally.js';
+import { Again, Now, Void } from './calendar-bands.js';
 import { Mark, px } from './mark.js';
 
 export interface CalendarProps {
@@ -128,8 +129,14 @@ function Row(props: RowProps) {
           height={cell.lane === 0 ? geometry.row - 4 : geometry.lane - 4}
         />
       ))}
-      {row.marks.map(mark => (
-        <OneMark {...props} mark={mark} width={markWidth} middle={mark.lane === 0 ? middle : laneMiddle} />
+      {placed(row.marks, x, markWidth).map(({ mark, left }) => (
+        <OneMark
+          {...props}
+          mark={mark}
+          left={left}
+          width={markWidth}
+          middle={mark.lane === 0 ? middle : laneMiddle}
+        />
       ))}
       {row.now === null ? null : (
         <Now
@@ -142,21 +149,40 @@ function Row(props: RowProps) {
   );
 }
 
+/** Each at its time, or right of the one before where that leaves no room. */
+function placed(
+  marks: readonly GridMark[],
+  x: (part: number) => number,
+  width: number,
+): { readonly mark: GridMark; readonly left: number }[] {
+  const free = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  return marks.map(mark => {
+    const left = Math.max(x(mark.x) - width / 2, free[mark.lane] ?? 0);
+    free[mark.lane] = left + width + 1;
+    return { mark, left };
+  });
+}
+
 function OneMark({
   mark,
+  left,
   width,
   middle,
-  x,
   geometry,
   hrefOf,
   textOf,
   chosen,
-}: RowProps & { readonly mark: GridMark; readonly width: number; readonly middle: number }) {
+}: RowProps & {
+  readonly mark: GridMark;
+  readonly left: number;
+  readonly width: number;
+  readonly middle: number;
+}) {
   const { occurrence } = mark;
   const { height } = geometry.mark;
-  const box = { x: x(mark.x) - width / 2, y: middle - height / 2, width, height };
+  const box = { x: left, y: middle - height / 2, width, height };
   return (
-    <a href={hrefOf(occurrence)} tabindex={-1} class={occurrence.isExpected ? '' : 'off-schedule'}>
+    <a href={hrefOf(occurrence)} tabindex={-1} class={occurrence.isExpected ? undefined : 'off-schedule'}>
       <title>{textOf(occurrence)}</title>
       {occurrence.at === chosen ? (
         <rect
@@ -237,55 +263,5 @@ function Cell({
         </text>
       ) : null}
     </a>
-  );
-}
-
-interface BandProps {
-  readonly band: GridBand;
-  readonly x: (part: number) => number;
-  readonly top: number;
-  readonly height: number;
-  readonly size: CalendarProps['size'];
-}
-
-/** Local times, or dates, that do not exist. */
-function Void({ band, x, top, height, size }: BandProps) {
-  const [left, width] = [x(band.from), x(band.to) - x(band.from)];
-  return (
-    <g>
-      {band.text === '' ? null : <title>{band.text}</title>}
-      <rect class="f-void" x={left} y={top + 1} width={px(width)} height={height - 2} rx="3" />
-      {band.text === '' || size === 'narrow' ? null : (
-        <text class="band-text" x={left + (width < 100 ? width + 5 : 8)} y={top + height / 2 + 4}>
-          {band.text}
-        </text>
-      )}
-    </g>
-  );
-}
-
-/** Local times that come again: a lane of their own below the first pass. */
-function Again({ band, x, top, height, size }: BandProps) {
-  const [left, width] = [x(band.from), x(band.to) - x(band.from)];
-  return (
-    <g>
-      <title>{band.text}</title>
-      <rect class="again" x={left} y={top} width={px(width)} height={height} rx="3" />
-      {size === 'narrow' ? null : (
-        <text class="band-text" x={left + width + 5} y={top + height / 2 + 4}>
-          {band.text}
-        </text>
-      )}
-    </g>
-  );
-}
-
-function Now({ x, top, height }: { readonly x: number; readonly top: number; readonly height: number }) {
-  return (
-    <g>
-      <title>now</title>
-      <line class="now-line" x1={x} x2={x} y1={top - 1} y2={top + height} />
-      <path class="now-head" d={`M${px(x - 3.5)} ${top - 4}h7l-3.5 4.5z`} />
-    </g>
   );
 }

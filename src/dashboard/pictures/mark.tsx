@@ -12,8 +12,8 @@ export interface Box {
 export const px = (value: number): number => Math.round(value * 10) / 10;
 
 /**
- * Filled: it ran. Empty: it did not, or not yet. A corner is missing: more than one attempt. A cross: dead, or
- * lost if empty. Dashed: skipped. A triangle: it will try again.
+ * Filled: it ran. Empty: it did not, or not yet. A corner is missing: more than one attempt. A cross: dead,
+ * or lost if empty. Dashed: skipped. A triangle: it will try again.
  */
 export function Mark({ state, box }: { readonly state: OccurrenceState; readonly box: Box }) {
   const { x, y, width, height } = box;

@@ -3,7 +3,12 @@ import { TockError } from '../../model/errors.js';
 import { openTimetable, type Timetable } from '../../model/explain/instant.js';
 import type { ConsideredDefinition } from '../../model/explain/without-row.js';
 import { quote } from '../../model/names.js';
-import { type CalendarSpan, calendarSpan, ratePerDay } from '../../model/occurrences/calendar-span.js';
+import {
+  type CalendarSpan,
+  calendarSpan,
+  type Density,
+  densityOf,
+} from '../../model/occurrences/calendar-span.js';
 import { combineSchedules } from '../../model/occurrences/combined.js';
 import { mergeOccurrences, type OccurrenceRow, uncovered } from '../../model/occurrences/merge.js';
 import type { Occurrence } from '../../model/occurrences/occurrence.js';
@@ -96,7 +101,7 @@ export function scheduleOfListed(definition: Omit<WhyDefinition, 'seen_at'>): Co
 export interface ShownCalendar {
   readonly span: CalendarSpan;
   readonly occurrences: readonly Occurrence[];
-  readonly perDay: number;
+  readonly density: Density;
 }
 
 /** Beyond this many rows a day they are read as groups. */
@@ -115,17 +120,17 @@ export async function readCalendar(
 ): Promise<ShownCalendar> {
   const { definition, schedule, zone } = opened;
   const now = definition.now.getTime();
-  const perDay = schedule === null ? 1 : ratePerDay(schedule, now);
-  const span = calendarSpan(zone, perDay, anchor(schedule, now, perDay), asked);
-  const isDense = span.scale === 'hours' || (span.scale === 'minutes' && perDay > MAX_SINGLE_ROWS);
+  const density = schedule === null ? { perDay: 1, perHour: 1 } : densityOf(schedule, now);
+  const span = calendarSpan(zone, density, anchor(schedule, now, density), asked);
+  const isDense = span.scale === 'hours' || (span.scale === 'minutes' && density.perDay > MAX_SINGLE_ROWS);
   const rows = isDense
     ? await readOccurrenceGroups(reads, definition.id, span)
     : await readOccurrences(reads, definition.id, span);
-  return { span, perDay, occurrences: await merged(reads, opened, rows, span) };
+  return { span, density, occurrences: await merged(reads, opened, rows, span) };
 }
 
 /** A single occurrence, or a schedule that has ended, is shown where it is. */
-function anchor(schedule: CompiledSchedule | null, now: number, perDay: number): number {
+function anchor(schedule: CompiledSchedule | null, now: number, { perDay }: Density): number {
   if (schedule === null || perDay > 0) return now;
   return schedule.next(now) ?? schedule.previous(now) ?? now;
 }

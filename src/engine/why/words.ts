@@ -14,7 +14,10 @@ export type Fate =
   | 'upcoming'
   | 'waiting'
   | 'due'
-  | Stop
+  | 'paused'
+  | 'broken'
+  | 'vanished'
+  | 'used-up'
   | 'pruned'
   | 'before-definition'
   | 'no-record';

@@ -30,28 +30,41 @@ export interface CalendarSpan {
 }
 
 const DAY_MS = DAY_SECONDS * 1000;
+const HOUR_MS = 3_600_000;
 /** A schedule is looked at this far in both directions to learn how often it occurs. */
 const RATE_REACH_MS = 14 * DAY_MS;
 const MAX_COUNTED = 5000;
 /** With up to one occurrence each quarter of an hour, marks can be told apart. */
-export const MAX_MARKS_PER_DAY = 96;
+const MAX_MARKS_PER_HOUR = 4;
 const MAX_MARKS = 700;
 const MAX_COUNTS = 25_000;
 const YEAR_DAYS = 365.2425;
 
-/** How often a schedule occurs around an instant, per day. */
-export function ratePerDay(schedule: CompiledSchedule, now: number): number {
+/** How often a schedule occurs. */
+export interface Density {
+  /** On average. 0: once at most. */
+  readonly perDay: number;
+  /** In its busiest hour. */
+  readonly perHour: number;
+}
+
+/** How often a schedule occurs around an instant. */
+export function densityOf(schedule: CompiledSchedule, now: number): Density {
   const [from, to] = [now - RATE_REACH_MS, now + RATE_REACH_MS];
   const first = schedule.next(from - 1);
+  const hours = new Map<number, number>();
   let count = 0;
   let last = from;
   for (let at = first; at !== null && at < to && count < MAX_COUNTED; at = schedule.next(at)) {
+    const hour = Math.floor(at / HOUR_MS);
+    hours.set(hour, (hours.get(hour) ?? 0) + 1);
     count++;
     last = at;
   }
-  if (count === MAX_COUNTED) return ((count - 1) / Math.max(last - (first ?? from), 1000)) * DAY_MS;
-  if (count > 1) return (count / (to - from)) * DAY_MS;
-  return rareRate(schedule, now);
+  const perHour = Math.max(...hours.values(), 1);
+  if (count === MAX_COUNTED)
+    return { perDay: ((count - 1) / Math.max(last - (first ?? from), 1000)) * DAY_MS, perHour };
+  return { perDay: count > 1 ? (count / (to - from)) * DAY_MS : rareRate(schedule, now), perHour };
 }
 
 /** From the nearest three occurrences, for those with long gaps; 0 for a single one. */
@@ -69,8 +82,8 @@ function rareRate(schedule: CompiledSchedule, now: number): number {
   return ((around.length - 1) / (last - first)) * DAY_MS;
 }
 
-function scaleFor(perDay: number): Scale {
-  if (perDay > MAX_MARKS_PER_DAY) return 'hours';
+function scaleFor({ perDay, perHour }: Density): Scale {
+  if (perHour > MAX_MARKS_PER_HOUR) return 'hours';
   if (perDay >= 0.5) return 'days';
   return perDay * YEAR_DAYS >= 4 || perDay === 0 ? 'months' : 'years';
 }
@@ -81,13 +94,13 @@ const [FIRST_DAY, LAST_DAY] = [readDate('1902-01-01') ?? 0, readDate('2190-01-01
 
 /**
  * The span to show.
- * @param perDay occurrences per day, from {@link ratePerDay}
+ * @param density from {@link densityOf}
  * @param from the first day; null: such that `around` lies in it, with a little of what comes after
  * @param day one day alone, by the minute; null: no
  */
 export function calendarSpan(
   zone: Zone,
-  perDay: number,
+  density: Density,
   around: number,
   { from = null, day = null }: { readonly from?: number | null; readonly day?: number | null } = {},
 ): CalendarSpan {
@@ -96,7 +109,8 @@ export function calendarSpan(
     const only = clamp(day, FIRST_DAY, LAST_DAY);
     return spanOf(zone, 'minutes', only, only + 1, 1);
   }
-  const scale = scaleFor(perDay);
+  const scale = scaleFor(density);
+  const { perDay } = density;
   if (scale === 'months' || scale === 'years') {
     const [count, ahead, months] = scale === 'months' ? [15, 2, 1] : [10, 2, 12];
     const begin = (from === null ? monthsSince(today) : monthsSince(clamp(from, FIRST_DAY, LAST_DAY))) | 0;
@@ -106,7 +120,8 @@ export function calendarSpan(
     const [firstDay = 0, end = 0, earlier = 0] = bounds;
     return spanOf(zone, scale, firstDay, end, firstDay - earlier);
   }
-  const days = scale === 'days' ? clamp(MAX_MARKS / perDay, 7, 14) : clamp(MAX_COUNTS / perDay, 1, 14);
+  const days =
+    scale === 'days' ? clamp(MAX_MARKS / perDay, 7, 14) : clamp(MAX_COUNTS / Math.max(perDay, 1), 1, 14);
   const count = Math.floor(days);
   const ahead = count >= 14 ? 3 : count >= 7 ? 2 : count >= 3 ? 1 : 0;
   const first = from === null ? today - (count - 1 - ahead) : clamp(from, FIRST_DAY, LAST_DAY);

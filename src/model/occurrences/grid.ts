@@ -142,7 +142,7 @@ function hourCells(zone: Zone, day: LocalDay, occurrences: readonly Occurrence[]
   }));
 }
 
-/** One day: a row for each hour as it passes, so that a repeated one is there twice and a skipped one once, as void. */
+/** One day, a row for each hour as it passes; a repeated one has two, a skipped one is void. */
 function minuteGrid({ span, zone, now, occurrences }: GridInput): Grid {
   const day = localDay(zone, span.firstDay);
   const next = reader(occurrences);

@@ -78,7 +78,7 @@ export interface LocalHour {
   readonly isAgain: boolean;
 }
 
-/** The hours of a day in the order in which they pass; a repeated one is there twice, a skipped one is not. */
+/** The hours of a day as they pass: a repeated one is there twice, a skipped one is not. */
 export function hoursOfDay(zone: Zone, day: LocalDay): LocalHour[] {
   const hours: LocalHour[] = [];
   for (let start = day.start; start < day.end; ) {

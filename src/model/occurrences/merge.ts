@@ -33,7 +33,7 @@ export interface MergeInput {
 /** From this age on, what is due is late: cron's minute, and one more for a slow start. */
 export const LATE_MS = 120_000;
 
-/** What became of each occurrence in [from, to), ascending. Those before the definition was made are left out. */
+/** What became of each occurrence in [from, to), ascending; without those before the definition was made. */
 export function mergeOccurrences({ definition, expected, rows, keys, from, to }: MergeInput): Occurrence[] {
   const own = new Map<number, OccurrenceRow>();
   for (const row of rows) {

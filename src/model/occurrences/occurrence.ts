@@ -4,10 +4,13 @@ import { SKIP_REASONS } from '../run/states.js';
 
 /**
  * The states of a run, of which `retried` is a success after more than one attempt; or, without a row:
- * `due` (a tick will make the run), `late` (due, and no tick has come for two minutes), `held` (the definition
- * makes no runs: paused, broken, vanished, used up), `lost` (considered, and nothing is on record), `edited`
- * (nothing is on record, but the schedule was another one then), `pruned` (its run was deleted since),
- * `upcoming`.
+ *
+ * - `upcoming`, `due`: a tick will make the run
+ * - `late`: due, and no tick has come for two minutes
+ * - `held`: the definition makes no runs, since it is paused, broken, vanished or used up
+ * - `lost`: it was considered, and nothing is on record
+ * - `edited`: the same, but the schedule was another one then
+ * - `pruned`: its run was deleted since
  */
 export type OccurrenceState =
   | RunStatus

@@ -1,8 +1,9 @@
 // What the next changes of a zone's clocks do to a schedule.
-import { clockText, dayText } from '../explain/asked-time.js';
+import { clockText } from '../explain/asked-time.js';
 import { followsLocalTime, type Timetable } from '../explain/instant.js';
 import { DAY_SECONDS } from '../schedule/calendar.js';
 import type { Segment, Zone } from '../schedule/zone.js';
+import { dateOfDay } from './calendar-span.js';
 
 /**
  * - `none`: no occurrence falls into the skipped or repeated time
@@ -78,13 +79,13 @@ function nominalBetween(
 }
 
 /**
- * What happens at a change, as a sentence: `On 2027-03-14, when 02:30 does not exist, it runs at 03:30.` Null
+ * What happens at a change, as a sentence: `On 14 March 2027, when 02:30 does not exist, it runs at 03:30.` Null
  * for a schedule without local times.
  */
 export function changeSentence(table: Timetable, change: ZoneChange): string | null {
   if (table.nominal === null) return null;
   const { kind, from, to, effect, first, count } = change;
-  const day = `On ${dayText(Math.floor((first ?? from) / DAY_SECONDS))}`;
+  const day = `On ${dateText(Math.floor((first ?? from) / DAY_SECONDS))}`;
   const clock = first === null ? '' : clockText(first);
   const more = count > 1 ? ` and ${count - 1} more ${count === 2 ? 'time' : 'times'}` : '';
   const range = `${clockText(from)} to ${clockText(to)}`;
@@ -112,10 +113,31 @@ export function changeSentence(table: Timetable, change: ZoneChange): string | n
   }
 }
 
-/** The sentence about the next change that matters; about the next one if none does; empty without changes. */
+/** About the next change that matters, or the next one if none does; empty without changes. */
 export function summerTimeSentences(table: Timetable, now: number): string[] {
   const changes = nextChanges(table, now);
   const felt = changes.filter(({ effect }) => effect !== 'none' && effect !== 'continuous');
   const said = felt.length > 0 ? felt : changes.slice(0, 1);
   return said.flatMap(change => changeSentence(table, change) ?? []);
+}
+
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
+
+/** `14 March 2027` */
+function dateText(day: number): string {
+  const { year, month, date } = dateOfDay(day);
+  return `${date} ${MONTHS[month - 1] ?? ''} ${year}`;
 }

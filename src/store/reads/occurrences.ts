@@ -78,8 +78,8 @@ select * from (
 ) after where status = 'skipped' and occurrence_count > 1`,
 );
 
-// A minute's schedule has 20,000 rows in two weeks: one text of all instants of a kind is read in a tenth of the
-// time. Of rows that stand for spans each is told.
+// A minute's schedule has 20,000 rows in two weeks. One text for all instants of a kind is read in a tenth of
+// the time; rows that stand for spans are read one by one.
 const READ_GROUPS = statement<
   Asked,
   Pick<Row, 'status' | 'skip_reason'> & { readonly is_retried: boolean; readonly instants: string }
@@ -122,8 +122,8 @@ const MAX_GROUPED = 100_000;
 const iso = (ms: number) => new Date(ms).toISOString();
 
 /**
- * The rows of a definition's occurrences in a span, oldest first, at most 5,000; and the skipped rows after it
- * that may stand for some of them.
+ * The rows of a definition's occurrences in a span, oldest first, at most 5,000; and the skipped rows after
+ * it that may stand for some of them.
  */
 export async function readOccurrences(
   session: Session,

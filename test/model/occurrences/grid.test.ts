@@ -1,7 +1,7 @@
 // Model: which span a calendar shows, and where each occurrence stands in it.
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../../src/model/explain/asked-time.js';
-import { calendarSpan, ratePerDay, type Scale } from '../../../src/model/occurrences/calendar-span.js';
+import { calendarSpan, densityOf, type Scale } from '../../../src/model/occurrences/calendar-span.js';
 import { type Grid, gridOf } from '../../../src/model/occurrences/grid.js';
 import type { Occurrence } from '../../../src/model/occurrences/occurrence.js';
 import { tallyOf, tallyText } from '../../../src/model/occurrences/tally.js';
@@ -14,9 +14,10 @@ import { findZone } from '../../../src/model/schedule/zone.js';
 const NOW = Date.parse('2026-11-12T15:20:00Z');
 const dayIn = (date: string) => readDate(date) ?? Number.NaN;
 
-const rate = (spec: ScheduleSpec) => ratePerDay(compileSchedule(spec), NOW);
+const density = (spec: ScheduleSpec) => densityOf(compileSchedule(spec), NOW);
+const rate = (spec: ScheduleSpec) => density(spec).perDay;
 const span = (spec: ScheduleSpec, asked = {}) =>
-  calendarSpan(findZone(spec.timezone ?? 'UTC'), rate(spec), NOW, asked);
+  calendarSpan(findZone(spec.timezone ?? 'UTC'), density(spec), NOW, asked);
 const days = ({ firstDay, lastDay }: { firstDay: number; lastDay: number }) => [
   dayText(firstDay),
   dayText(lastDay),
@@ -31,6 +32,11 @@ describe('how often', () => {
     expect(rate({ cron: '0 3 1 1 *' })).toBeCloseTo(1 / 365, 3);
     expect(rate({ at: '2026-11-20T00:00:00Z' })).toBe(0);
   });
+
+  it('is told for the busiest hour too', () => {
+    expect(density({ cron: '*/5 9-10 * * 1' }).perHour).toBe(12);
+    expect(density({ cron: '0 3 1 1 *' }).perHour).toBe(1);
+  });
 });
 
 describe('the span', () => {
@@ -39,6 +45,8 @@ describe('the span', () => {
     ['days', { every: '15m' }],
     ['days', { cron: '0 9 * * 1-5' }],
     ['hours', { every: '14m' }],
+    ['hours', { cron: '*/5 9-17 * * 1-5' }],
+    ['days', { cron: '0,1 3 * * *' }],
     ['hours', { every: '1m' }],
     ['months', { cron: '0 3 1 * *' }],
     ['months', { cron: '0 3 * * 1' }],

@@ -19,35 +19,35 @@ const newYork = (cron: string, dst: ScheduleSpec['dst'] = 'once'): ScheduleSpec 
 describe('the sentence', () => {
   it('tells of the time that does not exist', () => {
     expect(said(newYork('30 2 * * *'))).toEqual([
-      'On 2027-03-14, when 02:30 does not exist, it runs at 03:30.',
+      'On 14 March 2027, when 02:30 does not exist, it runs at 03:30.',
     ]);
     expect(said(newYork('30 2 * * *', 'skip'))[0]).toBe(
-      'On 2027-03-14, when 02:30 does not exist, it does not run then.',
+      'On 14 March 2027, when 02:30 does not exist, it does not run then.',
     );
   });
 
   it('tells of the time that comes twice', () => {
     expect(said(newYork('30 1 * * *'), AUTUMN)).toEqual([
-      'On 2026-11-01, when 01:30 comes twice, it runs once, the first time.',
+      'On 1 November 2026, when 01:30 comes twice, it runs once, the first time.',
     ]);
     expect(said(newYork('30 1 * * *', 'literal'), AUTUMN)).toEqual([
-      'On 2026-11-01, when 01:30 comes twice, it runs both times.',
+      'On 1 November 2026, when 01:30 comes twice, it runs both times.',
     ]);
   });
 
   it('tells how many there are', () => {
     expect(said(newYork('*/15 2 * * *'))[0]).toBe(
-      'On 2027-03-14, when 02:00 and 3 more times do not exist, it runs from 03:00 on.',
+      'On 14 March 2027, when 02:00 and 3 more times do not exist, it runs from 03:00 on.',
     );
   });
 
   it('tells of the next change that matters, though another one comes before it', () => {
-    expect(said(newYork('30 1 * * *'), SPRING)[0]).toMatch(/^On 2027-11-07/);
+    expect(said(newYork('30 1 * * *'), SPRING)[0]).toMatch(/^On 7 November 2027/);
   });
 
   it('tells that nothing changes, or that real time goes on', () => {
     expect(said(newYork('0 12 * * *'))).toEqual([
-      'On 2027-03-14, when 02:00 to 03:00 does not exist, nothing changes for it.',
+      'On 14 March 2027, when 02:00 to 03:00 does not exist, nothing changes for it.',
     ]);
     expect(said(newYork('*/5 * * * *'))[0]).toMatch(/goes on in real time: no occurrence is lost/);
     expect(said(newYork('*/5 * * * *'), AUTUMN)[0]).toMatch(/comes twice, it goes on in real time/);
@@ -56,7 +56,7 @@ describe('the sentence', () => {
   it('is that of half an hour in Lord Howe', () => {
     const spec: ScheduleSpec = { cron: '15 2 * * *', timezone: 'Australia/Lord_Howe' };
     expect(said(spec, Date.parse('2026-09-20T00:00:00Z'))[0]).toBe(
-      'On 2026-10-04, when 02:15 does not exist, it runs at 02:45.',
+      'On 4 October 2026, when 02:15 does not exist, it runs at 02:45.',
     );
   });
 

@@ -61,7 +61,7 @@ export function addBulkActions(app: App): void {
   });
 }
 
-/** Those that are selected, or all of a filter: one more than may be done at once tells that there are more. */
+/** Those selected, or all of a filter; one more than may be done at once tells that there are more. */
 async function namesOf(view: View, form: Form): Promise<string[]> {
   if (textOf(form, 'which') !== 'all')
     return [form['schedule'] ?? []].flat().filter(name => typeof name === 'string');

@@ -22,13 +22,13 @@ export interface CalendarSectionProps {
   readonly chosen: number | null;
 }
 
-/** With more a day, a narrow screen shows counts. */
-const MAX_NARROW_MARKS = 24;
+/** With more in an hour, a narrow screen shows counts, and a day leads to its minutes. */
+const MAX_NARROW_MARKS = 2;
 
 export function CalendarSection(props: CalendarSectionProps) {
   const { view, opened, shown } = props;
   const { definition, zone, schedule } = opened;
-  const { span, occurrences, perDay } = shown;
+  const { span, occurrences, density } = shown;
   const now = view.now.getTime();
   const tally = tallyOf(occurrences);
   const grid = { span, zone, now, occurrences, since: definition.created_at.getTime() };
@@ -53,7 +53,7 @@ export function CalendarSection(props: CalendarSectionProps) {
           <>
             <Calendar grid={gridOf(grid)} label={label} size="wide" {...links} />
             <Calendar
-              grid={gridOf({ ...grid, asCounts: perDay > MAX_NARROW_MARKS })}
+              grid={gridOf({ ...grid, asCounts: density.perHour > MAX_NARROW_MARKS })}
               label={label}
               size="narrow"
               {...links}
@@ -106,7 +106,7 @@ function linksOf({
   chosen,
 }: CalendarSectionProps): Pick<CalendarProps, 'hrefOf' | 'textOf' | 'hrefOfRow' | 'hrefOfCell' | 'chosen'> {
   const { definition, zone } = opened;
-  const { span, perDay } = shown;
+  const { span, density } = shown;
   const path = `/schedules/${encodeURIComponent(definition.name)}`;
   const keep = span.scale === 'minutes' ? { day: dayText(span.firstDay) } : { from: dayText(span.firstDay) };
   const why = (at: string) => `${view.link(`${path}/why`, { at, ...keep })}#why`;
@@ -118,7 +118,7 @@ function linksOf({
     textOf: occurrence => `${zoneTime(zone, occurrence.at, now)}: ${longState(occurrence)}`,
     hrefOfRow: ({ day }: GridRow) => {
       if (!isByDay) return null;
-      return perDay > MAX_NARROW_MARKS ? view.link(path, { day: dayText(day) }) : why(dayText(day));
+      return density.perHour > MAX_NARROW_MARKS ? view.link(path, { day: dayText(day) }) : why(dayText(day));
     },
     hrefOfCell: ({ start }) =>
       span.scale === 'minutes'
