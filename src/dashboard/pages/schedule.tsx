@@ -55,12 +55,10 @@ async function schedulePage(
   const opened = await requireSchedule(view.reads, name);
   const { definition, schedule } = opened;
   const asked = { from: dayIn(query['from']), day: dayIn(query['day']) };
-  const [shown, recents, next, followers, records, why] = await Promise.all([
+  const [shown, recents, { next, followers, records }, why] = await Promise.all([
     readCalendar(view.reads, opened, asked),
     readRecent(view.reads, [{ definition, schedule }], RECENT),
-    readNextAt(view.reads, definition.id),
-    readFollowers(view.reads, name, MAX_FOLLOWERS),
-    listAudit(view.reads, { target: name, action: 'schedules', limit: MAX_HISTORY }),
+    readSurroundings(view, definition),
     at === null ? null : view.tock.why(name, at),
   ]);
   const recent = recents.get(definition.id) ?? { occurrences: [], p50: null, p95: null };
@@ -93,6 +91,14 @@ async function schedulePage(
       <HistorySection view={view} opened={opened} records={records} />
     </Page>
   );
+}
+
+/** One after another, since a page should not take the whole pool. */
+async function readSurroundings({ reads }: View, { id, name }: OpenedSchedule['definition']) {
+  const next = await readNextAt(reads, id);
+  const followers = await readFollowers(reads, name, MAX_FOLLOWERS);
+  const records = await listAudit(reads, { target: name, action: 'schedules', limit: MAX_HISTORY });
+  return { next, followers, records };
 }
 
 /** A day number from `2026-11-01`; anything else counts as not given. */
