@@ -477,9 +477,13 @@ describe('an edit', () => {
     expect(await stored()).toMatchObject({ payload: { shop: 7 }, version: 2 });
   });
 
-  it('is refused after somebody else’s', async () => {
+  it('is refused after somebody else’s, and keeps what was written', async () => {
     await test.tock.schedules.upsert({ name: 'runtime', job: 'report', cron: '1 * * * *' });
-    expect((await pages.post('/schedules/runtime/edit', EDITED)).status).toBe(409);
+    const refused = await pages.post('/schedules/runtime/edit', EDITED);
+    const html = await refused.text();
+    expect(refused.status).toBe(409);
+    expect(textOf(html)).toContain('Somebody else has edited it');
+    expect(fieldsIn(html)).toMatchObject({ when: '15 4 * * *', version: '1' });
     expect(await stored()).toMatchObject({ cron: '1 * * * *', version: 2 });
   });
 
@@ -528,6 +532,48 @@ describe('an edit', () => {
     });
     expect(await send({ kind: 'after', when: 'report', require: 'any', on: 'completion' }, 3)).toMatchObject({
       after: { definitions: ['report'], require: 'any', on: 'completion' },
+    });
+  });
+
+  it('makes a schedule too, and none of a name that is taken', async () => {
+    const form = { ...EDITED, name: 'tenant-7' };
+    expect((await pages.post('/new-schedule', form)).headers.get('location')).toBe('/schedules/tenant-7');
+    const made = `select name, job, cron, payload, max_attempts, version, origin from tock.job_definitions where name = 'tenant-7'`;
+    expect(await row(made)).toMatchObject({
+      job: 'report',
+      cron: '15 4 * * *',
+      payload: { shop: 8 },
+      max_attempts: 4,
+      origin: 'runtime',
+    });
+    const taken = await pages.post('/new-schedule', { ...form, when: '1 1 1 1 *' });
+    expect([
+      taken.status,
+      textOf(await taken.text()).includes('There is already a schedule tenant-7'),
+    ]).toEqual([409, true]);
+    expect((await pages.post('/new-schedule', { ...form, name: '../etc' })).status).toBe(400);
+    expect(await row(made)).toMatchObject({ cron: '15 4 * * *', version: 1 });
+    expect(textOf(await pages.html('/new-schedule'))).toContain('Make it');
+  });
+
+  it('of a new one has the job’s own queue, priority and attempts where the form has none', async () => {
+    await pages.post('/new-schedule', {
+      kind: 'every',
+      when: '1h',
+      job: 'report',
+      name: 'plain',
+      overlap: 'skip',
+    });
+    expect(
+      await row(
+        `select queue, priority, max_attempts, payload, catchup from tock.job_definitions where name = 'plain'`,
+      ),
+    ).toEqual({
+      queue: 'default',
+      priority: 0,
+      max_attempts: 2,
+      payload: {},
+      catchup: 'latest',
     });
   });
 

@@ -23,7 +23,7 @@ import { plainSchedule } from '../words/schedule-words.js';
 import { Actions, addScheduleActions } from './schedule/actions.js';
 import { addBackfillPage } from './schedule/backfill.js';
 import { CalendarSection, hrefOf } from './schedule/calendar-section.js';
-import { addEditPage } from './schedule/edit.js';
+import { addEditPages } from './schedule/edit.js';
 import { FactsSection } from './schedule/facts-section.js';
 import { HistorySection, MAX_HISTORY } from './schedule/history-section.js';
 import { WhySection } from './schedule/why-section.js';
@@ -40,7 +40,7 @@ export function addSchedulePage(app: App): void {
   });
   addScheduleActions(app);
   addBackfillPage(app);
-  addEditPage(app);
+  addEditPages(app);
 }
 
 const MAX_FOLLOWERS = 50;

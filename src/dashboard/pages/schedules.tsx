@@ -12,6 +12,7 @@ import { readRecent, scheduleOfListed } from '../schedules/read-schedule.js';
 import { ScheduleTable } from '../schedules/schedule-table.js';
 import type { App, View } from '../view.js';
 import { addBulkActions } from './schedule/bulk.js';
+import { NewSchedule } from './schedule/edit.js';
 
 const LIMIT = 50;
 const STATE_LABELS: Readonly<Record<DefinitionState, string>> = {
@@ -55,7 +56,14 @@ export function addSchedulesPage(app: App): void {
     }));
     const last = found.length > LIMIT ? shown.at(-1) : undefined;
     return c.html(
-      <Page view={view} title="Schedules" current="schedules" live={30} lead={LEAD}>
+      <Page
+        view={view}
+        title="Schedules"
+        current="schedules"
+        live={30}
+        lead={LEAD}
+        aside={<NewSchedule view={view} />}
+      >
         <Filter view={view} query={query} />
         {rows.length === 0 ? (
           <None view={view} query={query} />

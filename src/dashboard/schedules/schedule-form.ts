@@ -38,6 +38,34 @@ export interface ScheduleFields {
   readonly payload?: string;
 }
 
+/** The defaults: what is empty is left to the job, or is none. */
+export const NEW_FIELDS: ScheduleFields = {
+  job: '',
+  kind: 'cron',
+  when: '',
+  phase: '',
+  require: 'all',
+  on: 'success',
+  timezone: 'UTC',
+  dst: 'once',
+  overlap: '',
+  catchup: 'latest',
+  catchupWindow: '',
+  jitter: '',
+  window: '',
+  outsideWindow: 'defer',
+  startDeadline: '',
+  startAt: '',
+  endAt: '',
+  exclude: '',
+  remaining: '',
+  pauseOnFailure: '',
+  queue: '',
+  priority: '',
+  maxAttempts: '',
+  payload: '{}',
+};
+
 /** Durations keep every digit: `90s` is not written as `1m 30s`, which could not be read back. */
 function span(ms: number | null): string {
   if (ms === null || ms === 0) return '';

@@ -6,9 +6,10 @@ import { dayOfInstant, localDay, placeOnDay } from '../../model/occurrences/loca
 import { windowIn } from '../../model/planning/window.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { jitterMs } from '../../model/schedule/jitter.js';
-import { findZone, type Zone } from '../../model/schedule/zone.js';
+import type { Zone } from '../../model/schedule/zone.js';
 import type { WhyDefinition } from '../../store/reads/why.js';
 import { placeOf } from '../layout/text.js';
+import { findZoneOrUtc } from './zones.js';
 
 /** `Sun 1 Nov 01:30`, with the year if it is another one; `(again)` in the second pass. @param ms epoch */
 export function zoneTime(zone: Zone, ms: number, now: number): string {
@@ -28,8 +29,8 @@ export function clockIn(zone: Zone, ms: number, now: number): string {
 
 /** The same instant in the schedule's zone, in UTC, and in the reader's zone, each once. */
 export function inZones(ms: number, now: number, ...zones: readonly string[]): string {
-  const names = [...new Set(zones)];
-  return names.map(name => clockIn(findZone(name), ms, now)).join(' · ');
+  const names = new Set(zones.map(name => findZoneOrUtc(name).name));
+  return [...names].map(name => clockIn(findZoneOrUtc(name), ms, now)).join(' · ');
 }
 
 /** When the run of an occurrence may start: after its jitter, and once its window is open. */
@@ -42,6 +43,6 @@ export function startOf(
   const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
   const jittered = at + jitterMs(definition.name, definition.jitter_ms, gap);
   const { active_window: window, timezone, outside_window: outside } = definition;
-  if (window === null || outside === 'skip') return jittered;
+  if (window === null || outside === 'skip' || schedule === null) return jittered;
   return windowIn(window, timezone).opening(jittered);
 }

@@ -1,31 +1,24 @@
-// The edit of a schedule that was made at run time, guarded by its version.
+// The edit of a schedule that was made at run time, guarded by its version; and the making of one.
 import type { Child } from 'hono/jsx';
 import { TockError } from '../../../model/errors.js';
 import { includesRole } from '../../../model/operator.js';
-import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../model/planning/plan-occurrences.js';
 import { flash } from '../../flash.js';
 import { Page } from '../../layout/page.js';
 import { Empty, Sheet } from '../../layout/parts.js';
 import { type OpenedSchedule, requireSchedule } from '../../schedules/read-schedule.js';
-import { fieldsOf, inputOf, KINDS, type Kind, type ScheduleFields } from '../../schedules/schedule-form.js';
+import { fieldsOf, inputOf, NEW_FIELDS, type ScheduleFields } from '../../schedules/schedule-form.js';
 import type { App, View } from '../../view.js';
 import { addressOf, versionIn } from './actions.js';
 import { type Form, textOf } from './form.js';
+import { fieldsIn, Group, ScheduleForm } from './schedule-fields.js';
 
-export function addEditPage(app: App): void {
+export function addEditPages(app: App): void {
   app.get('/schedules/:name/edit', async c => {
     const view = c.get('view');
     const opened = await requireSchedule(view.reads, c.req.param('name'));
+    const { version } = opened.definition;
     const fields = fieldsOf(opened.definition);
-    return c.html(
-      <EditPage
-        view={view}
-        opened={opened}
-        fields={fields}
-        version={opened.definition.version}
-        problem={null}
-      />,
-    );
+    return c.html(<EditPage view={view} opened={opened} fields={fields} version={version} error={null} />);
   });
   app.post('/schedules/:name/edit', async c => {
     const view = c.get('view');
@@ -36,60 +29,43 @@ export function addEditPage(app: App): void {
     const fields = fieldsIn(form, view);
     try {
       const record = await view.tock.schedules.upsert(inputOf(name, fields, payload), { ifVersion: version });
-      flash(
-        c,
-        record.version === version ? 'Nothing was changed.' : `${name} is at version ${record.version}.`,
-      );
+      const isSame = record.version === version;
+      flash(c, isSame ? 'Nothing was changed.' : `${name} is at version ${record.version}.`);
       return c.redirect(addressOf(view, name), 303);
     } catch (error) {
-      if (!isMistake(error)) throw error;
+      const status = statusOf(error);
+      if (status === null) throw error;
       return c.html(
-        <EditPage view={view} opened={opened} fields={fields} version={version} problem={error.message} />,
-        400,
+        <EditPage view={view} opened={opened} fields={fields} version={version} error={error as TockError} />,
+        status,
       );
+    }
+  });
+  app.get('/new-schedule', c =>
+    c.html(<NewPage view={c.get('view')} name="" fields={NEW_FIELDS} error={null} />),
+  );
+  app.post('/new-schedule', async c => {
+    const view = c.get('view');
+    const form = (await c.req.parseBody({ all: true })) as Form;
+    const name = textOf(form, 'name') ?? '';
+    const fields = fieldsIn(form, view);
+    try {
+      await view.tock.schedules.upsert(inputOf(name, fields, null), { ifVersion: 0 });
+      flash(c, `${name} is made.`);
+      return c.redirect(addressOf(view, name), 303);
+    } catch (error) {
+      const status = statusOf(error);
+      if (status === null) throw error;
+      return c.html(<NewPage view={view} name={name} fields={fields} error={error as TockError} />, status);
     }
   });
 }
 
-/** A mistake in the form, which its writer can mend; the others have a page of their own. */
-function isMistake(error: unknown): error is TockError {
-  const others = ['TOCK_FORBIDDEN', 'TOCK_VERSION_CONFLICT', 'TOCK_DATABASE_UNREACHABLE', 'TOCK_CLOSED'];
-  return error instanceof TockError && !others.includes(error.code);
-}
-
-const NAMES = [
-  'job',
-  'when',
-  'phase',
-  'require',
-  'on',
-  'timezone',
-  'dst',
-  'overlap',
-  'catchup',
-  'catchupWindow',
-  'jitter',
-  'window',
-  'outsideWindow',
-  'startDeadline',
-  'startAt',
-  'endAt',
-  'exclude',
-  'remaining',
-  'pauseOnFailure',
-  'queue',
-  'priority',
-  'maxAttempts',
-] as const;
-
-function fieldsIn(form: Form, { user }: View): ScheduleFields {
-  const texts = Object.fromEntries(NAMES.map(name => [name, textOf(form, name) ?? ''])) as Record<
-    (typeof NAMES)[number],
-    string
-  >;
-  const kind = KINDS.find(each => each === textOf(form, 'kind')) ?? 'cron';
-  const payload = textOf(form, 'payload');
-  return { ...texts, kind, ...(user.seesPayloads && payload !== null ? { payload } : {}) };
+/** Of an error that the writer of the form can do something about; null: it has a page of its own. */
+function statusOf(error: unknown): 400 | 409 | null {
+  if (!(error instanceof TockError)) return null;
+  if (['TOCK_FORBIDDEN', 'TOCK_DATABASE_UNREACHABLE', 'TOCK_CLOSED'].includes(error.code)) return null;
+  return ['TOCK_VERSION_CONFLICT', 'TOCK_BAD_STATE'].includes(error.code) ? 409 : 400;
 }
 
 interface EditPageProps {
@@ -97,24 +73,16 @@ interface EditPageProps {
   readonly opened: OpenedSchedule;
   readonly fields: ScheduleFields;
   readonly version: number;
-  readonly problem: string | null;
+  readonly error: TockError | null;
 }
 
 const LEAD =
   'Takes effect now. What was due before is still run as it was; runs that wait for a later time are withdrawn; a running one is never touched.';
 
-const KIND_LABELS: Readonly<Record<Kind, string>> = {
-  cron: 'Cron',
-  every: 'Every',
-  at: 'Once, at',
-  after: 'After others',
-};
-
-function EditPage({ view, opened, fields, version, problem }: EditPageProps) {
-  const { definition } = opened;
-  const { name, origin, vanished_at: vanished } = definition;
+function EditPage({ view, opened, fields, version, error }: EditPageProps) {
+  const { name, origin, vanished_at: vanished } = opened.definition;
   const title = `Edit ${name}`;
-  const back = addressOf(view, name);
+  const path = `/schedules/${encodeURIComponent(name)}/edit`;
   if (origin === 'code' && !vanished)
     return (
       <Page view={view} title={title} current="schedules">
@@ -124,7 +92,7 @@ function EditPage({ view, opened, fields, version, problem }: EditPageProps) {
               Edit it there; the next tick with the new code registers it. It can be paused and resumed here.
             </p>
             <p>
-              <a class="button" href={back}>
+              <a class="button" href={addressOf(view, name)}>
                 Back
               </a>
             </p>
@@ -132,107 +100,69 @@ function EditPage({ view, opened, fields, version, problem }: EditPageProps) {
         </Sheet>
       </Page>
     );
-  const text = (field: keyof ScheduleFields, label: string, hint = '') => (
-    <label class="field">
-      {label} <input type="text" name={field} value={fields[field] ?? ''} placeholder={hint} />
-    </label>
-  );
-  const choice = (field: keyof ScheduleFields, label: string, values: readonly string[]) => (
-    <label class="field">
-      {label}
-      <select name={field}>
-        {values.map(value => (
-          <option value={value} selected={value === fields[field]}>
-            {value}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const problem: Child | null =
+    error?.code === 'TOCK_VERSION_CONFLICT' ? (
+      <>
+        Somebody else has edited it since this form was opened.{' '}
+        <a href={view.link(path)}>Open it as it is now</a>; what you wrote stays here.
+      </>
+    ) : (
+      (error?.message ?? null)
+    );
   return (
     <Page view={view} title={title} current="schedules" lead={LEAD}>
-      <form
-        method="post"
-        action={view.link(`/schedules/${encodeURIComponent(name)}/edit`)}
-        class="schedule-form"
-      >
-        <input type="hidden" name="version" value={String(version)} />
-        {problem === null ? null : (
-          <p class="refused" role="alert">
-            {problem}
-          </p>
-        )}
-        <Group title="When">
-          <label class="field">
-            Kind
-            <select name="kind">
-              {KINDS.map(kind => (
-                <option value={kind} selected={kind === fields.kind}>
-                  {KIND_LABELS[kind]}
-                </option>
-              ))}
-            </select>
-          </label>
-          {text('when', 'When', '30 2 * * *, 5m, 2026-12-24T12:00:00Z, or names')}
-          {text('timezone', 'Time zone', 'UTC')}
-          {choice('dst', 'Summer time', ['once', 'skip', 'literal'])}
-          {text('phase', 'Phase of an interval', 'none')}
-          {text('startAt', 'Not before', 'no bound')}
-          {text('endAt', 'Not after', 'no bound')}
-          <label class="field wide">
-            Without: dates or cron sets, one a line
-            <textarea name="exclude" rows={2}>
-              {fields.exclude}
-            </textarea>
-          </label>
-          {choice('require', 'After others: needs', ['all', 'any'])}
-          {choice('on', 'After others: on', ['success', 'failure', 'completion'])}
-        </Group>
-        <Group title="How">
-          {choice('overlap', 'Overlap', OVERLAP_POLICIES)}
-          {choice('catchup', 'Catch-up', CATCHUP_POLICIES)}
-          {text('catchupWindow', 'Catch-up window', 'none')}
-          {text('jitter', 'Jitter', 'none')}
-          {text('window', 'Only from–to', '23:00-06:00')}
-          {choice('outsideWindow', 'Outside of it', ['defer', 'skip'])}
-          {text('startDeadline', 'Start deadline', 'none')}
-          {text('remaining', 'Runs in all', 'no limit')}
-          {text('pauseOnFailure', 'Pauses after dead runs in a row', 'never')}
-        </Group>
-        <Group title="What">
-          {text('job', 'Job')}
-          {text('queue', 'Queue', 'default')}
-          {text('priority', 'Priority, lower goes first', '0')}
-          {text('maxAttempts', 'Attempts at most', '10')}
-          {fields.payload === undefined || !view.user.seesPayloads ? null : (
-            <label class="field wide">
-              Payload
-              <textarea name="payload" rows={4} class="mono">
-                {fields.payload}
-              </textarea>
-            </label>
-          )}
-        </Group>
-        <p class="buttons">
-          {includesRole(view.user.role, 'admin') ? (
-            <button class="main">Save</button>
-          ) : (
-            <span class="muted">Saving needs the role admin.</span>
-          )}
-          <a class="button" href={back}>
-            Back
-          </a>
-        </p>
-      </form>
+      <ScheduleForm
+        view={view}
+        action={path}
+        fields={fields}
+        hidden={{ version: String(version) }}
+        problem={problem}
+        submit="Save"
+        back={addressOf(view, name)}
+      />
     </Page>
   );
 }
 
-function Group({ title, children }: { readonly title: string; readonly children?: Child }) {
+interface NewPageProps {
+  readonly view: View;
+  readonly name: string;
+  readonly fields: ScheduleFields;
+  readonly error: TockError | null;
+}
+
+const NEW_LEAD =
+  'A schedule of a job that is in code, beside those that code defines: one for each tenant, for instance, with a payload of its own. It begins now; nothing is made up for what was before.';
+
+function NewPage({ view, name, fields, error }: NewPageProps) {
+  const isTaken = error?.code === 'TOCK_VERSION_CONFLICT';
   return (
-    <fieldset class="sheet group">
-      <legend>{title}</legend>
-      {children}
-    </fieldset>
+    <Page view={view} title="New schedule" current="schedules" lead={NEW_LEAD}>
+      <ScheduleForm
+        view={view}
+        action="/new-schedule"
+        fields={fields}
+        problem={isTaken ? `There is already a schedule ${name}.` : (error?.message ?? null)}
+        submit="Make it"
+        back={view.link('/schedules')}
+      >
+        <Group title="Name">
+          <label class="field">
+            Letters, digits and . _ : @ -
+            <input type="text" name="name" value={name} required maxlength={200} autocomplete="off" />
+          </label>
+        </Group>
+      </ScheduleForm>
+    </Page>
+  );
+}
+
+/** The way to make one, for those who may. */
+export function NewSchedule({ view }: { readonly view: View }) {
+  if (!includesRole(view.user.role, 'admin')) return null;
+  return (
+    <a class="button right" href={view.link('/new-schedule')}>
+      New schedule …
+    </a>
   );
 }
