@@ -57,7 +57,8 @@ async function schedulePage(
   const asked = { from: dayIn(query['from']), day: dayIn(query['day']) };
   const [shown, recents, { next, followers, records }, why] = await Promise.all([
     readCalendar(view.reads, opened, asked),
-    readRecent(view.reads, [{ definition, schedule }], RECENT),
+    // What a chain lacks its parents explain: only its own rows are shown.
+    readRecent(view.reads, [{ definition, schedule: definition.after ? null : schedule }], RECENT),
     readSurroundings(view, definition),
     at === null ? null : view.tock.why(name, at),
   ]);

@@ -11,8 +11,6 @@ export interface Condition {
 
 type Conditioned = Omit<WhyDefinition, 'seen_at'>;
 
-const LOST: readonly OccurrenceState[] = ['lost', 'late'];
-
 /** @param occurrences the last ones, oldest first, up to now */
 export function conditionOf(
   definition: Conditioned,
@@ -34,7 +32,7 @@ export function conditionOf(
   if (late > 0) return { look: 'dead', word: late === 1 ? 'late, no tick' : `${late} late, no tick` };
   const dead = deadInARow(occurrences);
   if (dead > 0) return { look: 'dead', word: dead === 1 ? 'last one dead' : `${dead} dead in a row` };
-  const lost = occurrences.filter(({ state }) => LOST.includes(state)).length;
+  const lost = occurrences.filter(({ state }) => state === 'lost').length;
   if (lost > 0) return { look: 'retry', word: `${lost} missed` };
   const last = occurrences.at(-1);
   if (last?.state === 'failed') return { look: 'retry', word: 'retrying' };

@@ -20,18 +20,21 @@ export function FactsSection(props: FactsSectionProps) {
   const { view, opened, recent, followers } = props;
   const { definition, schedule } = opened;
   const { timezone, overlap, catchup, catchup_window_ms: catchupWindow, queue } = definition;
-  const next = isHeld(definition) ? null : props.next;
+  const next = isHeld(definition) ? null : (props.next ?? earliest(opened, view));
   const starts = next === null ? null : startOf(definition, schedule, next.getTime());
   const now = view.now.getTime();
   const isOwn = definition.after === null;
-  const usual = starts === null || recent.p95 === null ? null : starts + recent.p95;
+  const usual = !isOwn || starts === null || recent.p95 === null ? null : starts + recent.p95;
   const rows: (readonly [string, Child])[] = [
     [
       'Schedule',
       writtenSchedule(definition) === '' ? 'none: by hand' : <code>{writtenSchedule(definition)}</code>,
     ],
     ['Time zone', definition.at ? null : timezone],
-    ['Next', next === null ? null : <Instant view={view} at={next.getTime()} zone={timezone} />],
+    [
+      isOwn ? 'Next' : 'Next, at the earliest',
+      next === null ? null : <Instant view={view} at={next.getTime()} zone={timezone} />,
+    ],
     [
       'Starts',
       starts === null || starts === next?.getTime() ? null : (
@@ -61,7 +64,7 @@ export function FactsSection(props: FactsSectionProps) {
     ],
     [
       'Queue',
-      <a class="link" href={view.link('/queues')}>
+      <a class="link" href={view.link(`/queues/${encodeURIComponent(queue)}`)}>
         {queue}
       </a>,
     ],
@@ -103,6 +106,12 @@ export function FactsSection(props: FactsSectionProps) {
       </Sheet>
     </section>
   );
+}
+
+/** Of a chain, the next occurrence of what it runs after. */
+function earliest({ definition, schedule }: OpenedSchedule, { now }: View): Date | null {
+  const at = definition.after ? (schedule?.next(now.getTime()) ?? null) : null;
+  return at === null ? null : new Date(at);
 }
 
 export function isHeld({
