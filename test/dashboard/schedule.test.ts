@@ -197,6 +197,16 @@ describe('the calendar', () => {
     expect(textOf(await pages.html('/schedules/report'))).toContain('It has no occurrences of its own');
   });
 
+  it('shows a schedule that is over where it was', async () => {
+    await make({ every: '1h', endAt: '2026-03-11T00:00:00Z' }, '2026-03-10T12:00:00Z');
+    await test.setClock('2026-09-01T12:00:00Z');
+    expect(textOf(await pages.html('/schedules/runtime'))).toContain('1 Mar – 14 Mar 2026');
+    await make({ at: '2026-12-24T12:00:00Z' }, '2026-03-10T12:00:00Z');
+    expect(titlesIn(await pages.html('/schedules/runtime'), 'calendar wide')).toContain(
+      'Thu 24 Dec 12:00: to come',
+    );
+  });
+
   it('of a chain has its runs, and what its parents have yet to come', async () => {
     await make({ cron: '0 */6 * * *' }, '2026-03-10T05:00:00Z');
     const chained = test.another({ jobs: [report, follower] });

@@ -179,7 +179,7 @@ function Curve({
         </span>
       </div>
       <Sheet>
-        <div class="scroll">
+        <div class="scroll" tabindex={0} role="region" aria-label={title}>
           <LoadHeat
             hours={curve.hours}
             zone={zone}

@@ -16,7 +16,7 @@ export function HourTable({ curve, zone }: { readonly curve: LoadCurve; readonly
   return (
     <details class="as-table">
       <summary>As a table</summary>
-      <div class="scroll">
+      <div class="scroll" tabindex={0} role="region" aria-label="Hours of the week">
         <table class="hours">
           <thead>
             <tr>

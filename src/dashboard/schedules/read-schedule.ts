@@ -129,10 +129,18 @@ export async function readCalendar(
   return { span, density, occurrences: await merged(reads, opened, rows, span) };
 }
 
-/** A single occurrence, or a schedule that has ended, is shown where it is. */
+const NEAR_MS = 14 * 86_400_000;
+
+/** Now; but a single occurrence, and a schedule that is over or has not begun, are shown where they are. */
 function anchor(schedule: CompiledSchedule | null, now: number, { perDay }: Density): number {
-  if (schedule === null || perDay > 0) return now;
-  return schedule.next(now) ?? schedule.previous(now) ?? now;
+  if (schedule === null) return now;
+  const [previous, next] = [schedule.previous(now + 1), schedule.next(now)];
+  const isFar =
+    now - (previous ?? Number.NEGATIVE_INFINITY) > NEAR_MS &&
+    (next ?? Number.POSITIVE_INFINITY) - now > NEAR_MS;
+  // Rare ones are shown by months and years, in which now has its place.
+  const isRare = perDay > 0 && perDay < 0.5 && next !== null;
+  return isFar && !isRare ? (previous ?? next ?? now) : now;
 }
 
 async function merged(

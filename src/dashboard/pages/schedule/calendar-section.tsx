@@ -164,54 +164,56 @@ function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
   return (
     <details class="as-table">
       <summary>As a table</summary>
-      <table>
-        <thead>
-          <tr>
-            <th>In {zone.name}</th>
-            <th>UTC</th>
-            <th>What became of it</th>
-            <th class="n">Took</th>
-            <th>Run</th>
-            <th>
-              <span class="unseen">Reason</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(occurrence => {
-            const { at, runId } = occurrence;
-            const took = tookMs(occurrence);
-            const iso = new Date(at).toISOString();
-            const path = `/schedules/${encodeURIComponent(definition.name)}/why`;
-            return (
-              <tr>
-                <td>{zoneTime(zone, at, now)}</td>
-                <td>
-                  <time datetime={iso}>{iso.slice(0, 19).replace('T', ' ')}</time>
-                </td>
-                <td>
-                  <MarkIcon state={occurrence.state} /> {stateText(occurrence)}
-                </td>
-                <td class="n">{took === null ? '–' : spanText(took)}</td>
-                <td>
-                  {runId === null ? (
-                    '–'
-                  ) : (
-                    <a class="link" href={view.link(`/runs/${runId}`)}>
-                      {runId}
+      <div class="scroll" tabindex={0} role="region" aria-label="Occurrences">
+        <table>
+          <thead>
+            <tr>
+              <th>In {zone.name}</th>
+              <th>UTC</th>
+              <th>What became of it</th>
+              <th class="n">Took</th>
+              <th>Run</th>
+              <th>
+                <span class="unseen">Reason</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(occurrence => {
+              const { at, runId } = occurrence;
+              const took = tookMs(occurrence);
+              const iso = new Date(at).toISOString();
+              const path = `/schedules/${encodeURIComponent(definition.name)}/why`;
+              return (
+                <tr>
+                  <td>{zoneTime(zone, at, now)}</td>
+                  <td>
+                    <time datetime={iso}>{iso.slice(0, 19).replace('T', ' ')}</time>
+                  </td>
+                  <td>
+                    <MarkIcon state={occurrence.state} /> {stateText(occurrence)}
+                  </td>
+                  <td class="n">{took === null ? '–' : spanText(took)}</td>
+                  <td>
+                    {runId === null ? (
+                      '–'
+                    ) : (
+                      <a class="link" href={view.link(`/runs/${runId}`)}>
+                        {runId}
+                      </a>
+                    )}
+                  </td>
+                  <td>
+                    <a class="link" href={`${view.link(path, { at: iso })}#why`}>
+                      why
                     </a>
-                  )}
-                </td>
-                <td>
-                  <a class="link" href={`${view.link(path, { at: iso })}#why`}>
-                    why
-                  </a>
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
       {shown.occurrences.length > MAX_ROWS ? (
         <p class="muted">
           Only the latest {MAX_ROWS} of {numberText(shown.occurrences.length)}.
