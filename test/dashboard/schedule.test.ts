@@ -218,6 +218,14 @@ describe('the calendar', () => {
     const titles = titlesIn(html, 'calendar wide');
     expect(titles.some(title => /^Tue 10 Mar 06:00: ran/.test(title))).toBe(true);
     expect(titles).toContain('Tue 10 Mar 12:00: to come');
+    await test.sql(
+      `update tock.job_definitions set created_at = '2026-03-09T00:00Z' where name = 'follower'`,
+    );
+    await test.setClock('2026-03-10T12:00:10Z');
+    await test.sql(`
+      insert into tock.job_runs_live (definition_id, job, status, scheduled_for, run_at, trigger) select id, job, 'queued', '2026-03-10T12:00Z', tock.now(), 'cron' from tock.job_definitions where name = 'runtime'`);
+    const waiting = titlesIn(await pages.html('/schedules/follower'), 'calendar wide');
+    expect(waiting).toContain('Tue 10 Mar 12:00: waiting: it waits for runtime');
     expect(textOf(html)).toContain('After runtime. If one is still live');
     expect(textOf(await pages.html('/schedules/runtime'))).toContain('Followed by follower');
   });

@@ -6,13 +6,10 @@ import { readDate } from '../../model/schedule/calendar.js';
 import { listAudit } from '../../store/reads/audit.js';
 import { readFollowers, readNextAt } from '../../store/reads/definition-pages.js';
 import { Page } from '../layout/page.js';
-import { Sheet } from '../layout/parts.js';
-import { spanText } from '../layout/text.js';
-import { Durations } from '../pictures/durations.js';
+import { withChainGaps } from '../schedules/chain-gaps.js';
 import { conditionOf } from '../schedules/condition.js';
 import {
   type OpenedSchedule,
-  type Recent,
   readCalendar,
   readRecent,
   requireSchedule,
@@ -22,7 +19,8 @@ import type { App, View } from '../view.js';
 import { plainSchedule } from '../words/schedule-words.js';
 import { Actions, addScheduleActions } from './schedule/actions.js';
 import { addBackfillPage } from './schedule/backfill.js';
-import { CalendarSection, hrefOf } from './schedule/calendar-section.js';
+import { CalendarSection } from './schedule/calendar-section.js';
+import { DurationsSection } from './schedule/durations-section.js';
 import { addEditPages } from './schedule/edit.js';
 import { FactsSection } from './schedule/facts-section.js';
 import { HistorySection, MAX_HISTORY } from './schedule/history-section.js';
@@ -56,7 +54,7 @@ async function schedulePage(
   const { definition, schedule } = opened;
   const asked = { from: dayIn(query['from']), day: dayIn(query['day']) };
   const [shown, recents, { next, followers, records }, why] = await Promise.all([
-    readCalendar(view.reads, opened, asked),
+    readCalendar(view.reads, opened, asked).then(found => withChainGaps(view, opened, found)),
     // What a chain lacks its parents explain: only its own rows are shown.
     readRecent(view.reads, [{ definition, schedule: definition.after ? null : schedule }], RECENT),
     readSurroundings(view, definition),
@@ -165,44 +163,4 @@ function Trouble({ opened, view }: { readonly opened: OpenedSchedule; readonly v
       'It makes no runs until it is resumed, and what comes due meanwhile is not made up for. It can be backfilled.',
     );
   return null;
-}
-
-interface DurationsProps {
-  readonly view: View;
-  readonly opened: OpenedSchedule;
-  readonly recent: Recent;
-}
-
-function DurationsSection({ view, opened, recent }: DurationsProps) {
-  const { zone, definition } = opened;
-  const now = view.now.getTime();
-  const timeText = (at: number) => zoneTime(zone, at, now);
-  const timed = recent.occurrences.filter(
-    ({ startedAt, finishedAt }) => startedAt !== null && finishedAt !== null,
-  );
-  return (
-    <section aria-labelledby="durations">
-      <h2 id="durations">How long it takes</h2>
-      <Sheet>
-        {timed.length === 0 ? (
-          <p class="muted">No run has ended yet.</p>
-        ) : (
-          <>
-            <Durations
-              occurrences={timed}
-              p50={recent.p50}
-              p95={recent.p95}
-              timeText={timeText}
-              hrefOf={occurrence => hrefOf(view, definition.name, occurrence)}
-            />
-            <p class="muted caption">
-              {recent.p50 === null || recent.p95 === null
-                ? 'None of the last runs succeeded.'
-                : `Half take at most ${spanText(recent.p50)}, 95 of 100 at most ${spanText(recent.p95)}: the last ${timed.length} ${timed.length === 1 ? 'run' : 'runs'}.`}
-            </p>
-          </>
-        )}
-      </Sheet>
-    </section>
-  );
 }
