@@ -159,6 +159,7 @@ describe('packages', () => {
     pino: file => file === path.join('src', 'environment', 'logger.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',
+    cronstrue: file => file === path.join('src', 'dashboard', 'words', 'schedule-words.ts'),
     hono: file => roomOf(file) === 'dashboard',
     '@hono/node-server': file => roomOf(file) === 'dashboard',
   };
