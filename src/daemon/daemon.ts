@@ -7,6 +7,7 @@ import { createNoticeLimiter } from '../engine/claim/notice-limiter.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
 import { materialize } from '../engine/materialize/materialize.js';
+import { createRollUp } from '../engine/metrics/roll-up.js';
 import { reap } from '../engine/reap.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
 import { openWorker } from '../engine/worker/worker.js';
@@ -124,6 +125,7 @@ export async function startDaemon(
     () => materialize(engine),
   );
   const upkeep = hourlyUpkeep(engine, stopping.signal);
+  const figures = inBackground(createRollUp(engine), stopping.signal);
 
   /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
@@ -200,6 +202,7 @@ export async function startDaemon(
     mustRegister = true;
     plan = afterMinute(plan);
     hintAtMemory(worker.outcomeCounts.claimed);
+    figures.start();
     worker.wake();
   }, logger);
 
@@ -222,6 +225,7 @@ export async function startDaemon(
         listener?.stop();
       }
       await upkeep.done();
+      await figures.done();
     },
   };
 }
@@ -237,6 +241,19 @@ function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
       upkeep = await beginUpkeep(engine, signal);
     },
     done: async () => await upkeep?.done,
+  };
+}
+
+/** Work that never throws, beside the passes; a start while it is under way is left out. */
+function inBackground(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) {
+  let working: Promise<void> | null = null;
+  return {
+    start() {
+      working ??= work(signal).finally(() => {
+        working = null;
+      });
+    },
+    done: async () => await working,
   };
 }
 

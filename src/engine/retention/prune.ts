@@ -21,10 +21,13 @@ import {
   withRetentionLock,
 } from '../../store/partitions/partitions.js';
 import type { Engine } from '../engine.js';
+import { createRollUp } from '../metrics/roll-up.js';
 import { compactPartition, dropLeftovers, dropPartition, type PrunedPartitions } from './drop-partitions.js';
 import { type Stop, walkBlocks } from './walk-blocks.js';
 
 const BATCH = 5000;
+/** How long ended runs may be counted before any is dropped. */
+const ROLL_UP_MS = 60_000;
 
 /**
  * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older
@@ -67,6 +70,8 @@ const NOTHING: PruneResult = {
 
 async function pruneLocked(engine: Engine, retention: Retention, stop: Stop): Promise<PruneResult> {
   const { database } = engine;
+  // What is dropped is counted before.
+  await createRollUp(engine)(stop.signal, ROLL_UP_MS);
   const now = (await readClock(database)).getTime();
   const cutoffs = cutoffsAt(now, retention);
   const pruned: PrunedPartitions = { dropped: [], left: [], keptRuns: 0 };

@@ -7,6 +7,7 @@ import {
   type AfterMove,
   freeSlots,
   insertFinished,
+  noteRetried,
   statuses,
   writeOutbox,
 } from './transition.js';
@@ -66,7 +67,7 @@ const RETRY = statement<{ id: string; attempts: number | null }, { id: string }>
   `
 with gone as (
   delete from tock.job_runs_finished r where r.id = :id and r.status in (${statuses('retry')}) returning r.*
-)
+), ${noteRetried('gone')}
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
   slot_keys, slot_limits, live_key, status)

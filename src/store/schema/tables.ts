@@ -199,6 +199,56 @@ interface RetentionChanges {
   run_id: Bigint;
 }
 
+interface FiguresByMinute {
+  at: Timestamp;
+  job: string;
+  queue: string;
+  status: string;
+  reason: string;
+  run_count: Bigint;
+  occurrence_count: Bigint;
+  duration_us: Bigint;
+  wait_us: Bigint;
+  durations: number[] | null;
+  waits: number[] | null;
+}
+
+interface FiguresTotal {
+  job: string;
+  queue: string;
+  status: string;
+  reason: string;
+  last_at: Timestamp;
+  run_count: Bigint;
+  occurrence_count: Bigint;
+  duration_us: Bigint;
+  wait_us: Bigint;
+  durations: Bigint[] | null;
+  waits: Bigint[] | null;
+}
+
+interface FiguresProgress {
+  is_only: Defaulted<boolean>;
+  final_until: Timestamp;
+  counted_until: Timestamp;
+  hours_until: Timestamp;
+  watched_until: Timestamp | null;
+  writers: Defaulted<string[]>;
+}
+
+interface FiguresRetried {
+  run_id: Bigint;
+  generation: number;
+  finished_at: Timestamp;
+  job: string;
+  queue: string;
+  status: string;
+  skip_reason: string | null;
+  occurrence_count: number;
+  run_at: Timestamp;
+  started_at: Timestamp | null;
+}
+
 interface Migrations {
   name: string;
   checksum: string;
@@ -223,5 +273,10 @@ export interface Schema {
   'tock.sleepers': Sleepers;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;
+  'tock.figures_by_minute': FiguresByMinute;
+  'tock.figures_by_hour': FiguresByMinute;
+  'tock.figures_total': FiguresTotal;
+  'tock.figures_progress': FiguresProgress;
+  'tock.figures_retried': FiguresRetried;
   'tock.migrations': Migrations;
 }

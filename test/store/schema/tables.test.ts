@@ -27,6 +27,7 @@ const TYPES: Readonly<Record<string, string>> = {
   'number[]': 'integer[]',
   boolean: 'boolean',
   Bigint: 'bigint',
+  'Bigint[]': 'bigint[]',
   Timestamp: 'timestamp with time zone',
   Jsonb: 'jsonb',
   Uuid: 'uuid',
