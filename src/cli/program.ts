@@ -8,6 +8,7 @@ import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
 import { addBackfill } from './commands/backfill.js';
 import { addJobs } from './commands/jobs.js';
+import { addMetrics } from './commands/metrics.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
 import { addPause, addResume } from './commands/pause.js';
@@ -28,7 +29,7 @@ import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune, addAdopt]],
-  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
+  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addMetrics]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];

@@ -7,6 +7,7 @@ import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
+import type { MetricsOptions } from '../model/metrics/metrics.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { Keep, PruneOptions } from '../model/scheduler-view.js';
 import type { DefinitionFilter, RunFilter } from '../store/reads/runs.js';
@@ -65,6 +66,7 @@ const METHODS = {
   'schedules.resetCursors': optionNames<ResetCursorsOptions>({ names: true, dryRun: true }),
   'queues.set': optionNames<QueueLimits>({ concurrency: true, rate: true, window: true, timezone: true }),
   'queues.pause': optionNames<PauseOptions>({ note: true }),
+  metrics: optionNames<MetricsOptions>({ format: true, maxJobs: true, maxSchedules: true }),
   prune: optionNames<PruneOptions>({
     keep: true,
     keepKeys: true,

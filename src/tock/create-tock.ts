@@ -113,6 +113,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     },
     why: later((tock, ...input) => tock.why(...input)),
     status: later((tock, ...input) => tock.status(...input)),
+    metrics: later((tock, ...input) => tock.metrics(...input)),
     prune: later((tock, ...input) => tock.prune(...input)),
     get logger() {
       return opened?.logger ?? null;

@@ -98,6 +98,11 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
+    metrics: async metricsOptions => {
+      // Loaded late: a tick does not need it.
+      const { openMetrics } = await import('../engine/metrics/openmetrics.js');
+      return await openMetrics(open().database, checked('metrics', metricsOptions));
+    },
     prune: async pruneOptions => await createSchedulerView(open()).prune(checked('prune', pruneOptions)),
     logger,
     atWork: () => [...workers].flatMap(worker => worker.atWork()),

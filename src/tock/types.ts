@@ -17,6 +17,7 @@ import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } f
 import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
+import type { MetricsOptions } from '../model/metrics/metrics.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
@@ -154,6 +155,11 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
+  /**
+   * Metrics as text, for Prometheus and what reads its formats: ends, durations and waits of runs, queues,
+   * schedules. Only reads. @throws TockError TOCK_BAD_OPTION
+   */
+  metrics(options?: MetricsOptions): Promise<string>;
   /**
    * Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does.
    * Needs the owner's rights. @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
