@@ -1,5 +1,5 @@
 // A session that only reads: each statement in a read-only transaction of its own, with a deadline of the
-// server's. For pages, whose readers must never slow the scheduler down. Works behind pgbouncer.
+// server's, and not compiled. For pages, whose readers must never slow the scheduler down. Works behind pgbouncer.
 import type pg from 'pg';
 import { openPoolTo } from './connection.js';
 import type { Database, Session } from './database.js';
@@ -29,7 +29,7 @@ export function openReadSession(database: Database, options: ReadOptions = {}): 
   const { connectionString, statementTimeoutMs = STATEMENT_TIMEOUT_MS, connections = 4 } = options;
   const own = connectionString === undefined ? null : openPoolTo({ connectionString }, connections);
   const pool = own ?? database.pool;
-  const begin = `begin isolation level read committed read only; set local statement_timeout = ${Math.round(statementTimeoutMs)}`;
+  const begin = `begin isolation level read committed read only; set local statement_timeout = ${Math.round(statementTimeoutMs)}; set local jit = off`;
   return {
     run: async <Row>(text: string, values: readonly unknown[] = []) =>
       (await readOnce(pool, begin, database.rewrite(text), values, statementTimeoutMs + GRACE_MS)) as Row[],
