@@ -47,7 +47,7 @@ export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/j
 export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
-export type { MetricsLimits, MetricsOptions } from './model/metrics/metrics.js';
+export type { MetricsLimits, MetricsOptions } from './model/metrics/options.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';

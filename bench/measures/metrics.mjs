@@ -32,7 +32,9 @@ export const metrics = {
     return await withDatabase(server, async ({ url, sql }) => {
       await (await contestant('tock')).install(url);
       const { begin } = await sql.one(`select now() - interval '${HOURS} hours 1 minute' as begin`);
-      await sql.rows(`select tock.make_partition(date_trunc('month', $1::timestamptz)::timestamp, 'month')`, [begin]);
+      await sql.rows(`select tock.make_partition(date_trunc('month', $1::timestamptz)::timestamp, 'month')`, [
+        begin,
+      ]);
       for (let from = 1; from <= runs; from += BATCH) {
         await sql.rows(FILL, [from, Math.min(runs, from + BATCH - 1), begin, runs]);
         say.progress(Math.min(runs, from + BATCH - 1), runs, 'runs in the history');
@@ -72,7 +74,8 @@ export const metrics = {
 /** Ticks with nothing else to do, until all minutes are counted: each counts for a quarter of a second. */
 async function countAll(tock, sql) {
   const rounds = [];
-  const until = async () => (await sql.one(`select final_until as at from tock.figures_progress`)).at.getTime();
+  const until = async () =>
+    (await sql.one(`select final_until as at from tock.figures_progress`)).at.getTime();
   for (let before = await until(); ; ) {
     const began = performance.now();
     await tock.tick({ budget: '1s', queues: ['nothing'] });
@@ -97,6 +100,9 @@ async function timed(rounds, work) {
 
 /** Every run is counted, once. */
 async function demandAll(text, runs) {
-  const counted = [...text.matchAll(/^tock_runs_ended_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
+  const counted = [...text.matchAll(/^tock_runs_ended_total\{.*\} (\d+)$/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
   if (counted !== runs) throw new Error(`${counted} runs are counted in place of ${runs}`);
 }

@@ -7,7 +7,7 @@ import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
-import type { MetricsOptions } from '../model/metrics/metrics.js';
+import type { MetricsOptions } from '../model/metrics/options.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { Keep, PruneOptions } from '../model/scheduler-view.js';
 import type { DefinitionFilter, RunFilter } from '../store/reads/runs.js';

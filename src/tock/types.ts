@@ -17,7 +17,7 @@ import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } f
 import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
-import type { MetricsOptions } from '../model/metrics/metrics.js';
+import type { MetricsOptions } from '../model/metrics/options.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { Database } from '../store/connection/database.js';
 import type { QueueRecord } from '../store/reads/queues.js';

@@ -33,7 +33,10 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('/metrics', () => {
   it('is OpenMetrics for who asks for it, as Prometheus does', async () => {
-    const response = await get('/metrics', { ...bearer(TOKEN), accept: `${OPEN};version=1.0.0,text/plain;q=0.5` });
+    const response = await get('/metrics', {
+      ...bearer(TOKEN),
+      accept: `${OPEN};version=1.0.0,text/plain;q=0.5`,
+    });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe(`${OPEN}; version=1.0.0; charset=utf-8`);
     expect(response.headers.get('vary')).toBe('accept');
@@ -48,7 +51,13 @@ describe('/metrics', () => {
   });
 
   it('is closed without a token, with a wrong one, and to what is like one', async () => {
-    for (const headers of [{}, bearer('another-token-here'), bearer(`${TOKEN}x`), bearer(''), { authorization: TOKEN }])
+    for (const headers of [
+      {},
+      bearer('another-token-here'),
+      bearer(`${TOKEN}x`),
+      bearer(''),
+      { authorization: TOKEN },
+    ])
       expect((await get('/metrics', headers)).status).toBe(401);
   });
 
@@ -56,7 +65,9 @@ describe('/metrics', () => {
     expect((await get('/', bearer(TOKEN))).status).toBe(401);
     expect((await get('/metrics/', bearer(TOKEN))).status).toBe(401);
     expect((await get('/metrics', bearer(TOKEN), 'POST')).status).toBeGreaterThanOrEqual(400);
-    const outside = await dashboard.fetch(new Request('http://localhost/metrics', { headers: bearer(TOKEN) }));
+    const outside = await dashboard.fetch(
+      new Request('http://localhost/metrics', { headers: bearer(TOKEN) }),
+    );
     expect(outside.status).toBe(401);
   });
 });
@@ -64,9 +75,15 @@ describe('/metrics', () => {
 describe('the token', () => {
   it('has sixteen characters at least', () => {
     const authorize = () => null;
-    expect(() => createDashboard({ tock: test.tock, authorize, metricsToken: 'short' })).toThrow('metricsToken must have at least 16');
-    expect(() => createDashboard({ tock: test.tock, authorize, metricsToken: 'sixteen letters, and a space' })).toThrow('metricsToken');
-    expect(() => readDashboardSettings({ TOCK_DASHBOARD_METRICS_TOKEN: 'short' })).toThrow('TOCK_DASHBOARD_METRICS_TOKEN must have');
+    expect(() => createDashboard({ tock: test.tock, authorize, metricsToken: 'short' })).toThrow(
+      'metricsToken must have at least 16',
+    );
+    expect(() =>
+      createDashboard({ tock: test.tock, authorize, metricsToken: 'sixteen letters, and a space' }),
+    ).toThrow('metricsToken');
+    expect(() => readDashboardSettings({ TOCK_DASHBOARD_METRICS_TOKEN: 'short' })).toThrow(
+      'TOCK_DASHBOARD_METRICS_TOKEN must have',
+    );
   });
 
   it('comes from the environment, and is none by default', () => {

@@ -6,7 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ServedDashboard, serveDashboard } from '../../src/dashboard/server/serve.js';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
 import { defineJob } from '../../src/index.js';
-import { ALERTMANAGER, freePort, type MonitoringServer, PROMETHEUS, startMonitoring } from '../support/prometheus.js';
+import {
+  ALERTMANAGER,
+  freePort,
+  type MonitoringServer,
+  PROMETHEUS,
+  startMonitoring,
+} from '../support/prometheus.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 import { until } from '../support/until.js';
 
@@ -72,8 +78,16 @@ describe.skipIf(PROMETHEUS === null || ALERTMANAGER === null)('Prometheus and it
       ALERTMANAGER ?? '',
       {
         'alertmanager.yml': JSON.stringify({
-          route: { receiver: 'test', group_by: ['alertname'], group_wait: '100ms', group_interval: '1s', repeat_interval: '1h' },
-          receivers: [{ name: 'test', webhook_configs: [{ url: `http://127.0.0.1:${port}/`, send_resolved: true }] }],
+          route: {
+            receiver: 'test',
+            group_by: ['alertname'],
+            group_wait: '100ms',
+            group_interval: '1s',
+            repeat_interval: '1h',
+          },
+          receivers: [
+            { name: 'test', webhook_configs: [{ url: `http://127.0.0.1:${port}/`, send_resolved: true }] },
+          ],
         }),
       },
       (own, folder) => [
@@ -93,7 +107,9 @@ describe.skipIf(PROMETHEUS === null || ALERTMANAGER === null)('Prometheus and it
           'prometheus.yml': JSON.stringify({
             global: { scrape_interval: '1s', evaluation_interval: '1s' },
             rule_files: ['tock.rules.yml'],
-            alerting: { alertmanagers: [{ static_configs: [{ targets: [new URL(alertmanager.url).host] }] }] },
+            alerting: {
+              alertmanagers: [{ static_configs: [{ targets: [new URL(alertmanager.url).host] }] }],
+            },
             scrape_configs: [
               {
                 job_name: 'tock',
@@ -113,7 +129,7 @@ describe.skipIf(PROMETHEUS === null || ALERTMANAGER === null)('Prometheus and it
     );
   });
   afterAll(async () => {
-    for (const server of servers.reverse()) await server.close();
+    for (const server of servers.toReversed()) await server.close();
     receiver?.closeAllConnections();
     await new Promise(resolve => receiver?.close(resolve) ?? resolve(null));
     await dashboard?.close();
@@ -122,10 +138,16 @@ describe.skipIf(PROMETHEUS === null || ALERTMANAGER === null)('Prometheus and it
 
   const ask = async (query: string) => {
     const response = await fetch(`${servers[1]?.url}/api/v1/query?query=${encodeURIComponent(query)}`);
-    const { data } = (await response.json()) as { data: { result: { metric: Record<string, string>; value: [number, string] }[] } };
+    const { data } = (await response.json()) as {
+      data: { result: { metric: Record<string, string>; value: [number, string] }[] };
+    };
     return data.result;
   };
-  const told = async (alertname: string, status: Alert['status'] = 'firing', labels: Record<string, string> = {}) =>
+  const told = async (
+    alertname: string,
+    status: Alert['status'] = 'firing',
+    labels: Record<string, string> = {},
+  ) =>
     await until(
       () =>
         Promise.resolve(
@@ -148,7 +170,9 @@ describe.skipIf(PROMETHEUS === null || ALERTMANAGER === null)('Prometheus and it
     expect(dead?.value[1]).toBe('0');
     expect(dead?.metric).toMatchObject({ job: 'hopeless', queue: 'default' });
     expect((await ask('up{job="tock"}'))[0]?.value[1]).toBe('1');
-    const response = await fetch(`${servers[1]?.url}/api/v1/targets/metadata?metric=tock_run_duration_seconds`);
+    const response = await fetch(
+      `${servers[1]?.url}/api/v1/targets/metadata?metric=tock_run_duration_seconds`,
+    );
     const { data } = (await response.json()) as { data: { type: string; unit: string }[] };
     // The unit is known only where OpenMetrics was read.
     expect(data[0]).toMatchObject({ type: 'histogram', unit: 'seconds' });
@@ -163,7 +187,9 @@ describe.skipIf(PROMETHEUS === null || ALERTMANAGER === null)('Prometheus and it
     await test.tock.enqueue(hopeless);
     const daemon = await test.tock.start();
     try {
-      expect((await told('TockRunsDead', 'firing', { job: 'hopeless' })).annotations['summary']).toBe('Runs of hopeless are dead');
+      expect((await told('TockRunsDead', 'firing', { job: 'hopeless' })).annotations['summary']).toBe(
+        'Runs of hopeless are dead',
+      );
       await told('TockSilent', 'resolved');
       await told('TockScheduleOverdue', 'resolved', { schedule: 'often' });
     } finally {

@@ -76,7 +76,9 @@ describe('the Grafana dashboard', () => {
     readonly title: string;
     readonly schemaVersion: number;
     readonly panels: readonly Panel[];
-    readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] };
+    readonly templating: {
+      readonly list: readonly { readonly name: string; readonly definition?: string }[];
+    };
   };
   const { panels } = dashboard;
 

@@ -20,7 +20,7 @@ const SUFFIXES: Readonly<Record<string, readonly string[]>> = {
   gauge: [''],
   histogram: ['_bucket', '_count', '_sum'],
 };
-const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
+const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{([^\n]*)\})? (\S+)$/;
 const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,(?!$)|$)/;
 
 /** @throws with the line that breaks a rule */
@@ -34,7 +34,8 @@ export function readOpenMetrics(text: string): Family[] {
     if (word !== undefined) {
       let family = families.at(-1);
       if (family?.name !== name) {
-        if (families.some(each => each.name === name)) throw fail('a family is described twice, or not in one piece');
+        if (families.some(each => each.name === name))
+          throw fail('a family is described twice, or not in one piece');
         family = { name, type: '', help: '', unit: null, samples: [] };
         families.push(family);
       }
@@ -59,7 +60,10 @@ export function readOpenMetrics(text: string): Family[] {
     if (!Number.isFinite(value)) throw fail('no number');
     if (family.type !== 'gauge' && value < 0) throw fail('a counter below zero');
     const sample = { name: sampleName, labels: readLabels(inner ?? '', fail), value };
-    const key = JSON.stringify([sampleName, Object.entries(sample.labels).sort()]);
+    const key = JSON.stringify([
+      sampleName,
+      Object.entries(sample.labels).sort(([a], [b]) => (a < b ? -1 : 1)),
+    ]);
     if (seen.has(key)) throw fail('a sample twice');
     seen.add(key);
     family.samples.push(sample);
@@ -93,8 +97,10 @@ function checkHistograms({ name, type, samples }: Family): void {
     const buckets = each.filter(sample => sample.name.endsWith('_bucket'));
     const bounds = buckets.map(({ labels: { le = '' } }) => le);
     if (bounds.at(-1) !== '+Inf') throw new Error(`${name}${labels} does not end in +Inf`);
-    if (!bounds.slice(0, -1).every(le => /^\d+\.\d+$/.test(le))) throw new Error(`${name} has the bounds ${bounds.join()}`);
-    const rises = (numbers: readonly number[]) => numbers.every((value, index) => index === 0 || value >= (numbers[index - 1] ?? 0));
+    if (!bounds.slice(0, -1).every(le => /^\d+\.\d+$/.test(le)))
+      throw new Error(`${name} has the bounds ${bounds.join()}`);
+    const rises = (numbers: readonly number[]) =>
+      numbers.every((value, index) => index === 0 || value >= (numbers[index - 1] ?? 0));
     if (!rises(buckets.map(({ value }) => value)) || !rises(bounds.slice(0, -1).map(Number)))
       throw new Error(`${name}${labels} does not rise`);
     const count = each.find(sample => sample.name.endsWith('_count'));
@@ -104,10 +110,17 @@ function checkHistograms({ name, type, samples }: Family): void {
 }
 
 /** The value of one sample; fails if it is not there. */
-export function sampleOf(families: readonly Family[], name: string, labels: Readonly<Record<string, string>> = {}): number {
+export function sampleOf(
+  families: readonly Family[],
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): number {
   const found = families
     .flatMap(({ samples }) => samples)
-    .filter(sample => sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value));
+    .filter(
+      sample =>
+        sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
+    );
   if (found.length !== 1) throw new Error(`${found.length} samples ${name}${JSON.stringify(labels)}`);
   return (found[0] as Sample).value;
 }

@@ -11,7 +11,9 @@ import { until } from './until.js';
 const found = (name: string) => {
   const file = path.join('/usr/bin', name);
   if (existsSync(file)) return file;
-  console.warn(`${name} is not installed (apt-get install prometheus prometheus-alertmanager): its tests are skipped`);
+  console.warn(
+    `${name} is not installed (apt-get install prometheus prometheus-alertmanager): its tests are skipped`,
+  );
   return null;
 };
 

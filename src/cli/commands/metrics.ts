@@ -1,7 +1,7 @@
 // `tock metrics`: metrics for Prometheus, on standard output or in a file for node_exporter.
 import { type Command, Option } from 'commander';
 import { TockError } from '../../model/errors.js';
-import type { MetricsOptions } from '../../model/metrics/metrics.js';
+import type { MetricsOptions } from '../../model/metrics/options.js';
 import { quote } from '../../model/names.js';
 import { count, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
@@ -45,7 +45,8 @@ async function metrics(shell: Shell, flags: MetricsFlags): Promise<number> {
   const { textfile, maxJobs, maxSchedules } = flags;
   if (textfile !== undefined) checkTextfile(textfile, flags);
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
-    const read = async (format: MetricsOptions['format']) => await tock.metrics({ format, maxJobs, maxSchedules });
+    const read = async (format: MetricsOptions['format']) =>
+      await tock.metrics({ format, maxJobs, maxSchedules });
     if (textfile !== undefined) {
       // Loaded late, like everything that only one flag needs.
       const { replaceFile } = await import('../replace-file.js');
@@ -66,5 +67,8 @@ function checkTextfile(textfile: string, { format, json }: MetricsFlags): void {
       `--textfile ${quote(textfile)} does not end in .prom: node_exporter reads no other files`,
     );
   if (format === 'openmetrics' || json === true)
-    throw new TockError('TOCK_BAD_OPTION', '--textfile writes the format prometheus: node_exporter reads no other');
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      '--textfile writes the format prometheus: node_exporter reads no other',
+    );
 }

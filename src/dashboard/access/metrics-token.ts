@@ -22,7 +22,8 @@ export function withMetricsToken(access: Access, token: string | null, basePath:
   if (token === null) return access;
   return {
     ...access,
-    authorize: async request => (isScrape(request, token, basePath) ? SCRAPER : await access.authorize(request)),
+    authorize: async request =>
+      isScrape(request, token, basePath) ? SCRAPER : await access.authorize(request),
   };
 }
 

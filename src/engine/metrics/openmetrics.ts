@@ -1,19 +1,26 @@
 // The metrics of a database as text, for Prometheus and what reads its formats.
 import type { Metric } from '../../model/metrics/exposition.js';
+import { metricsOf, writeMetrics } from '../../model/metrics/metrics.js';
 import {
   checkMetricsOptions,
   DEFAULT_SCHEDULES,
   type MetricsLimits,
   type MetricsOptions,
-  metricsOf,
-  writeMetrics,
-} from '../../model/metrics/metrics.js';
+} from '../../model/metrics/options.js';
 import type { Database, Session } from '../../store/connection/database.js';
-import { readSchedulerState, readScheduleStates, readWaiting, withoutJit } from '../../store/reads/metrics.js';
+import {
+  readSchedulerState,
+  readScheduleStates,
+  readWaiting,
+  withoutJit,
+} from '../../store/reads/metrics.js';
 import { readTotals } from '../../store/reads/rollup.js';
 
 /** Reads the metrics: seven statements, whatever the history. Only reads, so a standby will do. */
-export async function readMetrics(database: Database | Session, limits: MetricsLimits = {}): Promise<Metric[]> {
+export async function readMetrics(
+  database: Database | Session,
+  limits: MetricsLimits = {},
+): Promise<Metric[]> {
   if (!('transaction' in database)) return await readOver(database, limits);
   return await database.transaction(async session => {
     await withoutJit(session);
@@ -34,7 +41,10 @@ async function readOver(session: Session, limits: MetricsLimits): Promise<Metric
  * The metrics of a database as text.
  * @throws TockError TOCK_BAD_OPTION
  */
-export async function openMetrics(database: Database | Session, options: MetricsOptions = {}): Promise<string> {
+export async function openMetrics(
+  database: Database | Session,
+  options: MetricsOptions = {},
+): Promise<string> {
   const { format = 'openmetrics', ...limits } = checkMetricsOptions(options);
   return writeMetrics(await readMetrics(database, limits), format);
 }

@@ -12,13 +12,16 @@ const BUDGET_MS = 250;
 const MAX_MINUTES = 28 * 24 * 60;
 
 /**
- * Counts the runs that ended in minutes that are over, and sums up hours. Reads one row if there is nothing to
- * do. Each step is a short transaction. Of several processes at once one counts; the others leave.
+ * Counts the runs that ended in minutes that are over, and sums up hours. Reads one row if there is nothing
+ * to do. Each step is a short transaction. Of several processes at once one counts; the others leave.
  * @returns how many steps were taken
  */
 export async function rollUp(
   database: Database,
-  { signal, budgetMs = BUDGET_MS }: { readonly signal?: AbortSignal | undefined; readonly budgetMs?: number } = {},
+  {
+    signal,
+    budgetMs = BUDGET_MS,
+  }: { readonly signal?: AbortSignal | undefined; readonly budgetMs?: number } = {},
 ): Promise<number> {
   if (!(await areFiguresDue(database))) return 0;
   const until = performance.now() + budgetMs;
@@ -44,7 +47,10 @@ async function takeNextStep(
     const step = nextRollUpStep(progress, maxMinutes);
     if (step?.kind !== 'watch') return step && { step, found: await takeStep(session, step) };
     const writers = await watchWriters(session, step.until);
-    const next = nextRollUpStep({ ...progress, watchedUntil: step.until, writersEnded: writers === 0 }, maxMinutes);
+    const next = nextRollUpStep(
+      { ...progress, watchedUntil: step.until, writersEnded: writers === 0 },
+      maxMinutes,
+    );
     if (next === null || next.kind === 'watch') return null;
     return { step: next, found: await takeStep(session, next) };
   });

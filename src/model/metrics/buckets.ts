@@ -1,8 +1,8 @@
 // Buckets of durations: what is kept of them when runs are counted, and what can be said from that.
 
 /**
- * The upper bounds of the buckets in seconds, each included: 1, 2, 5, 10 ms … up to 14 hours. One bucket more
- * has what lasted longer.
+ * The upper bounds of the buckets in seconds, each included: 1, 2, 5, 10 ms … up to 14 hours. One more
+ * bucket has what lasted longer.
  */
 export const BUCKET_BOUNDS: readonly number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000,

@@ -37,13 +37,18 @@ export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
 
 /** The format for a request's Accept header: OpenMetrics where it is named and not refused. */
 export function formatFor(accept: string | null | undefined): ExpositionFormat {
-  const asked = (accept ?? '').toLowerCase().split(',').map(part => part.split(';').map(word => word.trim()));
+  const asked = (accept ?? '')
+    .toLowerCase()
+    .split(',')
+    .map(part => part.split(';').map(word => word.trim()));
   const quality = (names: readonly string[]) =>
     Math.max(
       -1,
       ...asked
         .filter(([name]) => names.includes(name ?? ''))
-        .map(([, ...parameters]) => Number(parameters.find(each => each.startsWith('q='))?.slice(2) ?? 1) || 0),
+        .map(
+          ([, ...parameters]) => Number(parameters.find(each => each.startsWith('q='))?.slice(2) ?? 1) || 0,
+        ),
     );
   const open = quality(['application/openmetrics-text']);
   return open > 0 && open >= quality(['text/plain']) ? 'openmetrics' : 'prometheus';

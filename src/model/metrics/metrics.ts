@@ -1,16 +1,19 @@
 // The metrics that Tock publishes, from what the database has. docs/metrics.md lists them.
-import { TockError } from '../errors.js';
-import { quote } from '../names.js';
 import { FINISHED_STATUSES, type FinishedStatus, SKIP_REASONS } from '../run/states.js';
 import { BUCKET_BOUNDS } from './buckets.js';
-import { type Distribution, type ExpositionFormat, type Labels, type Metric, type Value, writeExposition } from './exposition.js';
+import { type Distribution, type Labels, type Metric, type Value, writeExposition } from './exposition.js';
+import { DEFAULT_JOBS, type MetricsLimits, type MetricsOptions } from './options.js';
 
 /** What metrics are made of. Instants in seconds since 1970. */
 export interface MetricsData {
   readonly totals: readonly CountedRuns[];
   /** Of the jobs in code, so that their counters begin at zero. */
   readonly jobs: readonly { readonly job: string; readonly queue: string }[];
-  readonly queues: readonly { readonly queue: string; readonly waiting: number; readonly oldestSeconds: number }[];
+  readonly queues: readonly {
+    readonly queue: string;
+    readonly waiting: number;
+    readonly oldestSeconds: number;
+  }[];
   readonly schedules: readonly ScheduleState[];
   /** Schedules that were not read, since there are too many. */
   readonly schedulesLeftOut: number;
@@ -45,26 +48,6 @@ export interface ScheduleState {
   readonly expectedBy: number | null;
 }
 
-/** At most so many of each are published; how many are left out is a metric itself. */
-export interface MetricsLimits {
-  /** Pairs of a job and a queue: those with the most runs. Default 500. */
-  readonly maxJobs?: number | undefined;
-  /** Those in code first, then the oldest. Default 1,000. */
-  readonly maxSchedules?: number | undefined;
-}
-
-/** Options of `metrics`. */
-export interface MetricsOptions extends MetricsLimits {
-  /**
-   * `openmetrics` (the default): OpenMetrics 1.0. `prometheus`: the older text format, which node_exporter
-   * reads. `json`: one document.
-   */
-  readonly format?: ExpositionFormat | 'json' | undefined;
-}
-
-const DEFAULT_JOBS = 500;
-export const DEFAULT_SCHEDULES = 1000;
-const MAX_LIMIT = 100_000;
 const MAX_QUEUES = 500;
 const MAX_HOSTS = 100;
 
@@ -178,21 +161,11 @@ export function metricsOf(data: MetricsData, { maxJobs = DEFAULT_JOBS }: Metrics
   ];
 }
 
-/** @throws TockError TOCK_BAD_OPTION */
-export function checkMetricsOptions(options: MetricsOptions): MetricsOptions {
-  const { format = 'openmetrics' } = options;
-  if (!['openmetrics', 'prometheus', 'json'].includes(format))
-    throw new TockError('TOCK_BAD_OPTION', `format ${quote(format)} is none of openmetrics, prometheus, json`);
-  for (const name of ['maxJobs', 'maxSchedules'] as const) {
-    const limit = options[name];
-    if (limit === undefined || (Number.isInteger(limit) && limit >= 0 && limit <= MAX_LIMIT)) continue;
-    throw new TockError('TOCK_BAD_OPTION', `${name} ${String(limit)} is not a whole number from 0 to ${MAX_LIMIT}`);
-  }
-  return options;
-}
-
 /** Metrics as text. */
-export function writeMetrics(metrics: readonly Metric[], format: NonNullable<MetricsOptions['format']>): string {
+export function writeMetrics(
+  metrics: readonly Metric[],
+  format: NonNullable<MetricsOptions['format']>,
+): string {
   return format === 'json' ? `${JSON.stringify({ metrics })}\n` : writeExposition(metrics, format);
 }
 
@@ -201,7 +174,11 @@ function valuesOf(labels: Labels, value: number | null): Value[] {
 }
 
 /** Those that weigh most, in their order. */
-function atMost<T>(limit: number, all: readonly T[], weightOf: (each: T) => number): { kept: readonly T[]; leftOut: number } {
+function atMost<T>(
+  limit: number,
+  all: readonly T[],
+  weightOf: (each: T) => number,
+): { kept: readonly T[]; leftOut: number } {
   if (all.length <= limit) return { kept: all, leftOut: 0 };
   const kept = new Set(all.toSorted((a, b) => weightOf(b) - weightOf(a)).slice(0, limit));
   return { kept: all.filter(each => kept.has(each)), leftOut: all.length - limit };
@@ -215,7 +192,9 @@ interface JobQueue {
   readonly wait: Sum;
 }
 
-type Sum = { -readonly [Key in keyof Omit<Distribution, 'labels'>]: Key extends 'counts' ? number[] : number };
+type Sum = {
+  -readonly [Key in keyof Omit<Distribution, 'labels'>]: Key extends 'counts' ? number[] : number;
+};
 
 /** By job and queue, in the order of their names. */
 function jobQueuesOf({ totals, jobs }: MetricsData): JobQueue[] {

@@ -16,7 +16,8 @@ export const FIGURES = `${KEY}, ${[...COUNTS, ...HISTOGRAMS].join(', ')}`;
 export const eachBucket = (when: string, type: 'integer' | 'bigint', element: (bucket: number) => string) =>
   `case when ${when} then array[${Array.from({ length: BUCKETS }, (_, index) => element(index + 1)).join(', ')}]::${type}[] end`;
 
-// width_bucket includes the lower bound of each bucket, and these include the upper one: so it gets them negated.
+// width_bucket includes the lower bound of each bucket, and these include the upper one: so it gets them
+// negated.
 const BOUNDS = `'{${BUCKET_BOUNDS.toReversed()
   .map(bound => -Math.round(bound * 1_000_000))
   .join()}}'::bigint[]`;

@@ -1,8 +1,8 @@
 // Counts ended runs by minute, and sums them up by hour.
 //
 // Who counts holds the lock of the one row of figures_progress, so of several processes at once one does it.
-// A minute is counted for good once nobody can add to it. A run's end has the time at which its statement began,
-// and is seen when its transaction commits:
+// A minute is counted for good once nobody can add to it. A run's end has the time at which its statement
+// began, and is seen when its transaction commits:
 //
 //   worker A                            process B, which counts           figures_progress
 //   12:00:59 begin; a run ends
@@ -13,20 +13,12 @@
 //                                       count 12:00, A's run included
 //
 // Who writes is known by the lock on job_runs_finished, which each statement that ends runs asks for as it
-// begins, and its transaction keeps. A is seen by the count: a transaction's rows can be seen before its locks
-// are released, and the count is a statement of its own, after the look at the locks. ADR 0027.
+// begins, and its transaction keeps. A is seen by the count: a transaction's rows can be seen before its
+// locks are released, and the count is a statement of its own, after the look at the locks. ADR 0027.
 import type { RollUpProgress, RollUpStep } from '../../model/metrics/roll-up.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
-import {
-  COUNTS,
-  countEnded,
-  eachBucket,
-  FIGURES,
-  HISTOGRAMS,
-  KEY,
-  sumOfFigures,
-} from './ended-runs.js';
+import { COUNTS, countEnded, eachBucket, FIGURES, HISTOGRAMS, KEY, sumOfFigures } from './ended-runs.js';
 
 /** How long minutes and hours are kept. */
 const KEEP_MINUTES = `interval '14 days'`;

@@ -50,8 +50,8 @@ const lastSuccess = (condition: string) => `
     order by r.scheduled_for desc limit ${LOOKED_BACK}) f
   where f.status = 'succeeded' order by f.scheduled_for desc limit 1`;
 
-// What should succeed next: the first occurrence after the last success that waits, runs or is dead; else the next.
-// Most succeeded within two days, so for most only the latest partitions are looked at.
+// What should succeed next: the first occurrence after the last success that waits, runs or is dead; else the
+// next. Most succeeded within two days, so for most only the latest partitions are looked at.
 const SCHEDULES = statement<{ limit: number }, ScheduleState>(
   'read-schedule-states',
   `
@@ -83,7 +83,8 @@ order by c.name`,
 );
 
 /**
- * Schedules, those in code first, then the oldest. A success is looked for among the last 200 ended runs of each.
+ * Schedules, those in code first, then the oldest. A success is looked for among the last 200 ended runs of
+ * each.
  * @param limit how many are read
  */
 export async function readScheduleStates(session: Session, limit: number): Promise<ScheduleState[]> {
@@ -113,8 +114,8 @@ select (select count(*)::integer from tock.job_definitions d
 const NO_JIT = statement<object, unknown>('metrics-without-jit', 'set local jit = off');
 
 /**
- * Turns JIT off until the transaction ends: the planner takes queues and partitions for more than there are, and
- * would compile each statement.
+ * Turns JIT off until the transaction ends: the planner takes queues and partitions for more than there are,
+ * and would compile each statement.
  */
 export async function withoutJit(session: Session): Promise<void> {
   await NO_JIT.run(session, {});
@@ -123,7 +124,9 @@ export async function withoutJit(session: Session): Promise<void> {
 /** Jobs in code, how many schedules there are, and the state of scheduler and server. */
 export async function readSchedulerState(
   session: Session,
-): Promise<Pick<MetricsData, 'jobs' | 'overdueSeconds' | 'oldestSnapshotSeconds'> & { readonly schedules: number }> {
+): Promise<
+  Pick<MetricsData, 'jobs' | 'overdueSeconds' | 'oldestSnapshotSeconds'> & { readonly schedules: number }
+> {
   const row = await SCHEDULER.first(session, {});
   if (!row) throw new Error('the state of the scheduler gave no row');
   return { ...row, jobs: await CODE_JOBS.run(session, {}) };

@@ -1,7 +1,7 @@
 // Figures of ended runs over a span of time: from the roll-up, and from the runs where that lags.
 //
-// A reader asks how far the roll-up is, and then reads hours, minutes and runs up to and from there. Meanwhile the
-// roll-up may go on: what was counted since is read as runs all the same.
+// A reader asks how far the roll-up is, and then reads hours, minutes and runs up to and from there.
+// Meanwhile the roll-up may go on: what was counted since is read as runs all the same.
 import { percentile } from '../../model/metrics/buckets.js';
 import { HOUR_MS, MINUTE_MS, type RollUpProgress, spanOfFigures } from '../../model/metrics/roll-up.js';
 import { FINISHED_STATUSES, type FinishedStatus } from '../../model/run/states.js';
@@ -32,7 +32,11 @@ const FIGURES_OF_SPAN = `${countEnded('uncounted')}, figures as (
   select u.at, ${FIGURES} from uncounted u
 )`;
 
-function spanSince(from: number, progress: Pick<RollUpProgress, 'hoursUntil' | 'countedUntil'>, byMinute = false): Span {
+function spanSince(
+  from: number,
+  progress: Pick<RollUpProgress, 'hoursUntil' | 'countedUntil'>,
+  byMinute = false,
+): Span {
   const { from: start, hoursFrom, hoursTo, liveFrom } = spanOfFigures(from, progress, byMinute);
   return {
     start: new Date(start),
@@ -55,8 +59,8 @@ select f.at, f.status, sum(f.run_count)::float8 as count from figures f group by
 );
 
 /**
- * How many runs ended in each of the last minutes, oldest first, minutes without any included. The last one is the
- * current minute, which is not over.
+ * How many runs ended in each of the last minutes, oldest first, minutes without any included. The last one
+ * is the current minute, which is not over.
  * @param minutes at most 14 days
  */
 export async function readOutcomesByMinute(session: Session, minutes = 60): Promise<OutcomesOfMinute[]> {
@@ -92,8 +96,8 @@ export async function sumOutcomes(session: Session, hours = 24): Promise<Record<
 }
 
 /**
- * What a job's runs did over a span. Times in milliseconds, of runs that succeeded or are dead; null where there was
- * none. Percentiles are estimates from buckets (1, 2, 5, 10 ms …).
+ * What a job's runs did over a span. Times in milliseconds, of runs that succeeded or are dead; null where
+ * there was none. Percentiles are estimates from buckets (1, 2, 5, 10 ms …).
  */
 export interface JobFigures extends Readonly<Record<FinishedStatus, number>> {
   readonly job: string;
@@ -170,7 +174,8 @@ export interface Totals {
   readonly waits: readonly number[] | null;
 }
 
-// Base, minutes and runs meet at what the same snapshot says. :from only lets the planner know how few runs it is.
+// Base, minutes and runs meet at what the same snapshot says. :from only lets the planner know how few runs
+// it is.
 const TOTALS = statement<{ from: Date; to: string }, Totals>(
   'read-totals',
   `
@@ -192,8 +197,8 @@ from sums order by ${KEY}`,
 );
 
 /**
- * The counters of all jobs. They count ends: each once, retried runs with each of their ends. They never fall, also
- * when retention drops runs.
+ * The counters of all jobs. They count ends: each once, retried runs with each of their ends. They never
+ * fall, also when retention drops runs.
  */
 export async function readTotals(session: Session): Promise<Totals[]> {
   const { countedUntil } = await readProgress(session);

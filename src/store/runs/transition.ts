@@ -130,8 +130,8 @@ export const writeOutbox = (ended: string, status: string) => `noted as (
 )`;
 
 /**
- * CTE `retried`: notes the ends of runs that a statement takes out of the history, so that each end is counted
- * once. Every statement that retries runs has it. What is counted for good needs no note.
+ * CTE `retried`: notes the ends of runs that a statement takes out of the history, so that each end is
+ * counted once. Every statement that retries runs has it. What is counted for good needs no note.
  */
 export const noteRetried = (gone: string) => `retried as (
   insert into tock.figures_retried (run_id, generation, finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at)

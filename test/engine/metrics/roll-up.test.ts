@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createRollUp, rollUp } from '../../../src/engine/metrics/roll-up.js';
 import type { Engine } from '../../../src/engine/engine.js';
+import { createRollUp, rollUp } from '../../../src/engine/metrics/roll-up.js';
 import { defineJob } from '../../../src/index.js';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
@@ -11,7 +11,14 @@ import { watchWriters } from '../../../src/store/figures/roll-up.js';
 import { sumOutcomes } from '../../../src/store/reads/rollup.js';
 import { openTestTock } from '../../support/test-tock.js';
 import { until } from '../../support/until.js';
-import { countedSums, type FiguresKit, type OpenTransaction, openFiguresKit, START, sumsOf } from './figures-kit.js';
+import {
+  countedSums,
+  type FiguresKit,
+  type OpenTransaction,
+  openFiguresKit,
+  START,
+  sumsOf,
+} from './figures-kit.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -22,11 +29,15 @@ beforeEach(async () => {
 });
 afterEach(() => kit.close());
 
-const expectExact = async () => expect(await countedSums(kit.database)).toEqual(sumsOf(kit.ends));
+const counted = async () => await countedSums(kit.database);
+const exact = () => sumsOf(kit.ends);
 const rowsOf = async (table: string) =>
   await kit.test.sql<{ at: Date; run_count: string }>(`select at, run_count from tock.${table} order by at`);
 const minutes = async () =>
-  (await rowsOf('figures_by_minute')).map(({ at, run_count }) => [(at.getTime() - Date.parse(START)) / MINUTE, Number(run_count)]);
+  (await rowsOf('figures_by_minute')).map(({ at, run_count }) => [
+    (at.getTime() - Date.parse(START)) / MINUTE,
+    Number(run_count),
+  ]);
 
 describe('the roll-up', () => {
   it('counts a minute once it is over, and reads what is not counted as it is', async () => {
@@ -35,12 +46,12 @@ describe('the roll-up', () => {
     await kit.end();
     expect(await kit.rollUp()).toBe(0);
     expect(await minutes()).toEqual([]);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     await kit.advance(45_000);
     await kit.end();
     expect(await kit.rollUp()).toBe(1);
     expect(await minutes()).toEqual([[0, 2]]);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     expect(await kit.rollUp()).toBe(0);
   });
 
@@ -56,8 +67,16 @@ describe('the roll-up', () => {
     const filled = (counts: number[] | undefined) =>
       (counts ?? []).flatMap((count, index) => (count > 0 ? [[index, count]] : []));
     // 1 s is the bound of bucket 9, 2 s of bucket 10; 5 ms of bucket 2; the last one has no bound.
-    expect(filled(row?.durations)).toEqual([[0, 1], [9, 1], [10, 1]]);
-    expect(filled(row?.waits)).toEqual([[0, 1], [2, 1], [24, 1]]);
+    expect(filled(row?.durations)).toEqual([
+      [0, 1],
+      [9, 1],
+      [10, 1],
+    ]);
+    expect(filled(row?.waits)).toEqual([
+      [0, 1],
+      [2, 1],
+      [24, 1],
+    ]);
     expect(row?.duration_us).toBe('2001000');
   });
 
@@ -67,12 +86,16 @@ describe('the roll-up', () => {
     await kit.end({ status: 'dead', durationMs: null });
     await kit.advance(2 * MINUTE);
     await kit.rollUp();
-    expect(await kit.test.sql('select status, durations, occurrence_count::int as count from tock.figures_by_minute order by 1')).toEqual([
+    expect(
+      await kit.test.sql(
+        'select status, durations, occurrence_count::int as count from tock.figures_by_minute order by 1',
+      ),
+    ).toEqual([
       { status: 'cancelled', durations: null, count: 1 },
       { status: 'dead', durations: null, count: 1 },
       { status: 'skipped', durations: null, count: 17 },
     ]);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
   });
 
   it('is not stopped by rows that nobody could have written', async () => {
@@ -85,7 +108,11 @@ describe('the roll-up', () => {
     );
     await kit.advance(2 * HOUR);
     await kit.rollUp();
-    expect(await kit.test.sql('select job, status, reason, run_count::int as count from tock.figures_total order by 1, 2, 3')).toEqual([
+    expect(
+      await kit.test.sql(
+        'select job, status, reason, run_count::int as count from tock.figures_total order by 1, 2, 3',
+      ),
+    ).toEqual([
       { job: 'new\nline "', status: 'skipped', reason: 'other', count: 1 },
       { job: 'odd', status: 'dead', reason: '', count: 1 },
       { job: 'odd', status: 'skipped', reason: 'other', count: 1 },
@@ -99,7 +126,7 @@ describe('the roll-up', () => {
     await kit.end();
     await kit.advance(2 * MINUTE);
     expect(await kit.rollUp()).toBeLessThan(100);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     expect((await kit.progress()).final).toBe(Math.floor((kit.now() - 10_000) / MINUTE) * MINUTE);
   });
 
@@ -110,8 +137,8 @@ describe('the roll-up', () => {
     }
     await kit.advance(MINUTE);
     expect(await rollUp(kit.database, { budgetMs: 0 })).toBe(1);
-    await expectExact();
-    while ((await rollUp(kit.database, { budgetMs: 0 })) > 0) await expectExact();
+    expect(await counted()).toEqual(exact());
+    while ((await rollUp(kit.database, { budgetMs: 0 })) > 0) expect(await counted()).toEqual(exact());
     expect(await minutes()).toEqual([0, 1, 2, 3, 4].map(minute => [minute, 1]));
   });
 });
@@ -126,10 +153,10 @@ describe('a run that is committed late', () => {
     await kit.rollUp();
     expect(await minutes()).toEqual([]);
     await late.commit();
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     await kit.rollUp();
     expect((await minutes())[0]).toEqual([0, 1]);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
   });
 
   it('is counted where its minute was counted before, because it took more than five minutes', async () => {
@@ -144,7 +171,7 @@ describe('a run that is committed late', () => {
     await late.commit();
     await kit.rollUp();
     expect(await minutes()).toEqual([[0, 2]]);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
   });
 
   it('that is rolled back in the end, is not counted', async () => {
@@ -155,7 +182,7 @@ describe('a run that is committed late', () => {
     await late.rollback();
     await kit.rollUp();
     expect(await minutes()).toEqual([[0, 1]]);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
   });
 
   it('is waited for also while its statement still waits for its lock', async () => {
@@ -209,11 +236,21 @@ describe('a run that is committed late', () => {
     await until(async () => (await tock.runs.list({ status: ['running'] })).length === 1, 'the run');
     release();
     await ticking;
-    kit.ends.push({ id: '', at: kit.now(), job: 'careful', queue: 'default', status: 'succeeded', reason: '', occurrences: 1, durationMs: 0, waitMs: 0 });
-    await expectExact();
+    kit.ends.push({
+      id: '',
+      at: kit.now(),
+      job: 'careful',
+      queue: 'default',
+      status: 'succeeded',
+      reason: '',
+      occurrences: 1,
+      durationMs: 0,
+      waitMs: 0,
+    });
+    expect(await counted()).toEqual(exact());
     await kit.advance(2 * MINUTE);
     await kit.rollUp();
-    await expectExact();
+    expect(await counted()).toEqual(exact());
   });
 });
 
@@ -227,14 +264,24 @@ describe('a run that is retried', () => {
     await kit.advance(wait);
     await kit.rollUp();
     await kit.test.tock.runs.retry(id);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     await kit.advance(10_000);
     await kit.test.tock.runs.cancel(id);
-    kit.ends.push({ id, at: kit.now(), job: 'mail', queue: 'default', status: 'cancelled', reason: '', occurrences: 1, durationMs: null, waitMs: 0 });
-    await expectExact();
+    kit.ends.push({
+      id,
+      at: kit.now(),
+      job: 'mail',
+      queue: 'default',
+      status: 'cancelled',
+      reason: '',
+      occurrences: 1,
+      durationMs: null,
+      waitMs: 0,
+    });
+    expect(await counted()).toEqual(exact());
     await kit.advance(2 * HOUR);
     await kit.rollUp();
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     expect(await kit.test.sql('select from tock.figures_retried')).toEqual([]);
   });
 
@@ -246,10 +293,10 @@ describe('a run that is retried', () => {
     await kit.rollUp();
     expect(await minutes()).toEqual([[0, 1]]);
     await kit.test.tock.runs.retry(id);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     await late.commit();
     await kit.rollUp();
-    await expectExact();
+    expect(await counted()).toEqual(exact());
   });
 });
 
@@ -263,8 +310,10 @@ describe('counters', () => {
     }
     await kit.advance(2 * HOUR);
     await kit.rollUp();
-    await kit.test.sql('delete from tock.job_runs_finished where finished_at < $1', [new Date(kit.now() - HOUR)]);
-    await expectExact();
+    await kit.test.sql('delete from tock.job_runs_finished where finished_at < $1', [
+      new Date(kit.now() - HOUR),
+    ]);
+    expect(await counted()).toEqual(exact());
     const first = (await rowsOf('figures_by_minute'))[0]?.at.getTime() ?? 0;
     expect(first).toBeGreaterThan(kit.now() - 16 * 24 * HOUR);
     expect((await rowsOf('figures_by_hour'))[0]?.at.getTime()).toBe(Date.parse(START));
@@ -272,7 +321,7 @@ describe('counters', () => {
     await kit.end();
     await kit.advance(2 * HOUR);
     await kit.rollUp();
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     expect((await rowsOf('figures_by_hour'))[0]?.at.getTime()).toBeGreaterThan(Date.parse(START));
   });
 
@@ -293,7 +342,7 @@ describe('counters', () => {
     await kit.advance(HOUR);
     await kit.test.tock.prune({ keep: '30m' });
     expect(await kit.test.sql('select from tock.job_runs_finished')).toEqual([]);
-    await expectExact();
+    expect(await counted()).toEqual(exact());
   });
 
   it('stay where the clock is set back, and count on', async () => {
@@ -303,15 +352,15 @@ describe('counters', () => {
     }
     await kit.advance(5 * MINUTE);
     await kit.rollUp();
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     await kit.setNow(Date.parse(START) + 35 * MINUTE);
     await kit.rollUp();
-    await expectExact();
+    expect(await counted()).toEqual(exact());
     for (let step = 0; step < 10; step++) {
       await kit.end();
       await kit.advance(23 * MINUTE);
       await kit.rollUp();
-      await expectExact();
+      expect(await counted()).toEqual(exact());
     }
   });
 });
@@ -324,7 +373,7 @@ describe('several processes', () => {
         for (let run = 0; run < 3; run++) await kit.end();
         await kit.advance(37 * MINUTE);
         await Promise.all(others.map(database => rollUp(database)));
-        await expectExact();
+        expect(await counted()).toEqual(exact());
       }
     } finally {
       await Promise.all(others.map(database => database.close()));
@@ -360,12 +409,17 @@ describe('a tick', () => {
     const lines: Record<string, unknown>[] = [];
     const log = (line: object) => lines.push({ ...line });
     const logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
-    const broken = await openTestTock([defineJob({ name: 'noop', run: () => null })], { logger: logger as never });
+    const broken = await openTestTock([defineJob({ name: 'noop', run: () => null })], {
+      logger: logger as never,
+    });
     try {
       await broken.sql('drop table tock.figures_by_minute');
       await broken.tock.enqueue('noop');
       expect((await broken.tock.tick()).executed).toMatchObject({ succeeded: 1 });
-      const count = createRollUp({ database: openDatabase({ connectionString: broken.url }), logger } as unknown as Engine);
+      const count = createRollUp({
+        database: openDatabase({ connectionString: broken.url }),
+        logger,
+      } as unknown as Engine);
       await broken.setClock('2040-01-01T00:00:00Z');
       await count();
       await count();
@@ -382,12 +436,41 @@ describe('a tick', () => {
 
 describe('whatever happens', () => {
   const action = fc.oneof(
-    { weight: 6, arbitrary: fc.record({ kind: fc.constant('end' as const), status: fc.constantFrom(...FINISHED_STATUSES), job: fc.constantFrom('a', 'b'), queue: fc.constantFrom('q', 'default'), durationMs: fc.option(fc.nat(5_000_000)), waitMs: fc.nat(10_000), occurrences: fc.integer({ min: 1, max: 9 }) }) },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant('end' as const),
+        status: fc.constantFrom(...FINISHED_STATUSES),
+        job: fc.constantFrom('a', 'b'),
+        queue: fc.constantFrom('q', 'default'),
+        durationMs: fc.option(fc.nat(5_000_000)),
+        waitMs: fc.nat(10_000),
+        occurrences: fc.integer({ min: 1, max: 9 }),
+      }),
+    },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('open' as const) }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('commit' as const, 'rollback' as const), which: fc.nat(9) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constantFrom('commit' as const, 'rollback' as const),
+        which: fc.nat(9),
+      }),
+    },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('retry' as const), which: fc.nat(30) }) },
-    { weight: 5, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.oneof(fc.nat(90_000), fc.nat(20 * MINUTE), fc.nat(5 * HOUR)) }) },
-    { weight: 5, arbitrary: fc.record({ kind: fc.constant('count' as const), processes: fc.integer({ min: 1, max: 3 }) }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        kind: fc.constant('advance' as const),
+        ms: fc.oneof(fc.nat(90_000), fc.nat(20 * MINUTE), fc.nat(5 * HOUR)),
+      }),
+    },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        kind: fc.constant('count' as const),
+        processes: fc.integer({ min: 1, max: 3 }),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('drop' as const) }) },
   );
 
@@ -398,13 +481,13 @@ describe('whatever happens', () => {
         const open: OpenTransaction[] = [];
         let last = sumsOf([]);
         const check = async () => {
-          const counted = await countedSums(here.database);
+          const sums = await countedSums(here.database);
           for (const [key, sum] of Object.entries(last))
             for (const [index, value] of sum.entries())
-              expect(counted[key]?.[index] ?? 0, `${key} ${index}`).toBeGreaterThanOrEqual(value);
-          last = counted;
+              expect(sums[key]?.[index] ?? 0, `${key} ${index}`).toBeGreaterThanOrEqual(value);
+          last = sums;
           const { final, counted: until } = await here.progress();
-          if (final === until) expect(counted).toEqual(sumsOf(here.ends));
+          if (final === until) expect(sums).toEqual(sumsOf(here.ends));
         };
         try {
           for (const each of actions) {
@@ -416,11 +499,16 @@ describe('whatever happens', () => {
             if (each.kind === 'end') await here.end(each);
             else if (each.kind === 'open') open.push(await here.endLater());
             else if (each.kind === 'advance') await here.advance(each.ms);
-            else if (each.kind === 'count') await Promise.all(Array.from({ length: each.processes }, () => here.rollUp()));
+            else if (each.kind === 'count')
+              await Promise.all(Array.from({ length: each.processes }, () => here.rollUp()));
             else if (each.kind === 'drop')
-              await here.test.sql('delete from tock.job_runs_finished r using tock.figures_progress p where r.finished_at < p.final_until');
+              await here.test.sql(
+                'delete from tock.job_runs_finished r using tock.figures_progress p where r.finished_at < p.final_until',
+              );
             else if (each.kind === 'retry') {
-              const there = await here.test.sql<{ id: string }>(`select id::text from tock.job_runs_finished where status in ('dead', 'cancelled') order by id`);
+              const there = await here.test.sql<{ id: string }>(
+                `select id::text from tock.job_runs_finished where status in ('dead', 'cancelled') order by id`,
+              );
               const run = there[each.which];
               if (run) await here.test.tock.runs.retry(run.id);
             } else {

@@ -1,13 +1,8 @@
 // The metrics that are made of what the database has.
 import { describe, expect, it } from 'vitest';
 import { writeExposition } from '../../../src/model/metrics/exposition.js';
-import {
-  type CountedRuns,
-  checkMetricsOptions,
-  type MetricsData,
-  type MetricsLimits,
-  metricsOf,
-} from '../../../src/model/metrics/metrics.js';
+import { type CountedRuns, type MetricsData, metricsOf } from '../../../src/model/metrics/metrics.js';
+import { checkMetricsOptions, type MetricsLimits } from '../../../src/model/metrics/options.js';
 import { type Family, readOpenMetrics, sampleOf } from '../../support/openmetrics-reader.js';
 
 const NOTHING: MetricsData = {
@@ -35,7 +30,8 @@ const counted = (more: Partial<CountedRuns> = {}): CountedRuns => ({
 });
 const publish = (data: Partial<MetricsData>, limits?: MetricsLimits): Family[] =>
   readOpenMetrics(writeExposition(metricsOf({ ...NOTHING, ...data }, limits), 'openmetrics'));
-const samplesOf = (families: readonly Family[], name: string) => families.find(each => each.name === name)?.samples ?? [];
+const samplesOf = (families: readonly Family[], name: string) =>
+  families.find(each => each.name === name)?.samples ?? [];
 
 describe('metrics', () => {
   it('of an empty database are described all the same', () => {
@@ -122,7 +118,9 @@ describe('metrics', () => {
       ticks: many.map(index => ({ host: `pod-${index}`, at: index })),
     });
     expect(samplesOf(families, 'tock_queue_waiting')).toHaveLength(500);
-    expect(samplesOf(families, 'tock_queue_waiting').some(({ labels }) => labels['queue'] === 'tenant-1999')).toBe(true);
+    expect(
+      samplesOf(families, 'tock_queue_waiting').some(({ labels }) => labels['queue'] === 'tenant-1999'),
+    ).toBe(true);
     expect(samplesOf(families, 'tock_last_tick_timestamp_seconds')).toHaveLength(100);
     expect(sampleOf(families, 'tock_metrics_left_out', { what: 'queues' })).toBe(1500);
     expect(sampleOf(families, 'tock_metrics_left_out', { what: 'hosts' })).toBe(1900);

@@ -60,7 +60,10 @@ describe('the next step', () => {
 
   it('waits for no transaction longer than a day', () => {
     const open = { watchedUntil: at(1), writersEnded: false, countedUntil: at(24 * 60) };
-    expect(nextRollUpStep(progress({ ...open, now: at(24 * 60 + 1) }), 1)).toMatchObject({ isFinal: true, to: at(1) });
+    expect(nextRollUpStep(progress({ ...open, now: at(24 * 60 + 1) }), 1)).toMatchObject({
+      isFinal: true,
+      to: at(1),
+    });
   });
 
   it('sums up an hour once all of it is final', () => {
@@ -132,12 +135,22 @@ describe('where figures of a span are', () => {
   };
 
   it('minutes up to a whole hour, hours, minutes again, then runs', () => {
-    expect(is(at(-90, 20), at(180), at(203))).toEqual({ from: -90, hoursFrom: -60, hoursTo: 180, liveFrom: 203 });
+    expect(is(at(-90, 20), at(180), at(203))).toEqual({
+      from: -90,
+      hoursFrom: -60,
+      hoursTo: 180,
+      liveFrom: 203,
+    });
   });
 
   it('no hours where they lag, or where minutes are asked for', () => {
     expect(is(at(10), at(0), at(203))).toEqual({ from: 10, hoursFrom: 60, hoursTo: 60, liveFrom: 203 });
-    expect(is(at(-90), at(180), at(203), true)).toEqual({ from: -90, hoursFrom: -60, hoursTo: -60, liveFrom: 203 });
+    expect(is(at(-90), at(180), at(203), true)).toEqual({
+      from: -90,
+      hoursFrom: -60,
+      hoursTo: -60,
+      liveFrom: 203,
+    });
   });
 
   it('runs only, where nothing is counted', () => {
@@ -146,17 +159,27 @@ describe('where figures of a span are', () => {
 
   it('each minute in one place', () => {
     fc.assert(
-      fc.property(fc.integer({ min: -500, max: 500 }), fc.nat(8), fc.nat(100), fc.boolean(), (from, hours, more, by) => {
-        const span = spanOfFigures(at(from), { hoursUntil: at(hours * 60), countedUntil: at(hours * 60 + more) }, by);
-        expect(span.from).toBe(at(from));
-        expect(span.hoursFrom).toBeGreaterThanOrEqual(span.from);
-        expect(span.hoursTo).toBeGreaterThanOrEqual(span.hoursFrom);
-        expect(span.liveFrom).toBeGreaterThanOrEqual(span.hoursTo);
-        if (span.hoursTo > span.hoursFrom) {
-          expect((span.hoursFrom - NOON) % HOUR_MS).toBe(0);
-          expect(span.hoursTo).toBeLessThanOrEqual(at(hours * 60));
-        }
-      }),
+      fc.property(
+        fc.integer({ min: -500, max: 500 }),
+        fc.nat(8),
+        fc.nat(100),
+        fc.boolean(),
+        (from, hours, more, by) => {
+          const span = spanOfFigures(
+            at(from),
+            { hoursUntil: at(hours * 60), countedUntil: at(hours * 60 + more) },
+            by,
+          );
+          expect(span.from).toBe(at(from));
+          expect(span.hoursFrom).toBeGreaterThanOrEqual(span.from);
+          expect(span.hoursTo).toBeGreaterThanOrEqual(span.hoursFrom);
+          expect(span.liveFrom).toBeGreaterThanOrEqual(span.hoursTo);
+          if (span.hoursTo > span.hoursFrom) {
+            expect(span.hoursFrom % HOUR_MS).toBe(0);
+            expect(span.hoursTo).toBeLessThanOrEqual(at(hours * 60));
+          }
+        },
+      ),
     );
   });
 });

@@ -6,7 +6,7 @@ import { migrationsFolder } from '../../../src/environment/paths.js';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { takeStep } from '../../../src/store/figures/roll-up.js';
-import { readScheduleStates, readSchedulerState, readWaiting } from '../../../src/store/reads/metrics.js';
+import { readSchedulerState, readScheduleStates, readWaiting } from '../../../src/store/reads/metrics.js';
 import {
   readJobFigures,
   readOutcomesByMinute,
@@ -26,7 +26,8 @@ beforeEach(async () => {
 });
 afterEach(() => kit.close());
 
-const since = (ms: number): End[] => kit.ends.filter(({ at }) => at >= Math.floor((kit.now() - ms) / MINUTE) * MINUTE);
+const since = (ms: number): End[] =>
+  kit.ends.filter(({ at }) => at >= Math.floor((kit.now() - ms) / MINUTE) * MINUTE);
 const countBy = (ends: readonly End[], status: string) => ends.filter(end => end.status === status).length;
 const outcomes = (ends: readonly End[]) =>
   Object.fromEntries(FINISHED_STATUSES.map(status => [status, countBy(ends, status)]));
@@ -34,7 +35,11 @@ const outcomes = (ends: readonly End[]) =>
 describe('figures of a span', () => {
   it('are those of the runs that ended in it, whatever is counted and summed up', async () => {
     const some = fc.sample(
-      fc.record({ minutes: fc.nat(40), status: fc.constantFrom(...FINISHED_STATUSES), job: fc.constantFrom('a', 'b') }),
+      fc.record({
+        minutes: fc.nat(40),
+        status: fc.constantFrom(...FINISHED_STATUSES),
+        job: fc.constantFrom('a', 'b'),
+      }),
       { numRuns: 60, seed: 7 },
     );
     for (const [index, { minutes, ...end }] of some.entries()) {
@@ -42,7 +47,8 @@ describe('figures of a span', () => {
       await kit.end(end);
       if (index % 7 === 0) await kit.rollUp();
       if (index % 5 !== 0) continue;
-      for (const hours of [1, 3, 24]) expect(await sumOutcomes(kit.database, hours)).toEqual(outcomes(since(hours * HOUR)));
+      for (const hours of [1, 3, 24])
+        expect(await sumOutcomes(kit.database, hours)).toEqual(outcomes(since(hours * HOUR)));
       const figures = await readJobFigures(kit.database, { hours: 3 });
       for (const { job, ...counts } of figures)
         expect(counts).toMatchObject(outcomes(since(3 * HOUR).filter(each => each.job === job)));
@@ -61,11 +67,14 @@ describe('figures of a span', () => {
       Array.from({ length: 60 }, (_, index) => kit.now() - (59 - index) * MINUTE),
     );
     for (const { at, ...counts } of read)
-      expect(counts).toEqual(outcomes(kit.ends.filter(end => end.at >= at.getTime() && end.at < at.getTime() + MINUTE)));
+      expect(counts).toEqual(
+        outcomes(kit.ends.filter(end => end.at >= at.getTime() && end.at < at.getTime() + MINUTE)),
+      );
   });
 
   it('of jobs: mean, and percentiles from buckets', async () => {
-    for (let index = 0; index < 100; index++) await kit.end({ job: 'a', durationMs: index < 90 ? 15 : 1500, waitMs: 700 });
+    for (let index = 0; index < 100; index++)
+      await kit.end({ job: 'a', durationMs: index < 90 ? 15 : 1500, waitMs: 700 });
     await kit.end({ job: 'b', status: 'skipped' });
     await kit.advance(3 * HOUR);
     await kit.rollUp();
@@ -147,11 +156,13 @@ describe('on a large history', () => {
   const ofHistory = (plans: readonly Node[][]) =>
     plans
       .flat()
-      .filter(node => /^job_runs_finished/.test(node['Relation Name'] ?? ''))
+      .filter(node => node['Relation Name']?.startsWith('job_runs_finished'))
       .reduce(
         (sum, node) =>
           sum +
-          (node['Actual Rows'] + (node['Rows Removed by Index Recheck'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) *
+          (node['Actual Rows'] +
+            (node['Rows Removed by Index Recheck'] ?? 0) +
+            (node['Rows Removed by Filter'] ?? 0)) *
             node['Actual Loops'],
         0,
       );
@@ -160,7 +171,11 @@ describe('on a large history', () => {
 
   it.each<[string, (session: Session) => Promise<unknown>, number]>([
     // A BRIN range is 128 blocks, some 10,000 of these rows; a minute has 667.
-    ['counting a minute', s => takeStep(s, { kind: 'count', from: minuteBefore(60), to: minuteBefore(59), isFinal: true }), 25_000],
+    [
+      'counting a minute',
+      s => takeStep(s, { kind: 'count', from: minuteBefore(60), to: minuteBefore(59), isFinal: true }),
+      25_000,
+    ],
     ['outcomes by minute', s => readOutcomesByMinute(s), 25_000],
     ['sums of a day', s => sumOutcomes(s), 25_000],
     ['figures of jobs', s => readJobFigures(s), 25_000],
