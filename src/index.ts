@@ -14,6 +14,7 @@ export type { WaitOptions } from './engine/operate/runs.js';
 export type { TickSummary } from './engine/run-tick.js';
 export type { Why, WhyVerdict } from './engine/why/why.js';
 export type { Fate } from './engine/why/words.js';
+export type { AuditRecord, Details } from './model/audit.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
@@ -48,6 +49,7 @@ export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
 export type { MetricsLimits, MetricsOptions } from './model/metrics/options.js';
+export type { Action, Operator, Role, Via } from './model/operator.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';
@@ -69,6 +71,7 @@ export type {
   SchedulerView,
   ZoneDisagreement,
 } from './model/scheduler-view.js';
+export type { AuditFilter } from './store/reads/audit.js';
 export type { QueueRecord } from './store/reads/queues.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
 export type { ReapedRuns } from './store/runs/reap.js';

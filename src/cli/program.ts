@@ -6,6 +6,7 @@ import { packageFolder } from '../environment/paths.js';
 import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
+import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
 import { addDashboard } from './commands/dashboard.js';
 import { addJobs } from './commands/jobs.js';
@@ -30,7 +31,7 @@ import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
-  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addMetrics]],
+  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAudit, addMetrics]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];

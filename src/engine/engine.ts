@@ -7,6 +7,7 @@ import type { RetryPolicy } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
 import type { Logger } from '../model/logger.js';
 import { checkName } from '../model/names.js';
+import type { Operator } from '../model/operator.js';
 import { checkRetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
 import type { Isolation } from './execute/isolate/isolation.js';
@@ -22,6 +23,10 @@ export interface Engine {
   /** The workers that have not stopped. */
   readonly workers: Set<Worker>;
   readonly hooks: Hooks;
+  /** For whom it acts; null: the app itself, which may do everything. */
+  readonly operator: Operator | null;
+  /** Who the app is in the audit; null: the role of the database. */
+  readonly appName: string | null;
 }
 
 /** All durations in milliseconds. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { LogFormat } from '../environment/logger.js';
 import { packageFolder, projectFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
-import { quote } from '../model/names.js';
+import { isStorable, quote } from '../model/names.js';
 
 export interface Config {
   /** Null: the embedded server. */
@@ -23,6 +23,8 @@ export interface Config {
   readonly queues: readonly string[] | undefined;
   readonly connections: number | undefined;
   readonly statementTimeout: string | undefined;
+  /** Who acts, in the audit. */
+  readonly operator: string | undefined;
   readonly logLevel: string | undefined;
   readonly logFormat: LogFormat | undefined;
 }
@@ -43,6 +45,7 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_CONNECTIONS: 'maximum of database connections per process (default 10)',
   TOCK_STATEMENT_TIMEOUT: 'how long one of Tock’s own statements may take (default 60s)',
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
+  TOCK_OPERATOR: 'who acts, in the audit (default: the user of the operating system)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
@@ -70,6 +73,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       .filter(queue => queue !== ''),
     connections: readCount('TOCK_CONNECTIONS', read('TOCK_CONNECTIONS')),
     statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
+    operator: readOperator(read('TOCK_OPERATOR')),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };
@@ -94,6 +98,11 @@ function readCount(name: string, text: string | undefined): number | undefined {
     'TOCK_BAD_OPTION',
     `${name} is ${quote(text)}; it must be a whole number from 1 to 10000`,
   );
+}
+
+function readOperator(name: string | undefined): string | undefined {
+  if (name === undefined || (name.length <= 200 && isStorable(name))) return name;
+  throw new TockError('TOCK_BAD_OPTION', 'TOCK_OPERATOR must have at most 200 characters');
 }
 
 function readFormat(text: string | undefined): LogFormat | undefined {
