@@ -88,6 +88,7 @@ export async function startDaemon(
 
   let plan = FIRST_PLAN;
   let mustRegister = false;
+  let mustCount = true;
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
@@ -183,6 +184,9 @@ export async function startDaemon(
       try {
         const ms = await pass();
         await upkeep.startIfDue();
+        // While it sleeps, and so over the connection of the passes.
+        if (mustCount) figures.start();
+        mustCount = false;
         if (isAway) logger.info({ event: 'database.back' }, 'the database is back');
         [isAway, pauseMs] = [false, FIRST_PAUSE_MS];
         if (!stopping.signal.aborted) await sleep(ms);
@@ -202,7 +206,7 @@ export async function startDaemon(
     mustRegister = true;
     plan = afterMinute(plan);
     hintAtMemory(worker.outcomeCounts.claimed);
-    figures.start();
+    mustCount = true;
     worker.wake();
   }, logger);
 
