@@ -133,7 +133,9 @@ describe('on a large history', () => {
       insert into tock.job_runs_live (job, queue, run_at) select 'noop', 'q' || n % 3, now() - interval '1 h' from generate_series(1, 30000) n;
       update tock.figures_progress set counted_until = date_bin('1 minute', now() - interval '2 min', 'epoch'),
         final_until = date_bin('1 minute', now() - interval '2 min', 'epoch'), hours_until = date_bin('1 hour', now() - interval '1 hour', 'epoch');
-      analyze;`);
+    `);
+    // As autosummarize does, within a minute.
+    await client.query('vacuum analyze');
   });
   afterAll(async () => {
     await client.end();
@@ -168,6 +170,15 @@ describe('on a large history', () => {
       );
 
   const minuteBefore = (minutes: number) => Math.floor(Date.now() / MINUTE) * MINUTE - minutes * MINUTE;
+
+  it('has summaries of its newest ranges within a minute: on every partition', async () => {
+    const { rows } = await client.query<{ options: string[] | null }>(
+      `select c.reloptions as options from pg_class c join pg_index i on i.indexrelid = c.oid join pg_am a on a.oid = c.relam
+      where a.amname = 'brin' and i.indrelid::regclass::text like 'tock.job_runs_finished%'`,
+    );
+    expect(rows.length).toBeGreaterThan(4);
+    for (const { options } of rows) expect(options).toContain('autosummarize=on');
+  });
 
   it.each<[string, (session: Session) => Promise<unknown>, number]>([
     // A BRIN range is 128 blocks, some 10,000 of these rows; a minute has 667.
