@@ -9,6 +9,7 @@ import {
 } from '../../model/metrics/options.js';
 import type { Database, Session } from '../../store/connection/database.js';
 import {
+  readLastTicks,
   readSchedulerState,
   readScheduleStates,
   readWaiting,
@@ -16,7 +17,7 @@ import {
 } from '../../store/reads/metrics.js';
 import { readTotals } from '../../store/reads/rollup.js';
 
-/** Reads the metrics: seven statements, whatever the history. Only reads, so a standby will do. */
+/** Reads the metrics: eight statements, whatever the history. Only reads, so a standby will do. */
 export async function readMetrics(
   database: Database | Session,
   limits: MetricsLimits = {},
@@ -34,7 +35,8 @@ async function readOver(session: Session, limits: MetricsLimits): Promise<Metric
   const schedules = await readScheduleStates(session, limits.maxSchedules ?? DEFAULT_SCHEDULES);
   const schedulesLeftOut = Math.max(0, count - schedules.length);
   const queues = await readWaiting(session);
-  return metricsOf({ ...scheduler, totals, queues, schedules, schedulesLeftOut, ticks: [] }, limits);
+  const ticks = await readLastTicks(session);
+  return metricsOf({ ...scheduler, totals, queues, schedules, schedulesLeftOut, ticks }, limits);
 }
 
 /**

@@ -111,6 +111,19 @@ select (select count(*)::integer from tock.job_definitions d
     as "oldestSnapshotSeconds"`,
 );
 
+// A daemon that was stopped in order is not missed.
+const TICKS = statement<object, MetricsData['ticks'][number]>(
+  'read-last-ticks',
+  `
+select t.host, ${seconds('max(t.at)')} as at from tock.ticks t
+where t.stopped_at is null and t.at > tock.now() - interval '30 days' group by t.host order by t.host`,
+);
+
+/** The last tick of each host within 30 days. */
+export async function readLastTicks(session: Session): Promise<MetricsData['ticks']> {
+  return await TICKS.run(session, {});
+}
+
 const NO_JIT = statement<object, unknown>('metrics-without-jit', 'set local jit = off');
 
 /**
