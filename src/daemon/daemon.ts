@@ -15,7 +15,7 @@ import { openWorker } from '../engine/worker/worker.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
-import { startBeat } from './beat.js';
+import { type BeatOptions, startBeat } from './beat.js';
 import { createMemoryHint } from './memory-hint.js';
 import {
   afterError,
@@ -62,11 +62,13 @@ const MAX_PAUSE_MS = 15_000;
  * Starts the daemon. A lost database is logged once, waited for, and logged when it is back.
  *
  * @param pollMs how long it sleeps at most
+ * @param beatOptions how often it beats, for tests
  */
 export async function startDaemon(
   engine: Engine,
   options: StartOptions = {},
   pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS,
+  beatOptions: BeatOptions = {},
 ): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
@@ -91,7 +93,7 @@ export async function startDaemon(
 
   let plan = FIRST_PLAN;
   let mustRegister = false;
-  let mustCount = true;
+  let mustCount = false;
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
@@ -206,14 +208,15 @@ export async function startDaemon(
   };
   const working = work();
   const hintAtMemory = createMemoryHint(logger);
-  // Computes its calendar while the first pass waits for the database.
-  const beat = startBeat(() => {
+  const onBeat = () => {
     mustRegister = true;
     plan = afterMinute(plan);
     hintAtMemory(worker.outcomeCounts.claimed);
     mustCount = true;
     worker.wake();
-  }, logger);
+  };
+  // Computes its calendar while the first pass waits for the database.
+  const beat = startBeat(onBeat, logger, beatOptions);
 
   return {
     id: worker.id,

@@ -177,19 +177,6 @@ describe('tock.start', () => {
     }
   });
 
-  it('counts what ended in minutes that are over', async () => {
-    await test.sql(
-      `insert into tock.job_runs_finished (job, status, finished_at) values ('quick', 'succeeded', now() - interval '5 min')`,
-    );
-    await test.sql(
-      `update tock.figures_progress set final_until = a.at, counted_until = a.at, hours_until = date_bin('1 hour', a.at, 'epoch')
-      from (select date_bin('1 minute', now() - interval '10 min', 'epoch') as at) a`,
-    );
-    daemon = await test.tock.start();
-    const counted = `select from tock.figures_by_minute where job = 'quick' and run_count = 1`;
-    await until(async () => (await test.sql(counted)).length > 0, 'the minute to be counted');
-  });
-
   it('takes back an expired lease, and does what was left undone, without a notice', async () => {
     daemon = await test.tock.start({ listen: false });
     const [lost] = await test.sql<{ id: string }>(
