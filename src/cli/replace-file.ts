@@ -11,6 +11,16 @@ const MODE = 0o644;
  * it fails, the old one stays, and nothing is left behind.
  */
 export async function replaceFile(file: string, content: string): Promise<void> {
+  try {
+    await replace(file, content);
+  } catch (error) {
+    throw new Error(`cannot replace ${file}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+async function replace(file: string, content: string): Promise<void> {
   const draft = path.join(path.dirname(file), `.${path.basename(file)}.${randomUUID()}.tmp`);
   const handle = await open(draft, 'wx', MODE);
   try {

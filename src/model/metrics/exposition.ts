@@ -28,6 +28,7 @@ export type Metric =
   | (Described & { readonly type: 'counter' | 'gauge'; readonly values: readonly Value[] })
   | (Described & { readonly type: 'histogram'; readonly distributions: readonly Distribution[] });
 
+/** How metrics are written: OpenMetrics 1.0, or the older text format of Prometheus. */
 export type ExpositionFormat = 'openmetrics' | 'prometheus';
 
 export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {

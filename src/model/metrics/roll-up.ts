@@ -25,7 +25,7 @@ export interface RollUpProgress {
   readonly hoursUntil: number;
   /** The first minute that is counted and in no hour yet; null: there is none. */
   readonly firstMinute: number | null;
-  /** Minutes before this become final once the transactions have ended that were writing then; null: not asked. */
+  /** Minutes before this become final once the transactions that were writing then have ended. Null: none. */
   readonly watchedUntil: number | null;
   /** Those have ended. */
   readonly writersEnded: boolean;
@@ -74,7 +74,7 @@ export function nextRollUpStep(progress: RollUpProgress, maxMinutes: number): Ro
 
 /** Where figures of a span are kept. Epoch milliseconds. */
 export interface FiguresSpan {
-  /** Minutes of [from, hoursFrom), hours of [hoursFrom, hoursTo), minutes of [hoursTo, liveFrom), then the runs. */
+  /** Minutes in [from, hoursFrom), hours in [hoursFrom, hoursTo), minutes in [hoursTo, liveFrom), then runs. */
   readonly from: number;
   readonly hoursFrom: number;
   readonly hoursTo: number;

@@ -17,7 +17,7 @@ type StatusRow = SchedulerStatus & {
   readonly partitions: { readonly end: string };
 };
 
-/** The session of this database with the oldest snapshot, and its age. Other roles' sessions may be hidden. */
+/** The session of this database with the oldest snapshot, and its age. Those of other roles may be hidden. */
 export const OLDEST_SNAPSHOT = `select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)

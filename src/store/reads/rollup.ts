@@ -88,7 +88,7 @@ with ${FIGURES_OF_SPAN}
 select f.status, sum(f.run_count)::float8 as count from figures f group by f.status`,
 );
 
-/** How many runs ended in the last hours, by how they ended. To the minute: the span begins with a whole one. */
+/** How many runs ended in the last hours, by how they ended. The span begins with a whole minute. */
 export async function sumOutcomes(session: Session, hours = 24): Promise<Record<FinishedStatus, number>> {
   const progress = await readProgress(session);
   const rows = await BY_STATUS.run(session, spanSince(progress.now - hours * HOUR_MS, progress));

@@ -1,6 +1,5 @@
 // The tables of migrations/ as a type for Kysely's builder and the compiler. test/store/schema/tables.test.ts
 // compares it with the server's catalogue.
-import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
 import type { Details } from '../../model/audit.js';
 import type { Json } from '../../model/job/job.js';
 import type { Via } from '../../model/operator.js';
@@ -9,15 +8,8 @@ import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occ
 import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';
-
-/** Read as text: a JavaScript number holds no more than 53 bits. */
-type Bigint = ColumnType<string, string | number, string | number>;
-type Timestamp = ColumnType<Date, Date | string, Date | string>;
-/** Written as text, because the driver would send an array as a PostgreSQL array. */
-type Jsonb<T = unknown> = ColumnType<T, string, string>;
-type Uuid = string;
-type Oid = number;
-type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;
+import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid } from './column-types.js';
+import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
@@ -228,56 +220,6 @@ interface Upkeep {
 interface RetentionChanges {
   source: Oid;
   run_id: Bigint;
-}
-
-interface FiguresByMinute {
-  at: Timestamp;
-  job: string;
-  queue: string;
-  status: string;
-  reason: string;
-  run_count: Bigint;
-  occurrence_count: Bigint;
-  duration_us: Bigint;
-  wait_us: Bigint;
-  durations: number[] | null;
-  waits: number[] | null;
-}
-
-interface FiguresTotal {
-  job: string;
-  queue: string;
-  status: string;
-  reason: string;
-  last_at: Timestamp;
-  run_count: Bigint;
-  occurrence_count: Bigint;
-  duration_us: Bigint;
-  wait_us: Bigint;
-  durations: Bigint[] | null;
-  waits: Bigint[] | null;
-}
-
-interface FiguresProgress {
-  is_only: Defaulted<boolean>;
-  final_until: Timestamp;
-  counted_until: Timestamp;
-  hours_until: Timestamp;
-  watched_until: Timestamp | null;
-  writers: Defaulted<string[]>;
-}
-
-interface FiguresRetried {
-  run_id: Bigint;
-  generation: number;
-  finished_at: Timestamp;
-  job: string;
-  queue: string;
-  status: string;
-  skip_reason: string | null;
-  occurrence_count: number;
-  run_at: Timestamp;
-  started_at: Timestamp | null;
 }
 
 interface Migrations {

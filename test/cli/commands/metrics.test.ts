@@ -21,6 +21,7 @@ beforeAll(async () => {
   harness = await openCliHarness();
   folder = path.join(harness.folder, 'textfile');
   mkdirSync(folder);
+  await harness.tock(['tick']);
   await harness.tock(['run', 'greet', '--wait']);
 });
 afterAll(async () => await harness.close());
