@@ -365,6 +365,41 @@ comment on table tock.job_outbox is 'Ended runs whose followers are still to be 
 comment on column tock.job_outbox.generation is 'Which end of the run it was, since a dead run may be retried. With the run id it identifies the follower.';
 comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead: its job has an onDead.';
 
+-- The logs of runs ----------------------------------------------------------------------------------
+
+-- Retention drops logs by segments: it closes the open one after a while, and drops closed ones as a whole. A partition by
+-- time would have to be there before the first line of its time; the open segment always is.
+create table tock.log_segments (
+  segment   integer primary key,
+  opened_at timestamptz not null default tock.now(),
+  closed_at timestamptz
+);
+create unique index log_segments_one_open on tock.log_segments ((true)) where closed_at is null;
+insert into tock.log_segments (segment) values (1);
+
+comment on table tock.log_segments is 'The partitions of job_logs. Attempts that begin to log write to the one that is not closed.';
+
+create table tock.job_logs (
+  run_id    bigint not null,
+  fence     integer not null,
+  segment   integer not null,
+  attempt   integer not null,
+  began_at  timestamptz not null,
+  cut_lines bigint not null,
+  cut_bytes bigint not null,
+  head      text not null,
+  tail      text not null,
+  primary key (run_id, fence, segment)
+) partition by list (segment);
+create table tock.job_logs_1 partition of tock.job_logs for values in (1);
+
+comment on table tock.job_logs is 'What the handlers of runs have logged, one row per attempt that logged anything.';
+comment on column tock.job_logs.fence is 'That of the attempt: an attempt writes to no row but its own.';
+comment on column tock.job_logs.segment is 'The one that was open when the attempt began to log.';
+comment on column tock.job_logs.began_at is 'When its first line was logged. Lines count their milliseconds from here.';
+comment on column tock.job_logs.head is 'The first lines, each a JSON array: milliseconds, level (d, i, w, e), text, fields if there are any.';
+comment on column tock.job_logs.tail is 'The last lines, where head has no room for all. cut_lines and cut_bytes are what lies between.';
+
 -- Enqueueing --------------------------------------------------------------------------------------
 
 -- NOTIFY takes a lock at commit that all notifying transactions share. It can be turned off for a database or a role;

@@ -154,7 +154,7 @@ async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Pr
 }
 
 function settingsOf(config: Config) {
-  const { lease, heartbeat, grace, drain, connections, statementTimeout } = config;
+  const { lease, heartbeat, grace, drain, connections, statementTimeout, logs } = config;
   return {
     ...(lease === undefined ? {} : { lease }),
     ...(heartbeat === undefined ? {} : { heartbeat }),
@@ -162,6 +162,7 @@ function settingsOf(config: Config) {
     ...(drain === undefined ? {} : { drain }),
     ...(connections === undefined ? {} : { connections }),
     ...(statementTimeout === undefined ? {} : { statementTimeout }),
+    ...(logs === undefined ? {} : { logs }),
   };
 }
 

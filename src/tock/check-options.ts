@@ -14,6 +14,7 @@ import type {
   AdoptOptions,
   CancelOptions,
   EnqueueManyOptions,
+  LogOptions,
   PauseOptions,
   RetryOptions,
   TickCallOptions,
@@ -36,6 +37,7 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   drain: true,
   retry: true,
   maxPayloadBytes: true,
+  logs: true,
 });
 const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });
 const METHODS = {
@@ -51,6 +53,7 @@ const METHODS = {
   }),
   'runs.retry': optionNames<RetryOptions>({ attempts: true }),
   'runs.cancel': optionNames<CancelOptions>({ reason: true }),
+  'runs.log': optionNames<LogOptions>({ attempt: true }),
   'runs.wait': optionNames<WaitOptions>({ onChange: true, signal: true }),
   'schedules.list': optionNames<DefinitionFilter>({ name: true, limit: true, removed: true }),
   'schedules.upsert': optionNames<VersionGuard>({ ifVersion: true }),
@@ -68,6 +71,7 @@ const METHODS = {
   prune: optionNames<PruneOptions>({
     keep: true,
     keepKeys: true,
+    keepLogs: true,
     partition: true,
     onProgress: true,
     signal: true,

@@ -93,6 +93,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
       list: later((tock, ...input) => tock.runs.list(...input)),
       retry: later((tock, ...input) => tock.runs.retry(...input)),
       cancel: later((tock, ...input) => tock.runs.cancel(...input)),
+      log: later((tock, ...input) => tock.runs.log(...input)),
       wait: later((tock, ...input) => tock.runs.wait(...input)),
     },
     schedules: {

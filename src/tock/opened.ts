@@ -18,6 +18,7 @@ import { TockError } from '../model/errors.js';
 import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
 import { openDatabase } from '../store/connection/database.js';
+import { readLog } from '../store/reads/run-log.js';
 import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
@@ -75,6 +76,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       list: async filter => await listRuns(open().database, checked('runs.list', filter)),
       retry: async (id, options) => await retry(open(), id, checked('runs.retry', options)),
       cancel: async (id, options) => await cancel(open(), id, checked('runs.cancel', options)),
+      log: async (id, options) => await readLog(open().database, id, checked('runs.log', options)?.attempt),
       wait: async <Id extends string>(id: Id, options?: WaitOptions) =>
         (await executeOrWait(open(), id, checked('runs.wait', options))) as RunRecord<OutputOfId<Id>>,
     },

@@ -84,6 +84,12 @@ export interface CancelOptions {
   readonly reason?: string;
 }
 
+/** Options of `runs.log`. */
+export interface LogOptions {
+  /** Only this attempt: 1 for the first. Default: all. */
+  readonly attempt?: number;
+}
+
 /** Options of `schedules.pause` and `queues.pause`. */
 export interface PauseOptions {
   /** Shown with the pause; at most 500 characters. */

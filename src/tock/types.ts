@@ -19,6 +19,7 @@ import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { QueueRecord } from '../store/reads/queues.js';
+import type { AttemptLog } from '../store/reads/run-log.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
@@ -27,6 +28,7 @@ import type {
   CancelOptions,
   EnqueuedRuns,
   EnqueueManyOptions,
+  LogOptions,
   NewRuns,
   PauseOptions,
   RetryOptions,
@@ -90,6 +92,12 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
      * handler has stopped. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that has ended
      */
     cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
+    /**
+     * The lines that its handler has logged, as far as they are kept, one entry for each attempt that logged,
+     * the earliest first. Lines of a running attempt come with its worker's next heartbeat. Empty if there are
+     * none, or no such run.
+     */
+    log(id: string, options?: LogOptions): Promise<AttemptLog[]>;
     /**
      * Waits until the run has ended; executes it here unless another worker does. Its output is typed by the
      * job that `enqueue` was given. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts

@@ -1,5 +1,6 @@
 // A run while this process holds its lease: the state that execute, heartbeat and finalize share.
 import { performance } from 'node:perf_hooks';
+import type { RunLog } from '../../model/run/run-log.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import { createInterrupt, type Interrupt } from './abort.js';
 
@@ -30,6 +31,8 @@ export interface ActiveRun {
   /** Progress that is not written yet. */
   progress: Progress | null;
   progressEvents: number;
+  /** The lines that its handler has logged; null: none. */
+  log: RunLog | null;
 }
 
 export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
@@ -46,6 +49,7 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     isCommitted: false,
     progress: null,
     progressEvents: 0,
+    log: null,
   };
 }
 

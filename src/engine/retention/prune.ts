@@ -22,6 +22,7 @@ import {
 } from '../../store/partitions/partitions.js';
 import type { Engine } from '../engine.js';
 import { compactPartition, dropLeftovers, dropPartition, type PrunedPartitions } from './drop-partitions.js';
+import { pruneLogs } from './prune-logs.js';
 import { type Stop, walkBlocks } from './walk-blocks.js';
 
 const BATCH = 5000;
@@ -31,7 +32,7 @@ const BATCH = 5000;
  * than `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one
  * finishes.
  *
- * A partition goes when the shortest keep is over for all of it. Runs in it that stay are moved to a small
+ * Logs of runs go by segments, as `keepLogs` says. A partition goes when the shortest keep is over for all of it. Runs in it that stay are moved to a small
  * partition of the same span, which replaces it in one transaction. In monthly partitions, and in kept or
  * default ones, single runs are deleted in batches before that; a daily one waits for its end.
  *
@@ -75,6 +76,7 @@ async function pruneLocked(engine: Engine, retention: Retention, stop: Stop): Pr
   const { made, isLeft } = await makeComingPartitions(database, { unit, mayTakeLong: true, ...stop });
   if (isLeft) pruned.left.push('coming partitions');
   await prunePartitions(engine, retention, { now, cutoffs, pruned, stop });
+  await pruneLogs(engine, retention, pruned, stop);
   const result: PruneResult = {
     droppedPartitions: pruned.dropped,
     keptRuns: pruned.keptRuns,

@@ -18,6 +18,7 @@ export interface Retention {
   readonly shortestMs: number;
   readonly longestMs: number;
   readonly keepKeysMs: number;
+  readonly keepLogsMs: number;
   readonly partition: (typeof UNITS)[number];
 }
 
@@ -25,7 +26,7 @@ export interface Retention {
  * Reads the options of prune. Keys outlive all runs, so that no occurrence can come again.
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
-export function readRetention({ keep, keepKeys, partition = 'auto' }: PruneOptions): Retention {
+export function readRetention({ keep, keepKeys, keepLogs, partition = 'auto' }: PruneOptions): Retention {
   const keepMs = readKeep(keep ?? DEFAULT_KEEP);
   const all = Object.values(keepMs);
   const [shortestMs, longestMs] = [Math.min(...all), Math.max(...all)];
@@ -42,7 +43,9 @@ export function readRetention({ keep, keepKeys, partition = 'auto' }: PruneOptio
       'keepKeys must not be shorter than the longest keep: a key outlives its run, or its occurrence could come again; raise keepKeys, or leave it out',
     );
   }
-  return { keepMs, shortestMs, longestMs, keepKeysMs, partition };
+  // By default no run in the history lacks its log.
+  const keepLogsMs = keepLogs === undefined ? longestMs : parseDuration(keepLogs, 'keepLogs');
+  return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, partition };
 }
 
 function readKeep(keep: Keep): Record<FinishedStatus, number> {
@@ -121,4 +124,29 @@ export function unitOf(
   if (asked !== 'auto') return asked;
   if (perDay >= DAYS_FROM) return 'day';
   return hasDays && perDay >= DAYS_FROM / 2 ? 'day' : 'month';
+}
+
+/** A partition of the logs of runs; times in epoch milliseconds. */
+export interface LogSegment {
+  readonly segment: number;
+  readonly openedAt: number;
+  /** Null: new logs are written to it. */
+  readonly closedAt: number | null;
+}
+
+/** A log goes at most this share of its time too late, and there are about as many segments. */
+const SEGMENTS = 10;
+
+/** Whether the open segment is to be closed, so that it can be dropped in time. */
+export function isSegmentDue(
+  { openedAt, closedAt }: LogSegment,
+  { keepLogsMs }: Retention,
+  now: number,
+): boolean {
+  return closedAt === null && openedAt + keepLogsMs / SEGMENTS <= now;
+}
+
+/** Whether all lines of a segment are past their time. */
+export function isSegmentOver({ closedAt }: LogSegment, { keepLogsMs }: Retention, now: number): boolean {
+  return closedAt !== null && closedAt + keepLogsMs <= now;
 }

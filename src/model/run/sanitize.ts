@@ -192,7 +192,8 @@ function storablePart(part: unknown): unknown {
   return Object.fromEntries(Object.entries(part).map(([key, value]) => [storable(key), value]));
 }
 
-function storable(text: string): string {
+/** Without NUL and lone surrogates. */
+export function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD').toWellFormed();
 }
 

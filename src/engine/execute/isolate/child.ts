@@ -1,16 +1,19 @@
 // Executes one attempt in a child process: the child's side.
 import type { AnyJob } from '../../../model/job/job.js';
+import type { LogLevel } from '../../../model/job/logs-option.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
 import type { Logger } from '../../../model/logger.js';
 import { type ErrorData, packError, unpackError } from '../../../model/run/error-data.js';
-import { describeError, describeOutput } from '../../../model/run/sanitize.js';
+import { type LogLine, plainFields } from '../../../model/run/log-line.js';
+import { RunLog } from '../../../model/run/run-log.js';
+import { describeOutput } from '../../../model/run/sanitize.js';
 import { openPoolTo } from '../../../store/connection/connection.js';
 import { openDatabase } from '../../../store/connection/database.js';
 import type { Engine } from '../../engine.js';
 import { abort } from '../abort.js';
 import { type ActiveRun, activeRun } from '../active-run.js';
 import { callHandler, readPayload } from '../call-handler.js';
-import type { Answer, FromChild, LogLevel, Order } from './protocol.js';
+import type { Answer, FromChild, Order } from './protocol.js';
 
 type Send = (message: FromChild) => void;
 
@@ -71,6 +74,7 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   };
   const accessors = {
     flush,
+    log: new SentLog(send),
     get progress() {
       return progress;
     },
@@ -97,6 +101,20 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   ) as ActiveRun & typeof accessors;
 }
 
+/** The worker keeps the lines that the handler logs: what a crash of this process would lose is there already. */
+class SentLog extends RunLog {
+  private readonly send: Send;
+
+  constructor(send: Send) {
+    super(0);
+    this.send = send;
+  }
+
+  override add(line: LogLine): void {
+    this.send({ kind: 'line', ...line });
+  }
+}
+
 /** Sends log lines to the worker, whose logger decides about level and format. */
 function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>>): Logger {
   const at = (level: LogLevel) => (fields: Readonly<Record<string, unknown>>, message?: string) => {
@@ -112,14 +130,4 @@ function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>
     error: at('error'),
     child: more => forwardingLogger(send, { ...bindings, ...more }),
   };
-}
-
-/** Fields as JSON holds them; an error with its name, code, message, stack and causes. */
-function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const plain = Object.entries(fields).map(([key, value]) => {
-    if (!(value instanceof Error)) return [key, describeOutput(value)];
-    const { name, code, attempt: _attempt, ...description } = describeError(value, 0);
-    return [key, { type: name, ...(code === null ? {} : { code }), ...description }];
-  });
-  return Object.fromEntries(plain) as Record<string, unknown>;
 }

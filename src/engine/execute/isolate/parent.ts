@@ -9,6 +9,7 @@ import type { Engine } from '../../engine.js';
 import { retryUntil } from '../../finalize/retry-until.js';
 import { signalOf } from '../abort.js';
 import { type ActiveRun, isHeld } from '../active-run.js';
+import { keepSentLine } from '../run-logger.js';
 import { type ChildEnd, forkChild } from './fork-child.js';
 import type { Isolation } from './isolation.js';
 import { KillEscalation } from './kill-escalation.js';
@@ -86,6 +87,7 @@ function leaseLeft({ settings }: Engine, active: ActiveRun): number {
 
 function onReport(engine: Engine, active: ActiveRun, message: Exclude<FromChild, Answer>): void {
   if (message.kind === 'log') engine.logger[message.level](message.fields, message.message);
+  else if (message.kind === 'line') keepSentLine(engine, active, message);
   else if (message.kind === 'committed') active.isCommitted = true;
   else active.progress = { fraction: message.fraction, stage: message.stage, events: message.events };
 }
