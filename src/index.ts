@@ -46,6 +46,7 @@ export type {
 export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
 export type { LogLevel, LogsOption } from './model/job/logs-option.js';
 export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
+export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';

@@ -11,6 +11,7 @@ import { checkName } from '../model/names.js';
 import { checkRetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
 import type { Isolation } from './execute/isolate/isolation.js';
+import type { Tracing } from './tracing/tracing.js';
 import type { Worker } from './worker/worker-interface.js';
 
 export interface Engine {
@@ -23,6 +24,8 @@ export interface Engine {
   /** The workers that have not stopped. */
   readonly workers: Set<Worker>;
   readonly hooks: Hooks;
+  /** Null or absent: no spans are made. */
+  readonly tracing?: Tracing | null;
 }
 
 /** All durations in milliseconds. */

@@ -25,6 +25,7 @@ export interface Config {
   readonly connections: number | undefined;
   readonly statementTimeout: string | undefined;
   readonly logs: LogsOption | undefined;
+  readonly tracing: boolean;
   readonly logLevel: string | undefined;
   readonly logFormat: LogFormat | undefined;
 }
@@ -46,6 +47,7 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_STATEMENT_TIMEOUT: 'how long one of Tock’s own statements may take (default 60s)',
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
   TOCK_LOGS: 'the most bytes kept of what an attempt logs, or off (default 65536)',
+  TOCK_TRACING: 'on: make spans with OpenTelemetry; needs the package @opentelemetry/api (default off)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
@@ -74,6 +76,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     connections: readCount('TOCK_CONNECTIONS', read('TOCK_CONNECTIONS')),
     statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
     logs: readLogs(read('TOCK_LOGS')),
+    tracing: readSwitch('TOCK_TRACING', read('TOCK_TRACING')),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };
@@ -114,6 +117,11 @@ function readLogs(text: string | undefined): LogsOption | undefined {
       { cause: error },
     );
   }
+}
+
+function readSwitch(name: string, text: string | undefined): boolean {
+  if (text === undefined || text === 'on' || text === 'off') return text === 'on';
+  throw new TockError('TOCK_BAD_OPTION', `${name} is ${quote(text)}; it must be on or off`);
 }
 
 function readFormat(text: string | undefined): LogFormat | undefined {

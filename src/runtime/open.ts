@@ -154,7 +154,7 @@ async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Pr
 }
 
 function settingsOf(config: Config) {
-  const { lease, heartbeat, grace, drain, connections, statementTimeout, logs } = config;
+  const { lease, heartbeat, grace, drain, connections, statementTimeout, logs, tracing } = config;
   return {
     ...(lease === undefined ? {} : { lease }),
     ...(heartbeat === undefined ? {} : { heartbeat }),
@@ -163,6 +163,7 @@ function settingsOf(config: Config) {
     ...(connections === undefined ? {} : { connections }),
     ...(statementTimeout === undefined ? {} : { statementTimeout }),
     ...(logs === undefined ? {} : { logs }),
+    ...(tracing ? { tracing } : {}),
   };
 }
 

@@ -31,6 +31,7 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   hooks: true,
   jobsModule: true,
   logger: true,
+  tracing: true,
   lease: true,
   heartbeat: true,
   grace: true,

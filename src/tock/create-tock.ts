@@ -4,11 +4,13 @@
 import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js';
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
 import { askIdleTick } from '../engine/idle-tick.js';
+import type { Tracing } from '../engine/tracing/tracing.js';
 import { isolatedEntry, migrationsFolder } from '../environment/paths.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
+import { readTracingOption, type TracingOption } from '../model/job/tracing-option.js';
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import { requireReachable } from '../store/connection/connection.js';
@@ -41,13 +43,18 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
   };
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   requireReachable(options);
+  const tracingOption = readTracingOption(options.tracing);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;
 
   const load = async () => {
-    const [{ openTock }, logger] = await Promise.all([import('./opened.js'), makeLogger()]);
-    opened = openTock(options, { ...checked, logger });
+    const [{ openTock }, logger, tracing] = await Promise.all([
+      import('./opened.js'),
+      makeLogger(),
+      tracingOption && loadTracing(tracingOption),
+    ]);
+    opened = openTock(options, { ...checked, logger, tracing });
     return opened;
   };
   /** Opens the Tock with the first call of any method. */
@@ -126,4 +133,9 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
       await (await opening?.catch(() => null))?.close();
     },
   };
+}
+
+async function loadTracing(option: Exclude<TracingOption, false>): Promise<Tracing> {
+  const { openTracing } = await import('../engine/tracing/open-tracing.js');
+  return await openTracing(option);
 }

@@ -27,11 +27,11 @@ import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { OpenedTock, ReadOptions } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
-  const { registry, settings, statementTimeoutMs, isolation, logger } = read;
+  const { registry, settings, statementTimeoutMs, isolation, logger, tracing } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
   const hooks = options.hooks ?? {};
   const workers: Engine['workers'] = new Set();
-  const engine: Engine = { database, registry, logger, settings, isolation, hooks, workers };
+  const engine: Engine = { database, registry, logger, settings, isolation, hooks, workers, tracing };
   const daemons = new Set<Daemon>();
   let isClosed = false;
 

@@ -11,6 +11,7 @@ import type { BackfillOptions, BackfillResult } from '../engine/materialize/back
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
+import type { Tracing } from '../engine/tracing/tracing.js';
 import type { Why } from '../engine/why/why.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
@@ -205,4 +206,5 @@ export interface ReadOptions {
   readonly statementTimeoutMs: number;
   readonly isolation: Isolation | null;
   readonly logger: Logger;
+  readonly tracing: Tracing | null;
 }

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { RunLog } from '../../model/run/run-log.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
+import type { AttemptSpan } from '../tracing/tracing.js';
 import { createInterrupt, type Interrupt } from './abort.js';
 
 /** What a handler reported last; `events`: how often it has reported in this attempt. */
@@ -33,6 +34,8 @@ export interface ActiveRun {
   progressEvents: number;
   /** The lines that its handler has logged; null: none. */
   log: RunLog | null;
+  /** The span of the attempt, once its handler is called; null: not traced. */
+  span: AttemptSpan | null;
 }
 
 export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
@@ -50,6 +53,7 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     progress: null,
     progressEvents: 0,
     log: null,
+    span: null,
   };
 }
 

@@ -232,7 +232,9 @@ export class RunPipeline implements WorkerLoad {
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
     const outcome = ending && outcomeOf(this.engine, active.run, ending);
-    if (outcome === null || (active.progress ?? active.log) === null) return this.write(active, outcome);
+    active.span?.end(outcome, active.isCommitted);
+    if (outcome === null || (active.progress ?? active.log ?? active.span) === null)
+      return this.write(active, outcome);
     void this.reports.flush([active]).then(() => this.write(active, outcome));
   }
 

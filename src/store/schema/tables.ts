@@ -115,6 +115,8 @@ interface JobRuns {
   output: Jsonb | null;
   errors: Defaulted<Jsonb>;
   skip_reason: string | null;
+  traceparent: string | null;
+  last_traceparent: string | null;
 }
 
 interface JobRunsFinished extends JobRuns {

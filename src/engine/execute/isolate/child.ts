@@ -10,6 +10,7 @@ import { describeOutput } from '../../../model/run/sanitize.js';
 import { openPoolTo } from '../../../store/connection/connection.js';
 import { openDatabase } from '../../../store/connection/database.js';
 import type { Engine } from '../../engine.js';
+import type { AttemptSpan, Tracing } from '../../tracing/tracing.js';
 import { abort } from '../abort.js';
 import { type ActiveRun, activeRun } from '../active-run.js';
 import { callHandler, readPayload } from '../call-handler.js';
@@ -39,6 +40,8 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
     async execute(loadJobs) {
       const pool = openPoolTo(order.connection, MAX_CONNECTIONS);
       try {
+        const { traceparent } = order;
+        const tracing = traceparent === null ? null : await loadTracing();
         const engine: Engine = {
           database: openDatabase({ pool, schema: order.schema }),
           registry: createRegistry(await loadJobs()),
@@ -47,10 +50,13 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
           isolation: null,
           workers: new Set(),
           hooks: {},
+          tracing,
         };
         const job = findJob(engine.registry, order.run.job);
         const payload = await readPayload(job, active);
-        const value = await callHandler(engine, active, order.workerId, job, payload);
+        if (tracing && traceparent !== null) active.span = remoteSpan(tracing, traceparent);
+        const call = () => callHandler(engine, active, order.workerId, job, payload);
+        const value = await (active.span === null ? call() : active.span.around(call));
         return { kind: 'returned', value: describeOutput(value) };
       } catch (error) {
         return { kind: 'threw', error: packError(error) };
@@ -60,6 +66,17 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
       }
     },
   };
+}
+
+/** The span of the attempt, which the worker ends. */
+function remoteSpan(tracing: Tracing, traceparent: string): AttemptSpan {
+  return { traceparent, around: work => tracing.within(traceparent, work), end: () => undefined };
+}
+
+/** With the global provider of this process, which the job module, or NODE_OPTIONS, has set up. */
+async function loadTracing(): Promise<Tracing> {
+  const { openTracing } = await import('../../tracing/open-tracing.js');
+  return await openTracing(true);
 }
 
 const PROGRESS_EVERY_MS = 250;

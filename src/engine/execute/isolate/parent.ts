@@ -66,7 +66,7 @@ export async function executeIsolated(
   return answer.value;
 }
 
-function orderOf(engine: Engine, { run }: ActiveRun, workerId: string, isolation: Isolation): Order {
+function orderOf(engine: Engine, { run, span }: ActiveRun, workerId: string, isolation: Isolation): Order {
   const { maxAttempts } = engine.settings.retry;
   return {
     run,
@@ -74,6 +74,7 @@ function orderOf(engine: Engine, { run }: ActiveRun, workerId: string, isolation
     connection: isolation.connection,
     schema: engine.database.schema,
     jobsModule: isolation.jobsModule,
+    traceparent: span?.traceparent ?? null,
     // The rest of the retry policy may hold a function, and only the worker uses it.
     settings: { ...engine.settings, retry: maxAttempts === undefined ? {} : { maxAttempts } },
   };

@@ -17,6 +17,8 @@ export interface Order {
   readonly schema: string;
   readonly settings: Settings;
   readonly jobsModule: string;
+  /** The span of the attempt, which is active in the handler; null: not traced. */
+  readonly traceparent: string | null;
 }
 
 export type ToChild =
