@@ -15,11 +15,7 @@ export function asyncContextManager(): ContextManager {
   const manager: ContextManager = {
     active: () => storage.getStore() ?? ROOT_CONTEXT,
     with: (active, work, self, ...args) => storage.run(active, () => work.apply(self as never, args)),
-    bind: (active, target) =>
-      typeof target === 'function'
-        ? (...args: unknown[]) =>
-            storage.run(active, () => (target as (...all: unknown[]) => unknown)(...args)) as never
-        : target,
+    bind: (_active, target) => target,
     enable: () => manager,
     disable: () => manager,
   };
