@@ -7,6 +7,7 @@ import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
 import { addBackfill } from './commands/backfill.js';
+import { addDashboard } from './commands/dashboard.js';
 import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
@@ -27,7 +28,7 @@ import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune, addAdopt]],
+  ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
   ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],

@@ -91,6 +91,14 @@ function keepStandardOutputClean(): void {
   Object.assign(console, { log: toStandardError, info: toStandardError, debug: toStandardError });
 }
 
+/** Waits for a signal such as that of Ctrl-C. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>(resolve => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 const SLOW_MS = 500;
 
 /** Opens Tock, works with it, closes it. Reports a slow step on standard error. */

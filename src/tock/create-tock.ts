@@ -15,6 +15,7 @@ import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import { requireReachable } from '../store/connection/connection.js';
 import { checkTockOptions } from './check-options.js';
+import { rememberDatabase } from './database-of.js';
 import type { TockOptions } from './options.js';
 import type { OpenedTock, ShellTock, Tock } from './types.js';
 
@@ -70,7 +71,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
       return await method(await opening, ...input);
     };
 
-  return {
+  const tock: ShellTock = {
     jobs: registry.jobs,
     enqueue: later((tock, ...input) => tock.enqueue(...input)),
     enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
@@ -133,6 +134,11 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
       await (await opening?.catch(() => null))?.close();
     },
   };
+  rememberDatabase(
+    tock,
+    later(opened => Promise.resolve(opened.database)),
+  );
+  return tock;
 }
 
 async function loadTracing(option: Exclude<TracingOption, false>): Promise<Tracing> {

@@ -41,6 +41,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   };
 
   return {
+    database,
     enqueue: async (job, ...[payload, enqueueOptions]) => await enqueue(open(), job, payload, enqueueOptions),
     enqueueMany: (async (runs: readonly NewRun[], options: EnqueueManyOptions = {}) => {
       const { client, details = false } = checked('enqueueMany', options);

@@ -19,6 +19,7 @@ import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
+import type { Database } from '../store/connection/database.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { AttemptLog } from '../store/reads/run-log.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
@@ -178,6 +179,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
 }
 
 export interface OpenedTock extends Omit<Tock, 'jobs'> {
+  readonly database: Database;
   readonly logger: Logger;
   readonly atWork: () => readonly RunAtWork[];
   readonly crash: (thrown: unknown) => Promise<void>;

@@ -399,6 +399,47 @@ with due as materialized (
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
 from due left join claimed c on c.id = due.id;
 
+-- claim-plain-on
+with open as materialized (
+  select p.*, ceil($1::integer::numeric / count(*) over (partition by p.priority))::integer as share
+  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[])
+    with ordinality as p(queue, priority, after_at, after_id, turn)
+  order by p.priority, p.turn
+), found as materialized (
+  select d.id, d.run_at, o.turn, o.priority, o.share
+  from open o cross join lateral (
+    select r.id, r.run_at from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > (o.after_at, o.after_id)
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $1::integer
+), taken as materialized (
+  select f.priority, f.turn, count(*) as count, count(*) >= f.share as is_full, max(f.run_at) as at
+  from found f group by f.priority, f.turn, f.share
+), due as materialized (
+  select f.id from found f
+  where f.priority <= coalesce((select min(t.priority) from taken t where t.is_full), f.priority)
+), carried as materialized (
+  select array_agg(d.id)::text as turns, min(d.id) as carrier, (
+    select json_agg(json_build_array(t.turn, t.count, t.is_full, t.at) order by t.priority, t.turn) from taken t) as places
+  from due d
+)
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
+    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
+where r.id = any(array(select id from due))
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+  case when r.id = (select carrier from carried) then (select turns from carried) end as turns,
+  case when r.id = (select carrier from carried) then (select places from carried) end as places;
+
 -- claim-upkeep
 -- One process an hour writes this row; the others do nothing more. A row from the future counts as old, because
 -- the clock may have been set back. What a crash left behind is due too.
@@ -1023,13 +1064,13 @@ with recursive known as materialized (
   select n.queue, n.priority, g.before_queue, g.before_priority
   from gaps g cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, g.priority) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
+    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, case when g.priority >= (select max(k.priority) from known k) then 2147483647 else g.priority end) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
     order by r.queue, r.priority limit 1) n
   union all
   select n.queue, n.priority, p.before_queue, p.before_priority
   from others p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, case when p.priority >= (select max(k.priority) from known k) then 2147483647 else p.priority end) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
     order by r.queue, r.priority limit 1) n
 ), queue_priorities as (
   select o.queue, o.priority from others o where o.priority <= (select max(k.priority) from known k)
@@ -1142,6 +1183,16 @@ order by c.oid;
 select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch from p.high) * 1000)::float8 as high,
   p.is_kept as "isKept", pg_relation_size(p.oid)::float8 as bytes
 from tock.finished_partitions() p;
+
+-- read-frame
+select tock.now() as now, current_database() as database,
+  split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
+  (select count(*)::int from (select from tock.job_definitions where (next_at is not null or after is not null)
+    and vanished_at is null limit 10001) d) as schedules,
+  (select count(*)::int from (select from tock.job_runs_finished where status = 'dead'
+    and finished_at > tock.now() - interval '24 hours' limit 1001) r) as dead,
+  (select count(*)::int from tock.workers) as workers,
+  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues";
 
 -- read-report
 select jsonb_build_object(
