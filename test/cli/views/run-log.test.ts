@@ -108,6 +108,20 @@ describe('tock show', () => {
     expect(await harness.json(['show', id])).not.toHaveProperty('log');
   });
 
+  it('is there with tock run --wait --log too', async () => {
+    const { stdout, code } = await harness.tock(['run', 'talks-twice', '--wait', '--log'], { env: ENV });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^log of attempt 1:\n[^]*second 1\nlog of attempt 2:\n[^]*second 2\nrun \d+ of talks-twice: succeeded/,
+    );
+    const { log } = await harness.json<{ log: AttemptLog[] }>(['run', 'talks-twice', '--wait', '--log'], {
+      env: ENV,
+    });
+    expect(log).toHaveLength(2);
+    const refused = await harness.tock(['run', 'talks-twice', '--log'], { env: ENV });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--log needs --wait')]);
+  });
+
   it('says how much was left out, and that there is nothing', async () => {
     const id = await enqueue('talks-much');
     expect((await harness.tock(['show', id, '--log'])).stdout).toContain('log: no lines are kept\n');
