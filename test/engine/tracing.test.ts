@@ -173,6 +173,24 @@ describe('an attempt', () => {
     expect(last?.events).toEqual([]);
   });
 
+  it('of a run that an operator has retried is linked to the producer too', async () => {
+    let isBroken = true;
+    const mail = job(
+      () => {
+        if (isBroken) throw new Error('refused');
+      },
+      { retry: { maxAttempts: 1 } },
+    );
+    const tock = traced(mail);
+    const id = await tock.enqueue(mail);
+    await tock.runs.wait(id);
+    isBroken = false;
+    await tock.runs.retry(id);
+    await tock.runs.wait(id);
+    const [send] = spans.named('enqueue mail');
+    expect(spans.named('process mail').map(linksOf)).toEqual([[idOf(send)], [idOf(send)]]);
+  });
+
   it('holds no password that was in its error', async () => {
     const mail = job(
       () => {
