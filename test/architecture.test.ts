@@ -111,15 +111,16 @@ describe('the rooms', () => {
 
 /** The floors inside a room, from the ground up: its folders, and the files beside them. Types may come from above. */
 const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  store: [['connection'], ['definitions', 'partitions'], ['schema', 'runs'], ['reads']],
+  store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs'], ['reads']],
   engine: [
     ['engine', 'tracing'],
-    ['enqueue', 'materialize', 'retention', 'why'],
+    ['audit'],
+    ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
     ['set-aside'],
     ['reap', 'claim', 'execute'],
     ['worker'],
-    ['run-tick', 'operate'],
+    ['run-tick', 'operate', 'doctor'],
     ['idle-tick'],
   ],
 };
@@ -159,6 +160,7 @@ describe('packages', () => {
     '@opentelemetry/api': file => file === path.join('src', 'engine', 'tracing', 'open-tracing.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',
+    cronstrue: file => file === path.join('src', 'dashboard', 'words', 'schedule-words.ts'),
     hono: file => roomOf(file) === 'dashboard',
     '@hono/node-server': file => roomOf(file) === 'dashboard',
   };

@@ -8,6 +8,7 @@ import { logs } from './logs.mjs';
 import { materialize } from './materialize.mjs';
 import { memory } from './memory.mjs';
 import { notify } from './notify.mjs';
+import { pages } from './pages.mjs';
 import { processes } from './processes.mjs';
 import { queues } from './queues.mjs';
 import { quiet } from './quiet.mjs';
@@ -19,6 +20,7 @@ import { spread } from './spread.mjs';
 import { throughput } from './throughput.mjs';
 import { tick } from './tick.mjs';
 import { urgent } from './urgent.mjs';
+import { watched } from './watched.mjs';
 
 export const MEASURES = [
   throughput,
@@ -38,6 +40,8 @@ export const MEASURES = [
   latency,
   urgent,
   notify,
+  pages,
+  watched,
   tick,
   quiet,
   soak,

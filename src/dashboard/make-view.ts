@@ -30,7 +30,7 @@ export function makeViews({ tock, reads, basePath }: ViewOptions, { style, scrip
     // A page that is fetched to be merged into another does not show what an action left.
     const isMerged = c.req.header('hx-request') !== undefined;
     return {
-      tock: actingAs(tock, user),
+      tock: tock.as(user),
       reads: session,
       user,
       zone: readerZone(getCookie(c, 'tock-zone')),
@@ -43,10 +43,4 @@ export function makeViews({ tock, reads, basePath }: ViewOptions, { style, scrip
       flash: isMerged || c.req.method !== 'GET' ? null : takeFlash(c, link('/')),
     };
   };
-}
-
-/** The same Tock for `operator`, whose role is checked where a command is carried out. */
-function actingAs(tock: Tock, operator: Operator): Tock {
-  const { as } = tock as Tock & { readonly as?: (operator: Operator) => Tock };
-  return as === undefined ? tock : as(operator);
 }

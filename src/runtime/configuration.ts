@@ -5,7 +5,7 @@ import type { LogFormat } from '../environment/logger.js';
 import { packageFolder, projectFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
 import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
-import { quote } from '../model/names.js';
+import { isStorable, quote } from '../model/names.js';
 
 export interface Config {
   /** Null: the embedded server. */
@@ -26,6 +26,8 @@ export interface Config {
   readonly statementTimeout: string | undefined;
   readonly logs: LogsOption | undefined;
   readonly tracing: boolean;
+  /** Who acts, in the audit. */
+  readonly operator: string | undefined;
   readonly logLevel: string | undefined;
   readonly logFormat: LogFormat | undefined;
 }
@@ -48,6 +50,7 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
   TOCK_LOGS: 'the most bytes kept of what an attempt logs, or off (default 65536)',
   TOCK_TRACING: 'on: make spans with OpenTelemetry; needs the package @opentelemetry/api (default off)',
+  TOCK_OPERATOR: 'who acts, in the audit (default: the user of the operating system)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
@@ -77,6 +80,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
     logs: readLogs(read('TOCK_LOGS')),
     tracing: readSwitch('TOCK_TRACING', read('TOCK_TRACING')),
+    operator: readOperator(read('TOCK_OPERATOR')),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };
@@ -122,6 +126,11 @@ function readLogs(text: string | undefined): LogsOption | undefined {
 function readSwitch(name: string, text: string | undefined): boolean {
   if (text === undefined || text === 'on' || text === 'off') return text === 'on';
   throw new TockError('TOCK_BAD_OPTION', `${name} is ${quote(text)}; it must be on or off`);
+}
+
+function readOperator(name: string | undefined): string | undefined {
+  if (name === undefined || (name.length <= 200 && isStorable(name))) return name;
+  throw new TockError('TOCK_BAD_OPTION', 'TOCK_OPERATOR must have at most 200 characters');
 }
 
 function readFormat(text: string | undefined): LogFormat | undefined {

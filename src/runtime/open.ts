@@ -7,6 +7,7 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
+import type { Operator } from '../model/operator.js';
 import { openPoolTo, requireReachable } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
@@ -23,11 +24,14 @@ export interface OpenOptions {
   readonly pretty?: boolean;
   /**
    * `true`: migrate first. `'if-needed'`: only if a migration is missing, so that a role without the right to
-   * change the schema can start. Otherwise an unmigrated schema is an error.
+   * change the schema can start. `'unchecked'`: leave the schema to the caller. Otherwise an unmigrated
+   * schema is an error.
    */
-  readonly migrate?: boolean | 'if-needed';
+  readonly migrate?: boolean | 'if-needed' | 'unchecked';
   /** Whether to load the jobs. Default true. */
   readonly needsJobs?: boolean;
+  /** For whom it acts. Default: for nobody, and the audit names TOCK_OPERATOR or the database role. */
+  readonly operator?: Operator;
   /** Asks whether this tick would find anything to do; if not, `idle` has its summary. */
   readonly tick?: TickCallOptions;
   /** Restarts the embedded server whenever it has died, until `close`. */
@@ -88,6 +92,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       },
       makeLogger,
     );
+    if (options.operator) tock = tock.as(options.operator);
     await early?.connected;
     if (options.keepServer === true) server?.keepRunning(reportTo(await makeLogger()));
     const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
@@ -139,6 +144,7 @@ function reportTo(logger: Logger): (report: ServerReport) => void {
 }
 
 async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {
+  if (migrate === 'unchecked') return null;
   try {
     if (migrate !== true) {
       await tock.requireMigrated();
@@ -154,7 +160,7 @@ async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Pr
 }
 
 function settingsOf(config: Config) {
-  const { lease, heartbeat, grace, drain, connections, statementTimeout, logs, tracing } = config;
+  const { lease, heartbeat, grace, drain, connections, statementTimeout, logs, tracing, operator } = config;
   return {
     ...(lease === undefined ? {} : { lease }),
     ...(heartbeat === undefined ? {} : { heartbeat }),
@@ -164,6 +170,7 @@ function settingsOf(config: Config) {
     ...(statementTimeout === undefined ? {} : { statementTimeout }),
     ...(logs === undefined ? {} : { logs }),
     ...(tracing ? { tracing } : {}),
+    ...(operator === undefined ? {} : { operator }),
   };
 }
 

@@ -13,6 +13,7 @@ import { createRegistry } from '../model/job/registry.js';
 import { readTracingOption, type TracingOption } from '../model/job/tracing-option.js';
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
+import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
 import { requireReachable } from '../store/connection/connection.js';
 import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
@@ -26,14 +27,22 @@ import type { OpenedTock, ShellTock, Tock } from './types.js';
 export function createTock<const Jobs extends readonly AnyJob[] = readonly AnyJob[]>(
   options: TockOptions<Jobs>,
 ): Tock<Jobs> {
-  return assembleTock(options, async () => {
+  const makeLogger = async () => {
     if (options.logger !== undefined) return options.logger || silentLogger;
     return (await import('../environment/logger.js')).createLogger();
-  });
+  };
+  return assembleTock(options, makeLogger, 'library');
 }
 
-/** Like {@link createTock}; makes the logger when the engine is loaded, and ignores `options.logger`. */
-export function assembleTock(options: TockOptions, makeLogger: () => Promise<Logger>): ShellTock {
+/**
+ * Like {@link createTock}; makes the logger when the engine is loaded, and ignores `options.logger`.
+ * @param kind whose ticks they are
+ */
+export function assembleTock(
+  options: TockOptions,
+  makeLogger: () => Promise<Logger>,
+  kind: 'tick' | 'library' = 'tick',
+): ShellTock {
   checkTockOptions(options);
   const registry = createRegistry(options.jobs ?? []);
   const checked = {
@@ -41,9 +50,11 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     settings: readSettings(options),
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
     isolation: readIsolation(registry, isolatedEntry(), options),
+    kind,
   };
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   requireReachable(options);
+  if (options.operator !== undefined) checkOperatorName(options.operator);
   const tracingOption = readTracingOption(options.tracing);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
@@ -58,87 +69,103 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     opened = openTock(options, { ...checked, logger, tracing });
     return opened;
   };
-  /** Opens the Tock with the first call of any method. */
-  const later =
-    <Input extends readonly unknown[], Output>(
-      method: (tock: OpenedTock, ...input: Input) => Promise<Output>,
-    ) =>
-    async (...input: Input): Promise<Output> => {
-      if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
-      // Without an await once it is loaded, so that arguments are read at the time of the call.
-      if (opened) return await method(opened, ...input);
-      opening ??= load();
-      return await method(await opening, ...input);
-    };
-
-  const tock: ShellTock = {
-    jobs: registry.jobs,
-    enqueue: later((tock, ...input) => tock.enqueue(...input)),
-    enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
-    tick: later((tock, ...input) => tock.tick(...input)),
-    idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
-      parseDuration(budget, 'budget');
-      checkConcurrency(concurrency);
-      checkQueues(queues);
-      const { statementTimeoutMs } = checked;
-      return options.pool
-        ? await askIdleTick({
-            pool: options.pool,
-            schema,
-            registry,
-            queues,
-            statementTimeoutMs,
-            migrations: migrationsFolder(),
-          })
-        : null;
-    },
-    start: later((tock, ...input) => tock.start(...input)),
-    migrate: later((tock, ...input) => tock.migrate(...input)),
-    requireMigrated: later((tock, ...input) => tock.requireMigrated(...input)),
-    register: later((tock, ...input) => tock.register(...input)),
-    runs: {
-      get: later((tock, ...input) => tock.runs.get(...input)),
-      list: later((tock, ...input) => tock.runs.list(...input)),
-      retry: later((tock, ...input) => tock.runs.retry(...input)),
-      cancel: later((tock, ...input) => tock.runs.cancel(...input)),
-      log: later((tock, ...input) => tock.runs.log(...input)),
-      wait: later((tock, ...input) => tock.runs.wait(...input)),
-    },
-    schedules: {
-      list: later((tock, ...input) => tock.schedules.list(...input)),
-      upsert: later((tock, ...input) => tock.schedules.upsert(...input)),
-      remove: later((tock, ...input) => tock.schedules.remove(...input)),
-      pause: later((tock, ...input) => tock.schedules.pause(...input)),
-      resume: later((tock, ...input) => tock.schedules.resume(...input)),
-      backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
-      resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
-    },
-    queues: {
-      list: later((tock, ...input) => tock.queues.list(...input)),
-      set: later((tock, ...input) => tock.queues.set(...input)),
-      pause: later((tock, ...input) => tock.queues.pause(...input)),
-      resume: later((tock, ...input) => tock.queues.resume(...input)),
-      remove: later((tock, ...input) => tock.queues.remove(...input)),
-    },
-    why: later((tock, ...input) => tock.why(...input)),
-    status: later((tock, ...input) => tock.status(...input)),
-    prune: later((tock, ...input) => tock.prune(...input)),
-    get logger() {
-      return opened?.logger ?? null;
-    },
-    atWork: () => opened?.atWork() ?? [],
-    crash: async thrown => await opened?.crash(thrown),
-    adopt: later((tock, ...input) => tock.adopt(...input)),
-    close: async () => {
-      isClosed = true;
-      await (await opening?.catch(() => null))?.close();
-    },
+  const close = async () => {
+    isClosed = true;
+    await (await opening?.catch(() => null))?.close();
   };
-  rememberDatabase(
-    tock,
-    later(opened => Promise.resolve(opened.database)),
-  );
-  return tock;
+
+  const actingFor = (operator: Operator | null): ShellTock => {
+    let own: OpenedTock | null = null;
+    const ownOf = (tock: OpenedTock) => (own ??= operator === null ? tock : tock.as(operator));
+    /** Opens the Tock with the first call of any method. */
+    const later =
+      <Input extends readonly unknown[], Output>(
+        method: (tock: OpenedTock, ...input: Input) => Promise<Output>,
+      ) =>
+      async (...input: Input): Promise<Output> => {
+        if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
+        // Without an await once it is loaded, so that arguments are read at the time of the call.
+        if (opened) return await method(ownOf(opened), ...input);
+        opening ??= load();
+        return await method(ownOf(await opening), ...input);
+      };
+
+    const acting: ShellTock = {
+      jobs: registry.jobs,
+      enqueue: later((tock, ...input) => tock.enqueue(...input)),
+      enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
+      tick: later((tock, ...input) => tock.tick(...input)),
+      idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
+        requireRole(operator, 'tick');
+        parseDuration(budget, 'budget');
+        checkConcurrency(concurrency);
+        checkQueues(queues);
+        const { statementTimeoutMs } = checked;
+        return options.pool
+          ? await askIdleTick({
+              pool: options.pool,
+              schema,
+              registry,
+              queues,
+              statementTimeoutMs,
+              migrations: migrationsFolder(),
+              kind,
+            })
+          : null;
+      },
+      start: later((tock, ...input) => tock.start(...input)),
+      migrate: later((tock, ...input) => tock.migrate(...input)),
+      requireMigrated: later((tock, ...input) => tock.requireMigrated(...input)),
+      register: later((tock, ...input) => tock.register(...input)),
+      runs: {
+        get: later((tock, ...input) => tock.runs.get(...input)),
+        list: later((tock, ...input) => tock.runs.list(...input)),
+        retry: later((tock, ...input) => tock.runs.retry(...input)),
+        cancel: later((tock, ...input) => tock.runs.cancel(...input)),
+        log: later((tock, ...input) => tock.runs.log(...input)),
+        retryMany: later((tock, ...input) => tock.runs.retryMany(...input)),
+        cancelMany: later((tock, ...input) => tock.runs.cancelMany(...input)),
+        wait: later((tock, ...input) => tock.runs.wait(...input)),
+      },
+      schedules: {
+        list: later((tock, ...input) => tock.schedules.list(...input)),
+        upsert: later((tock, ...input) => tock.schedules.upsert(...input)),
+        remove: later((tock, ...input) => tock.schedules.remove(...input)),
+        pause: later((tock, ...input) => tock.schedules.pause(...input)),
+        resume: later((tock, ...input) => tock.schedules.resume(...input)),
+        backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
+        resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
+      },
+      queues: {
+        list: later((tock, ...input) => tock.queues.list(...input)),
+        set: later((tock, ...input) => tock.queues.set(...input)),
+        pause: later((tock, ...input) => tock.queues.pause(...input)),
+        resume: later((tock, ...input) => tock.queues.resume(...input)),
+        remove: later((tock, ...input) => tock.queues.remove(...input)),
+      },
+      why: later((tock, ...input) => tock.why(...input)),
+      status: later((tock, ...input) => tock.status(...input)),
+      health: later((tock, ...input) => tock.health(...input)),
+      doctor: later((tock, ...input) => tock.doctor(...input)),
+      forgetHost: later((tock, ...input) => tock.forgetHost(...input)),
+      prune: later((tock, ...input) => tock.prune(...input)),
+      get logger() {
+        return opened?.logger ?? null;
+      },
+      atWork: () => opened?.atWork() ?? [],
+      crash: async thrown => await opened?.crash(thrown),
+      adopt: later((tock, ...input) => tock.adopt(...input)),
+      audit: { list: later((tock, ...input) => tock.audit.list(...input)) },
+      as: next => actingFor(checkOperator(next, operator)),
+      close,
+    };
+    rememberDatabase(
+      acting,
+      later(tock => Promise.resolve(tock.database)),
+    );
+    return acting;
+  };
+  return actingFor(null);
 }
 
 async function loadTracing(option: Exclude<TracingOption, false>): Promise<Tracing> {

@@ -4,22 +4,31 @@ import type { ResumedDefinition } from '../engine/definitions/pause.js';
 import type { RegisterResult } from '../engine/definitions/register.js';
 import type { CursorReset, ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { ScheduleInput, VersionGuard } from '../engine/definitions/schedules.js';
+import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { Settings } from '../engine/engine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
+import type { CancelManyOptions, ManyResult, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Tracing } from '../engine/tracing/tracing.js';
 import type { Why } from '../engine/why/why.js';
+import type { AuditRecord } from '../model/audit.js';
+import type { DoctorReport } from '../model/doctor/check.js';
+import type { Health } from '../model/health.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
+import type { Operator } from '../model/operator.js';
+import type { ProblemLimits } from '../model/problems.js';
+import type { RunMatch } from '../model/run/run-match.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { Database } from '../store/connection/database.js';
+import type { AuditFilter } from '../store/reads/audit.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { AttemptLog } from '../store/reads/run-log.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
@@ -96,10 +105,18 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
     /**
      * The lines that its handler has logged, as far as they are kept, one entry for each attempt that logged,
-     * the earliest first. Lines of a running attempt come with its worker's next heartbeat. Empty if there are
-     * none, or no such run.
+     * the earliest first. Lines of a running attempt come with its worker's next heartbeat. Empty if there
+     * are none, or no such run.
      */
     log(id: string, options?: LogOptions): Promise<AttemptLog[]>;
+    /**
+     * Retries all dead (or cancelled) runs that match, in batches of a transaction each, oldest first. With
+     * `dryRun` it counts them. Safe to repeat: what was done no longer matches. Default status: dead.
+     * @throws TockError TOCK_BAD_OPTION
+     */
+    retryMany(match: RunMatch, options?: RetryManyOptions): Promise<ManyResult>;
+    /** The same for cancel. Default status: queued and failed. @throws TockError TOCK_BAD_OPTION */
+    cancelMany(match: RunMatch, options?: CancelManyOptions): Promise<ManyResult>;
     /**
      * Waits until the run has ended; executes it here unless another worker does. Its output is typed by the
      * job that `enqueue` was given. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts
@@ -165,6 +182,22 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
   /**
+   * The state of the scheduler in sentences, the most important first. Quick enough for a probe: it does not
+   * count the runs that ended well, and does not compare time zone data, as `status` and `doctor` do.
+   */
+  health(limits?: Partial<ProblemLimits>): Promise<Health>;
+  /**
+   * Checks everything that can be checked from here: the last tick, schema, rights, clocks, notifications,
+   * the server's settings, definitions, leases, limits and more. Changes nothing; sends one notification. A
+   * check that fails to read what it needs is `unknown`. @throws TockError TOCK_BAD_DURATION
+   */
+  doctor(options?: DoctorOptions): Promise<DoctorReport>;
+  /**
+   * Forgets the ticks of a host that is gone, so that it is not missed; resolves to how many rows it had. If
+   * it ticks again, it is on record again.
+   */
+  forgetHost(host: string): Promise<number>;
+  /**
    * Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does.
    * Needs the owner's rights. @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */
@@ -174,11 +207,23 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
    * happens twice. Resolves to what it holds; with `dryRun` it changes nothing. Needs the owner's rights.
    */
   adopt(options?: AdoptOptions): Promise<Adoption>;
+  readonly audit: {
+    /** Who did what, newest first; 50 rows unless the filter has a limit. */
+    list(filter?: AuditFilter): Promise<AuditRecord[]>;
+  };
+  /**
+   * The same Tock acting for somebody: what they do is audited under their name, also what they enqueue, and
+   * refused with TOCK_FORBIDDEN if their role does not suffice. Unless they may see payloads, these and
+   * outputs are replaced by `[redacted]`. Both share their connections, daemons and `close`.
+   * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN on a Tock that acts for somebody with fewer rights
+   */
+  as(operator: Operator): Tock<Jobs>;
   /** Stops its daemons and ends its own pool. Safe to repeat. */
   close(): Promise<void>;
 }
 
-export interface OpenedTock extends Omit<Tock, 'jobs'> {
+export interface OpenedTock extends Omit<Tock, 'jobs' | 'as'> {
+  as(operator: Operator): OpenedTock;
   readonly database: Database;
   readonly logger: Logger;
   readonly atWork: () => readonly RunAtWork[];
@@ -187,6 +232,7 @@ export interface OpenedTock extends Omit<Tock, 'jobs'> {
 
 /** The methods for Tock's own programs. */
 export interface ShellTock extends Tock {
+  as(operator: Operator): ShellTock;
   /**
    * Asks, with one statement over `pool`, whether a tick would find anything to do. Resolves to the summary
    * of an empty tick if not; to null if it might, or if the question cannot be answered, as before the first
@@ -209,4 +255,6 @@ export interface ReadOptions {
   readonly isolation: Isolation | null;
   readonly logger: Logger;
   readonly tracing: Tracing | null;
+  /** Whose ticks they are: a program's, or an app's. */
+  readonly kind: 'tick' | 'library';
 }

@@ -95,6 +95,8 @@ const engineOf = (): Engine => ({
   settings: readSettings({ heartbeat: '100ms', lease: '10s' }),
   isolation: null,
   hooks: {},
+  operator: null,
+  appName: null,
   workers: new Set(),
 });
 async function start(options: Parameters<typeof startDaemon>[1] = {}): Promise<Daemon> {

@@ -14,6 +14,7 @@ interface PruneFlags extends CommonOptions {
   readonly keepSkipped?: string;
   readonly keepKeys?: string;
   readonly keepLogs?: string;
+  readonly keepAudit?: string;
   readonly partition?: NonNullable<PruneOptions['partition']>;
 }
 
@@ -34,6 +35,7 @@ export function addPrune(program: Command): Command {
       duration,
     )
     .option('--keep-logs <duration>', 'logs of runs (default: as long as the longest of these)', duration)
+    .option('--keep-audit <duration>', 'rows of the audit (default 365d)', duration)
     .addOption(
       new Option(
         '--partition <unit>',
@@ -67,6 +69,7 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
         },
         keepKeys: flags.keepKeys,
         keepLogs: flags.keepLogs,
+        keepAudit: flags.keepAudit,
         ...(flags.partition === undefined ? {} : { partition: flags.partition }),
         onProgress: ({ stage, done, total }) => view.show(done, total, stage),
       })
@@ -79,6 +82,7 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
 
 function resultLines(result: PruneResult): string[] {
   const { droppedPartitions: dropped, keptRuns, deletedRuns, deletedKeys, deletedEffects, left } = result;
+  const { deletedAudit } = result;
   if (result.isBusy) return ['another prune is running; nothing was done'];
   const lines = [
     dropped.length === 0
@@ -88,6 +92,7 @@ function resultLines(result: PruneResult): string[] {
       ? [`kept ${counted(keptRuns, 'run')} of them: runs in their state are kept longer`]
       : []),
     `deleted ${counted(deletedRuns, 'run')}, ${counted(deletedKeys, 'key')} and ${counted(deletedEffects, 'effect')} in batches`,
+    ...(deletedAudit > 0 ? [`deleted ${counted(deletedAudit, 'row')} of the audit`] : []),
     `created ${counted(result.madePartitions, 'partition')}, one per ${result.partition}`,
   ];
   if (left.length > 0)

@@ -1,4 +1,4 @@
-// Writes the spans of attempts that end, if something may follow from their runs: the followers are linked to them.
+// Writes the spans of attempts that end, if something may follow from their runs: it is linked to them.
 import type { Session } from '../../store/connection/database.js';
 import { writeTraceparents } from '../../store/runs/leases.js';
 import type { Engine } from '../engine.js';

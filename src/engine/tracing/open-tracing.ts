@@ -1,4 +1,4 @@
-// Spans by OpenTelemetry. Its API is loaded only when tracing is opened; the app brings the package, and an SDK.
+// Spans by OpenTelemetry. Its API is loaded only when tracing is opened; the app brings it, and an SDK.
 import type * as Api from '@opentelemetry/api';
 import { TockError } from '../../model/errors.js';
 import type { AnyJob } from '../../model/job/job.js';

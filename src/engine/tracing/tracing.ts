@@ -1,5 +1,4 @@
-// What the engine asks of tracing. open-tracing.ts answers with OpenTelemetry, and is loaded only where that is
-// wanted.
+// What the engine asks of tracing. open-tracing.ts answers with OpenTelemetry; it is loaded only if wanted.
 import type { AnyJob } from '../../model/job/job.js';
 import type { Outcome } from '../../model/run/decide.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';

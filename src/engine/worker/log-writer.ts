@@ -1,5 +1,5 @@
-// Writes the lines that handlers have logged: with each heartbeat, and before an attempt's outcome. One statement at
-// a time, over all attempts that wait for it.
+// Writes the lines that handlers have logged: with each heartbeat, and before an attempt's outcome. One
+// statement at a time, over all attempts that wait for it.
 import { performance } from 'node:perf_hooks';
 import type { UnwrittenLog } from '../../model/run/run-log.js';
 import { isPartitionMissing, isUnstorable } from '../../store/connection/errors.js';
@@ -35,8 +35,8 @@ export class LogWriter {
   }
 
   /**
-   * Writes what is not written yet. Resolves when it is written, refused, or the lease is lost. Never rejects:
-   * lines that could not be written wait for the next call.
+   * Writes what is not written yet. Resolves when it is written or refused, or the lease is lost. Never
+   * rejects: lines that could not be written wait for the next call.
    */
   async flush(activeRuns: Iterable<ActiveRun>): Promise<void> {
     const flushed: Promise<void>[] = [];

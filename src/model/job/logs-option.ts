@@ -5,6 +5,7 @@ import { checkOptions, optionNames } from '../options.js';
 
 /** The levels of a log, the least important first. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+/** How important a line of a log is. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Which lines of `ctx.log` are kept with each attempt: none (`false`), or up to these bounds. */

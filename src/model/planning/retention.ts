@@ -7,6 +7,7 @@ import type { Keep, PruneOptions } from '../scheduler-view.js';
 
 const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';
+const DEFAULT_KEEP_AUDIT = '365d';
 const UNITS = ['month', 'day', 'auto'] as const;
 
 /** From this many finished runs a day, `auto` makes daily partitions; below half of it, monthly ones. */
@@ -19,6 +20,7 @@ export interface Retention {
   readonly longestMs: number;
   readonly keepKeysMs: number;
   readonly keepLogsMs: number;
+  readonly keepAuditMs: number;
   readonly partition: (typeof UNITS)[number];
 }
 
@@ -26,7 +28,13 @@ export interface Retention {
  * Reads the options of prune. Keys outlive all runs, so that no occurrence can come again.
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
-export function readRetention({ keep, keepKeys, keepLogs, partition = 'auto' }: PruneOptions): Retention {
+export function readRetention({
+  keep,
+  keepKeys,
+  keepLogs,
+  keepAudit,
+  partition = 'auto',
+}: PruneOptions): Retention {
   const keepMs = readKeep(keep ?? DEFAULT_KEEP);
   const all = Object.values(keepMs);
   const [shortestMs, longestMs] = [Math.min(...all), Math.max(...all)];
@@ -45,7 +53,8 @@ export function readRetention({ keep, keepKeys, keepLogs, partition = 'auto' }: 
   }
   // By default no run in the history lacks its log.
   const keepLogsMs = keepLogs === undefined ? longestMs : parseDuration(keepLogs, 'keepLogs');
-  return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, partition };
+  const keepAuditMs = parseDuration(keepAudit ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
+  return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, keepAuditMs, partition };
 }
 
 function readKeep(keep: Keep): Record<FinishedStatus, number> {

@@ -98,12 +98,13 @@ export function plainFields(
   fields: Readonly<Record<string, unknown>>,
   withStacks = true,
 ): Record<string, unknown> {
-  const plain = Object.entries(fields).map(([key, value]) => {
+  const plain = Object.entries(fields).map(([name, value]) => {
+    const key = storable(name);
     if (!(value instanceof Error)) return [key, describeOutput(value)];
     const described = describeError(value, 0);
-    const { name, code, attempt: _attempt, ...description } = described;
+    const { name: type, code, attempt: _attempt, ...description } = described;
     const { name: _name, code: _code, ...short } = withoutStacks(described) as typeof described;
-    return [key, { type: name, ...(code === null ? {} : { code }), ...(withStacks ? description : short) }];
+    return [key, { type, ...(code === null ? {} : { code }), ...(withStacks ? description : short) }];
   });
   return Object.fromEntries(plain) as Record<string, unknown>;
 }

@@ -1,7 +1,9 @@
 // The tables of migrations/ as a type for Kysely's builder and the compiler. test/store/schema/tables.test.ts
 // compares it with the server's catalogue.
 import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
+import type { Details } from '../../model/audit.js';
 import type { Json } from '../../model/job/job.js';
+import type { Via } from '../../model/operator.js';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
@@ -20,6 +22,8 @@ type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateT
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
 export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual';
+/** What ticks: cron or a person by the programs, a daemon, or an app by the library. */
+export type TickKind = 'tick' | 'daemon' | 'library';
 export type OutboxKind = 'chain' | 'dead';
 
 interface JobDefinitions {
@@ -209,6 +213,33 @@ interface Sleepers {
   queues: string[] | null;
 }
 
+interface Ticks {
+  host: string;
+  folder: string;
+  kind: TickKind;
+  first_at: Defaulted<Timestamp>;
+  at: Defaulted<Timestamp>;
+  tick_count: Defaulted<Bigint>;
+  version: string;
+  node: string;
+  zone_data: string;
+  clock_ms: Bigint;
+  stopped_at: Timestamp | null;
+}
+
+interface Audit {
+  id: Defaulted<Bigint>;
+  created_at: Defaulted<Timestamp>;
+  database_role: Defaulted<string>;
+  operator: Defaulted<string>;
+  via: Via;
+  action: string;
+  targets: Defaulted<string[]>;
+  count: number;
+  details: Defaulted<Jsonb<Details>>;
+  part_of: Bigint | null;
+}
+
 interface Upkeep {
   kind: string;
   at: Defaulted<Timestamp>;
@@ -225,7 +256,7 @@ interface Migrations {
   applied_at: Defaulted<Timestamp>;
 }
 
-/** The tables by name. Partitions of `job_runs_finished` and `job_logs` have their columns and names of their own. */
+/** The tables by name. Partitions of `job_runs_finished` and `job_logs` have their columns, and own names. */
 export interface Schema {
   'tock.job_definitions': JobDefinitions;
   'tock.registrations': Registrations;
@@ -243,6 +274,8 @@ export interface Schema {
   'tock.job_slots': JobSlots;
   'tock.workers': Workers;
   'tock.sleepers': Sleepers;
+  'tock.ticks': Ticks;
+  'tock.audit': Audit;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;
   'tock.migrations': Migrations;

@@ -51,6 +51,8 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
           workers: new Set(),
           hooks: {},
           tracing,
+          operator: null,
+          appName: null,
         };
         const job = findJob(engine.registry, order.run.job);
         const payload = await readPayload(job, active);
@@ -118,7 +120,7 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   ) as ActiveRun & typeof accessors;
 }
 
-/** The worker keeps the lines that the handler logs: what a crash of this process would lose is there already. */
+/** Sends the handler's lines to the worker, which keeps them: a crash of this process loses none. */
 class SentLog extends RunLog {
   private readonly send: Send;
 

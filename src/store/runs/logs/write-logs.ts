@@ -1,16 +1,16 @@
-// Writes what handlers have logged: one row for each attempt, written anew with each heartbeat in which it logged,
-// and before its outcome.
+// Writes what handlers have logged: one row for each attempt, written anew with each heartbeat in which it
+// logged, and before its outcome.
 //
 //   worker A, holds runs 1 and 2 under fence 1        job_logs
 //   heartbeat: lines of run 1                         run 1, fence 1: its first lines, its last ones
 //   run 2: was reaped, and is held under fence 2      nothing: no live run has fence 1
 //   run 1 ends: its last lines, then its outcome      run 1, fence 1: complete
 //
-// The log comes first: once the run has ended, it is live no more. If its lease is lost between the two, the log is
-// that of an attempt without an outcome, under a fence of its own: it is in nobody's way.
+// The log comes first: once the run has ended, it is live no more. If its lease is lost between the two, the
+// log is that of an attempt without an outcome, under a fence of its own: it is in nobody's way.
 //
-// A row that was sent, and whose reply was lost, is sent again as a whole: so if the open segment has changed meanwhile,
-// the later row has all of the earlier.
+// A row that was sent, and whose reply was lost, is sent again as a whole: so if the open segment has changed
+// meanwhile, the later row has all of the earlier.
 import { TRANSITIONS } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
