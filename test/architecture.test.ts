@@ -115,6 +115,8 @@ const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   engine: [
     ['engine'],
     ['audit', 'metrics'],
+    ['engine', 'tracing'],
+    ['audit'],
     ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
     ['set-aside'],
@@ -157,6 +159,7 @@ describe('packages', () => {
     'cron-parser': file => file === path.join('src', 'model', 'schedule', 'cron-fields.ts'),
     'node-cron': file => file === path.join('src', 'daemon', 'beat.ts'),
     pino: file => file === path.join('src', 'environment', 'logger.ts'),
+    '@opentelemetry/api': file => file === path.join('src', 'engine', 'tracing', 'open-tracing.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',
     cronstrue: file => file === path.join('src', 'dashboard', 'words', 'schedule-words.ts'),
