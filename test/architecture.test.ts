@@ -113,10 +113,8 @@ describe('the rooms', () => {
 const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs', 'figures'], ['reads']],
   engine: [
-    ['engine'],
-    ['audit', 'metrics'],
     ['engine', 'tracing'],
-    ['audit'],
+    ['audit', 'metrics'],
     ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
     ['set-aside'],
