@@ -24,6 +24,7 @@ const OPTIONS = optionNames<AnyJob>({
   queue: true,
   priority: true,
   concurrency: true,
+  expect: true,
   onDead: true,
   run: true,
   kind: true,

@@ -1,6 +1,7 @@
 // What a job is, and what its handler is given: the public types.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Kysely, Transaction } from 'kysely';
+import type { Expectation } from '../alerts/options.js';
 import type { Duration } from '../duration.js';
 import type { Logger } from '../logger.js';
 import type { After } from '../planning/chain.js';
@@ -187,6 +188,8 @@ export interface JobOptions<
   readonly priority?: number;
   /** How many of its runs may be running at once, over all hosts. Default: no limit. */
   readonly concurrency?: JobConcurrency<StandardSchemaV1.InferOutput<Schema>>;
+  /** What alerts watch: a success within a time of each occurrence, and how long an attempt may take. */
+  readonly expect?: Expectation;
   /**
    * A job, by object or name, that is enqueued for each run of this one that ends dead, once for each time
    * that it does, with the payload `{ run, job, definition, scheduledFor, payload, errors }`.

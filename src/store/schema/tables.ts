@@ -1,6 +1,7 @@
 // The tables of migrations/ as a type for Kysely's builder and the compiler. test/store/schema/tables.test.ts
 // compares it with the server's catalogue.
 import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
+import type { AlertStatus, FlipKind } from '../../model/alerts/judge.js';
 import type { Json } from '../../model/job/job.js';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
@@ -21,6 +22,7 @@ type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateT
 export type Origin = 'code' | 'runtime';
 export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual';
 export type OutboxKind = 'chain' | 'dead';
+export type AlertEventKind = 'failed' | 'dead' | 'succeeded';
 
 interface JobDefinitions {
   id: Defaulted<Bigint>;
@@ -47,6 +49,8 @@ interface JobDefinitions {
   jitter_ms: Defaulted<Bigint>;
   remaining_count: number | null;
   pause_on_failure_count: number | null;
+  expect_within_ms: Bigint | null;
+  max_duration_ms: Bigint | null;
   on_dead: string | null;
   queue: Defaulted<string>;
   priority: Defaulted<number>;
@@ -189,6 +193,74 @@ interface Sleepers {
   queues: string[] | null;
 }
 
+interface AlertEvents {
+  id: Defaulted<Bigint>;
+  kind: AlertEventKind;
+  run_id: Bigint;
+  definition_id: Bigint | null;
+  job: string;
+  at: Defaulted<Timestamp>;
+}
+
+interface AlertWatches {
+  definition_id: Bigint;
+  check_at: Defaulted<Timestamp>;
+}
+
+interface AlertStates {
+  rule: string;
+  subject: string;
+  status: AlertStatus;
+  since: Timestamp;
+  version: Defaulted<number>;
+  failure_count: Defaulted<number>;
+  job: string | null;
+  definition_id: Bigint | null;
+  run_id: Bigint | null;
+  last_at: Timestamp;
+  told_at: Timestamp | null;
+  detail: string;
+}
+
+interface AlertFlips {
+  id: Defaulted<Bigint>;
+  rule: string;
+  condition: string;
+  subject: string;
+  kind: FlipKind;
+  at: Timestamp;
+  since: Timestamp;
+  detail: string;
+  run_id: Bigint | null;
+}
+
+interface AlertDeliveries {
+  flip_id: Bigint;
+  channel: string;
+  run_id: Bigint;
+  delivered_at: Timestamp | null;
+  answer: string | null;
+}
+
+interface AlertChannels {
+  name: string;
+  run_id: Bigint | null;
+  free_at: Defaulted<Timestamp>;
+}
+
+interface AlertMutes {
+  name: string;
+  until: Timestamp;
+  note: string | null;
+  created_at: Defaulted<Timestamp>;
+}
+
+interface AlertClock {
+  is_only: Defaulted<boolean>;
+  checked_at: Defaulted<Timestamp>;
+  check_at: Defaulted<Timestamp>;
+}
+
 interface Upkeep {
   kind: string;
   at: Defaulted<Timestamp>;
@@ -221,6 +293,14 @@ export interface Schema {
   'tock.job_slots': JobSlots;
   'tock.workers': Workers;
   'tock.sleepers': Sleepers;
+  'tock.alert_events': AlertEvents;
+  'tock.alert_watches': AlertWatches;
+  'tock.alert_states': AlertStates;
+  'tock.alert_flips': AlertFlips;
+  'tock.alert_deliveries': AlertDeliveries;
+  'tock.alert_channels': AlertChannels;
+  'tock.alert_mutes': AlertMutes;
+  'tock.alert_clock': AlertClock;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;
   'tock.migrations': Migrations;

@@ -1,0 +1,38 @@
+// What alerts are told of ended attempts, by the statements that end them: a crash afterwards loses none.
+//
+//   finalize: run 7 fails                      evaluation, in some tick or daemon
+//   run 7: failed; alert_events: failed, 7
+//   commit
+//   (killed here)                              deletes the event, counts 1 failure in a row, commits
+//
+// Written only where alerts are evaluated. A success is written only for a job that has failed, once for
+// each statement: in a scheduler where nothing is wrong, the condition costs a look at an empty index.
+
+/** The job that delivers alerts: what becomes of it raises none. */
+export const DELIVERY_JOB = 'tock:deliver-alert';
+
+/** Nobody has evaluated alerts for longer than this: then nobody takes the events. */
+const EVALUATED = `exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')`;
+
+/**
+ * CTE `alerted`, for statements that end runs.
+ * @param ended a set with id, definition_id and job
+ * @param status SQL over that set as `e`
+ */
+export const noteEnds = (ended: string, status: string) => `alerted as (
+  insert into tock.alert_events (kind, run_id, definition_id, job)
+  select 'dead', e.id, e.definition_id, e.job from ${ended} e
+  where ${status} = 'dead' and e.job <> '${DELIVERY_JOB}' and ${EVALUATED}
+  union all
+  select 'succeeded', max(e.id), e.definition_id, e.job from ${ended} e
+  where ${status} = 'succeeded' and exists (select from tock.alert_states s where s.job is not null)
+    and e.job = any(array(select s.job from tock.alert_states s where s.job is not null))
+  group by e.definition_id, e.job, case when e.definition_id is null
+    and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null)) then e.id end
+)`;
+
+/** CTE, for statements that give back failed attempts. @param failed a set with id, definition_id and job */
+export const noteFailures = (failed: string, name = 'alerted') => `${name} as (
+  insert into tock.alert_events (kind, run_id, definition_id, job)
+  select 'failed', f.id, f.definition_id, f.job from ${failed} f where f.job <> '${DELIVERY_JOB}' and ${EVALUATED}
+)`;
