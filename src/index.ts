@@ -50,7 +50,14 @@ export type { Logger, LogMethod } from './model/logger.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';
-export { findProblems, type Problem, type ProblemCode, type ProblemLimits } from './model/problems.js';
+export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
+export {
+  findProblems,
+  type Problem,
+  type ProblemCode,
+  type ProblemLevel,
+  type ProblemLimits,
+} from './model/problems.js';
 export type { OutcomeCounts } from './model/run/outcome-counts.js';
 export type { ErrorDescription, ErrorEntry } from './model/run/sanitize.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/run/states.js';
@@ -60,6 +67,8 @@ export { nextOccurrence, occurrencesBetween, previousOccurrence } from './model/
 export type { Dst, ScheduleSpec } from './model/schedule/spec.js';
 export type {
   Keep,
+  LastTick,
+  MissedOccurrences,
   PruneOptions,
   PruneProgress,
   PruneResult,

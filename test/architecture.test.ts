@@ -114,12 +114,12 @@ const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   store: [['connection'], ['definitions', 'partitions'], ['schema', 'runs'], ['reads']],
   engine: [
     ['engine'],
-    ['enqueue', 'materialize', 'retention', 'why'],
+    ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
     ['set-aside'],
     ['reap', 'claim', 'execute'],
     ['worker'],
-    ['run-tick', 'operate'],
+    ['run-tick', 'operate', 'doctor'],
     ['idle-tick'],
   ],
 };

@@ -1,8 +1,6 @@
 // All commands, the general help, and usage errors.
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { packageFolder } from '../environment/paths.js';
+import { packageVersion } from '../environment/paths.js';
 import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
@@ -55,7 +53,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
 function createProgram(): Command {
   const program = new Command('tock')
     .description('A scheduler for PostgreSQL: cron wakes it, the database decides, TypeScript runs.')
-    .version(readVersion(), '-V, --version', 'print the version')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help; tock <command> --help has examples')
     .usage('<command> [options]')
     .exitOverride()
@@ -87,11 +85,6 @@ function termOf(command: Command): string {
     return argument.required ? `<${name}>` : `[${name}]`;
   });
   return [command.name(), ...names].join(' ');
-}
-
-function readVersion(): string {
-  const manifest = readFileSync(path.join(packageFolder(), 'package.json'), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
 }
 
 function afterHelp(): string {

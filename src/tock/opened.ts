@@ -26,7 +26,7 @@ import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { OpenedTock, ReadOptions } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
-  const { registry, settings, statementTimeoutMs, isolation, logger } = read;
+  const { registry, settings, statementTimeoutMs, isolation, logger, kind } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
   const hooks = options.hooks ?? {};
   const workers: Engine['workers'] = new Set();
@@ -53,7 +53,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
         queues: checkQueues(rest.queues),
-        kind: 'library',
+        kind,
       });
     },
     start: async startOptions => {

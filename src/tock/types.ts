@@ -197,4 +197,6 @@ export interface ReadOptions {
   readonly statementTimeoutMs: number;
   readonly isolation: Isolation | null;
   readonly logger: Logger;
+  /** Whose ticks they are: a program's, or an app's. */
+  readonly kind: 'tick' | 'library';
 }

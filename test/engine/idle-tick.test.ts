@@ -33,6 +33,7 @@ const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: rea
     queues: options.queues,
     statementTimeoutMs: 10_000,
     migrations: migrationsFolder(),
+    kind: 'tick',
   });
 
 describe('askIdleTick', () => {
@@ -124,6 +125,7 @@ describe('askIdleTick', () => {
       queues: undefined,
       statementTimeoutMs: 10_000,
       migrations: migrationsFolder(),
+      kind: 'tick',
     });
     await expect(asking).rejects.toThrow(/ECONNREFUSED/);
     await away.end();

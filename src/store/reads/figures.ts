@@ -9,6 +9,11 @@ import { IS_COPY } from '../schema/database-identity.js';
 type StatusRow = SchedulerStatus & {
   readonly at: string;
   readonly workers: readonly { readonly seenAt: string }[];
+  readonly ticks: readonly {
+    readonly firstAt: string;
+    readonly at: string;
+    readonly stoppedAt: string | null;
+  }[];
   readonly partitions: { readonly end: string };
 };
 
@@ -34,11 +39,13 @@ with live as (
     coalesce(l.failed, 0) as failed, q.paused_at is not null as paused
   from live l full join tock.job_queues q on q.name = l.queue
 ), holders as (
-  select w.id, w.kind, w.host, w.pid, w.seen_at,
+  select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
     w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
       and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
-    (select count(*) from tock.job_runs_live r where r.status = 'running' and r.locked_by = w.id) as running
-  from tock.workers w
+    coalesce(l.running, 0) as running, l.leases_end_ms
+  from tock.workers w left join (
+    select r.locked_by, count(*) as running, round(extract(epoch from max(r.locked_until) - tock.now()) * 1000) as leases_end_ms
+    from tock.job_runs_live r where r.status = 'running' group by r.locked_by) l on l.locked_by = w.id
 ), snapshot as (
   select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
@@ -65,7 +72,11 @@ select jsonb_build_object(
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
     || jsonb_build_object('setAside', coalesce((select sum(set_aside) from finished), 0)),
   'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', ${readable('seen_at')}, 'silent', is_silent,
-    'running', running) order by host, pid) from holders), '[]'),
+    'heartbeatMs', heartbeat_ms, 'running', running, 'leasesEndMs', leases_end_ms) order by host, pid) from holders), '[]'),
+  'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'firstAt', ${readable('first_at')},
+    'at', ${readable('at')}, 'count', tick_count, 'version', version, 'node', node, 'zoneData', zone_data, 'clockMs', clock_ms,
+    'stoppedAt', ${readable('stopped_at')}) order by at desc, host, folder)
+    from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused) order by queue) from queues), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
@@ -76,7 +87,7 @@ select jsonb_build_object(
 from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`,
 );
 
-export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
+export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements' | 'missed'>> {
   const row = await READ_STATUS.first(database, {});
   if (!row) throw new Error('the status query gave no row');
   const { status } = row;
@@ -86,6 +97,12 @@ export async function readStatus(database: Database): Promise<Omit<SchedulerStat
     oldestWaitMs: Math.round(status.oldestWaitMs),
     partitions: { ...status.partitions, end: new Date(status.partitions.end) },
     workers: status.workers.map(worker => ({ ...worker, seenAt: new Date(worker.seenAt) })),
+    ticks: status.ticks.map(tick => ({
+      ...tick,
+      firstAt: new Date(tick.firstAt),
+      at: new Date(tick.at),
+      stoppedAt: tick.stoppedAt === null ? null : new Date(tick.stoppedAt),
+    })),
   };
 }
 

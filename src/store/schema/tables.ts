@@ -21,6 +21,8 @@ type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateT
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
 export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual';
+/** What ticks: cron or a person by the programs, a daemon, or an app by the library. */
+export type TickKind = 'tick' | 'daemon' | 'library';
 export type OutboxKind = 'chain' | 'dead';
 export type AlertEventKind = 'failed' | 'dead' | 'succeeded';
 
@@ -261,6 +263,20 @@ interface AlertClock {
   check_at: Defaulted<Timestamp>;
 }
 
+interface Ticks {
+  host: string;
+  folder: string;
+  kind: TickKind;
+  first_at: Defaulted<Timestamp>;
+  at: Defaulted<Timestamp>;
+  tick_count: Defaulted<Bigint>;
+  version: string;
+  node: string;
+  zone_data: string;
+  clock_ms: Bigint;
+  stopped_at: Timestamp | null;
+}
+
 interface Upkeep {
   kind: string;
   at: Defaulted<Timestamp>;
@@ -301,6 +317,7 @@ export interface Schema {
   'tock.alert_channels': AlertChannels;
   'tock.alert_mutes': AlertMutes;
   'tock.alert_clock': AlertClock;
+  'tock.ticks': Ticks;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;
   'tock.migrations': Migrations;
