@@ -460,6 +460,7 @@ create table tock.alert_flips (
   constraint alert_flips_kind_check check (kind in ('down', 'up', 'reminder'))
 );
 create index alert_flips_at on tock.alert_flips (at);
+create index alert_flips_subject on tock.alert_flips (rule, subject, id);
 
 comment on table tock.alert_flips is 'Each time that an alert became true, was repeated, or was over; kept for 90 days.';
 

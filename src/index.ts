@@ -9,14 +9,29 @@ export type { SettingsInput } from './engine/engine.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
 export type { MaterializeResult } from './engine/materialize/materialize.js';
+export type { AlertTest } from './engine/operate/alerts.js';
 export type { QueueLimits } from './engine/operate/queues.js';
 export type { WaitOptions } from './engine/operate/runs.js';
 export type { TickSummary } from './engine/run-tick.js';
 export type { Why, WhyVerdict } from './engine/why/why.js';
 export type { Fate } from './engine/why/words.js';
+export type {
+  AlertChannel,
+  AlertOptions,
+  AlertRule,
+  AlertSecret,
+  AlertWhen,
+  CommandChannel,
+  Expectation,
+  MailChannel,
+  SlackChannel,
+  TickHeartbeat,
+  WebhookChannel,
+} from './model/alerts/options.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
+export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
 export { defineJob } from './model/job/define-job.js';
 export type { EnqueueOptions, QueryClient } from './model/job/enqueue-options.js';
 export type { HookRun, Hooks } from './model/job/hooks.js';
@@ -50,7 +65,6 @@ export type { Logger, LogMethod } from './model/logger.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';
-export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
 export {
   findProblems,
   type Problem,
@@ -77,6 +91,7 @@ export type {
   SchedulerView,
   ZoneDisagreement,
 } from './model/scheduler-view.js';
+export type { AlertDelivery, AlertMute, AlertRecord } from './store/alerts/deliveries.js';
 export type { QueueRecord } from './store/reads/queues.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
 export type { ReapedRuns } from './store/runs/reap.js';
@@ -88,6 +103,7 @@ export type {
   CancelOptions,
   EnqueuedRuns,
   EnqueueManyOptions,
+  MuteOptions,
   NewRuns,
   PauseOptions,
   RetryOptions,

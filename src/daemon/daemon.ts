@@ -15,6 +15,7 @@ import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import { startBeat } from './beat.js';
+import { createBeatAlerts } from './beat-alerts.js';
 import { createMemoryHint } from './memory-hint.js';
 import {
   afterError,
@@ -89,6 +90,8 @@ export async function startDaemon(
 
   let plan = FIRST_PLAN;
   let mustRegister = false;
+  let isHealthy = true;
+  const alerts = createBeatAlerts(engine);
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
@@ -141,6 +144,7 @@ export async function startDaemon(
     const steps = dueSteps(plan, startedAt);
     const { materializes } = steps;
     const isRefused = materializes && !(await materializeOrGoOn());
+    isHealthy = !isRefused;
     if (isBeat && !isRefused) await noteOwnTick(engine, 'daemon');
     const notified = await noticeClaim.take();
     // What else is due is found by the look.
@@ -187,11 +191,13 @@ export async function startDaemon(
         await upkeep.startIfDue();
         if (isAway) logger.info({ event: 'database.back' }, 'the database is back');
         [isAway, pauseMs] = [false, FIRST_PAUSE_MS];
-        if (!stopping.signal.aborted) await sleep(ms);
+        if (await alerts.afterPass(isHealthy)) plan = afterWake(plan);
+        else if (!stopping.signal.aborted) await sleep(ms);
       } catch (error) {
         if (!isAway) logAway(engine, error);
         isAway = true;
         plan = afterError(plan);
+        alerts.afterFailure();
         await worker.change(pauseMs);
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       }
@@ -202,6 +208,7 @@ export async function startDaemon(
   // Computes its calendar while the first pass waits for the database.
   const beat = startBeat(() => {
     mustRegister = true;
+    alerts.beat();
     plan = afterMinute(plan);
     hintAtMemory(worker.outcomeCounts.claimed);
     worker.wake();
@@ -228,6 +235,7 @@ export async function startDaemon(
       }
       await noted;
       await upkeep.done();
+      await alerts.done();
     },
   };
 }

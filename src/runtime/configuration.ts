@@ -23,6 +23,9 @@ export interface Config {
   readonly queues: readonly string[] | undefined;
   readonly connections: number | undefined;
   readonly statementTimeout: string | undefined;
+  /** Asked after each healthy tick or beat, in place of that of the job module. */
+  readonly heartbeatUrl: string | undefined;
+  readonly heartbeatFailUrl: string | undefined;
   readonly logLevel: string | undefined;
   readonly logFormat: LogFormat | undefined;
 }
@@ -43,6 +46,8 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_CONNECTIONS: 'maximum of database connections per process (default 10)',
   TOCK_STATEMENT_TIMEOUT: 'how long one of Tock’s own statements may take (default 60s)',
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
+  TOCK_HEARTBEAT_URL: 'a URL that is asked after each healthy tick or beat, for whoever watches that',
+  TOCK_HEARTBEAT_FAIL_URL: 'a URL that is asked after a tick that failed',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
@@ -70,6 +75,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       .filter(queue => queue !== ''),
     connections: readCount('TOCK_CONNECTIONS', read('TOCK_CONNECTIONS')),
     statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
+    heartbeatUrl: read('TOCK_HEARTBEAT_URL'),
+    heartbeatFailUrl: read('TOCK_HEARTBEAT_FAIL_URL'),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };

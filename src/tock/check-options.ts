@@ -14,6 +14,7 @@ import type {
   AdoptOptions,
   CancelOptions,
   EnqueueManyOptions,
+  MuteOptions,
   PauseOptions,
   RetryOptions,
   TickCallOptions,
@@ -28,6 +29,7 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   statementTimeout: true,
   jobs: true,
   hooks: true,
+  alerts: true,
   jobsModule: true,
   logger: true,
   lease: true,
@@ -72,6 +74,7 @@ const METHODS = {
     onProgress: true,
     signal: true,
   }),
+  'alerts.mute': optionNames<MuteOptions>({ until: true, note: true }),
   adopt: optionNames<AdoptOptions>({ dryRun: true }),
 };
 const RATE = optionNames<NonNullable<QueueLimits['rate']>>({ count: true, per: true });

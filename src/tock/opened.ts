@@ -1,5 +1,7 @@
 // A Tock whose engine is loaded.
 import type { Daemon } from '../daemon/daemon.js';
+import { withAlertQueue } from '../engine/alerts/delivery-job.js';
+import { withHeartbeat } from '../engine/alerts/heartbeat.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
@@ -8,6 +10,7 @@ import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js'
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
+import * as alerts from '../engine/operate/alerts.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
 import { runTick } from '../engine/run-tick.js';
@@ -26,11 +29,11 @@ import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { OpenedTock, ReadOptions } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
-  const { registry, settings, statementTimeoutMs, isolation, logger, kind } = read;
+  const { registry, settings, statementTimeoutMs, isolation, logger, kind, alerting } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
   const hooks = options.hooks ?? {};
   const workers: Engine['workers'] = new Set();
-  const engine: Engine = { database, registry, logger, settings, isolation, hooks, workers };
+  const engine: Engine = { database, registry, logger, settings, isolation, hooks, workers, alerting };
   const daemons = new Set<Daemon>();
   let isClosed = false;
 
@@ -48,20 +51,22 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     }) as OpenedTock['enqueueMany'],
     tick: async (tickOptions = {}) => {
       const { budget = '50s', ...rest } = checked('tick', tickOptions);
-      return await runTick(open(), {
+      const tick = {
         budgetMs: parseDuration(budget, 'budget'),
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
-        queues: checkQueues(rest.queues),
+        queues: withAlertQueue(checkQueues(rest.queues), alerting),
         kind,
-      });
+      };
+      return await withHeartbeat(open(), () => runTick(engine, tick));
     },
     start: async startOptions => {
       checkConcurrency(checked('start', startOptions)?.concurrency);
       checkQueues(startOptions?.queues);
       // Loaded late: a tick does not need node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
-      const daemon = await startDaemon(open(), startOptions);
+      const daemonQueues = withAlertQueue(startOptions?.queues, alerting);
+      const daemon = await startDaemon(open(), { ...startOptions, queues: daemonQueues });
       daemons.add(daemon);
       return daemon;
     },
@@ -95,6 +100,13 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
       pause: async (name, options) => await queues.pause(open(), name, checked('queues.pause', options)),
       resume: async name => await queues.resume(open(), name),
       remove: async name => await queues.unlimitQueue(open(), name),
+    },
+    alerts: {
+      list: async ({ limit = 1000 } = {}) => await alerts.list(open(), limit),
+      mutes: async () => await alerts.mutes(open()),
+      mute: async (name, options) => await alerts.mute(open(), name, checked('alerts.mute', options)),
+      unmute: async name => await alerts.unmute(open(), name),
+      test: async channel => await alerts.test(open(), channel),
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),

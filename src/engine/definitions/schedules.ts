@@ -114,7 +114,15 @@ async function requireParents(session: Session, { columns }: DescribedDefinition
   );
 }
 
-const SCHEDULE_INPUT = new Set([...SCHEDULE_OPTIONS, 'name', 'job', 'queue', 'priority', 'maxAttempts', 'expect']);
+const SCHEDULE_INPUT = new Set([
+  ...SCHEDULE_OPTIONS,
+  'name',
+  'job',
+  'queue',
+  'priority',
+  'maxAttempts',
+  'expect',
+]);
 
 function scheduleNamed(input: unknown): string {
   const name = typeof input === 'object' && input !== null ? (input as { name?: unknown }).name : undefined;

@@ -62,8 +62,7 @@ export function observeDead(was: AlertState | null, events: readonly AttemptEven
     if (event.kind === 'dead') [dead, isDown, runId] = [event, true, event.runId];
     if (event.kind === 'succeeded' && (event.definitionId !== null || event.runId === runId)) isDown = false;
   }
-  if (!isDown)
-    return { subject: first.subject, isDown, detail: 'a run has succeeded', job: null };
+  if (!isDown) return { subject: first.subject, isDown, detail: 'a run has succeeded', job: null };
   if (dead === null) return null;
   return {
     subject: first.subject,

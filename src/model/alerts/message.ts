@@ -1,7 +1,7 @@
 // What is told, in words and as JSON.
 import { formatSpan } from '../duration.js';
-import type { AlertWhen } from './options.js';
 import type { FlipKind } from './judge.js';
+import type { AlertWhen } from './options.js';
 
 /** One flip of an alert, as it is told. Instants as ISO text. */
 export interface ToldAlert {
@@ -40,11 +40,13 @@ export interface StoredFlip extends Omit<ToldAlert, 'status' | 'isReminder'> {
 const MAX_LISTED = 50;
 
 export function composeMessage(id: string, flips: readonly StoredFlip[]): AlertMessage {
-  const alerts = flips.map(({ kind, ...flip }): ToldAlert => ({
-    ...flip,
-    status: kind === 'up' ? 'up' : 'down',
-    isReminder: kind === 'reminder',
-  }));
+  const alerts = flips.map(
+    ({ kind, ...flip }): ToldAlert => ({
+      ...flip,
+      status: kind === 'up' ? 'up' : 'down',
+      isReminder: kind === 'reminder',
+    }),
+  );
   const lines = alerts.slice(0, MAX_LISTED).map(lineOf);
   if (alerts.length > MAX_LISTED) lines.push(`… and ${alerts.length - MAX_LISTED} more: tock alerts`);
   return {
@@ -78,7 +80,10 @@ function titleOf(alerts: readonly ToldAlert[]): string {
   if (first === undefined) return 'Tock: nothing to tell';
   if (alerts.length === 1) return `Tock: ${first.subject} ${verbOf(first)}`;
   const down = alerts.filter(({ status }) => status === 'down').length;
-  const parts = [down > 0 ? `${down} down` : '', down < alerts.length ? `${alerts.length - down} recovered` : ''];
+  const parts = [
+    down > 0 ? `${down} down` : '',
+    down < alerts.length ? `${alerts.length - down} recovered` : '',
+  ];
   return `Tock: ${parts.filter(part => part !== '').join(', ')}`;
 }
 

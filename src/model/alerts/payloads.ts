@@ -14,7 +14,12 @@ export function webhookBody(message: AlertMessage, timestamp: string): string {
  * @param secret `whsec_` and base64, or any text
  * @param seconds the time of this attempt, since the epoch: receivers refuse one that is minutes off
  */
-export function webhookHeaders(id: string, body: string, secret: string, seconds: number): Record<string, string> {
+export function webhookHeaders(
+  id: string,
+  body: string,
+  secret: string,
+  seconds: number,
+): Record<string, string> {
   const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : secret;
   const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64');
   return {

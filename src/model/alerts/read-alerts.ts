@@ -204,7 +204,8 @@ function readRule(given: AlertRule, what: string, channels: readonly string[]): 
   if (!Number.isInteger(times) || times < 1 || times > 1_000_000)
     throw badAlerts(`${what}: times ${quote(times)} is not a whole number from 1 to 1000000`);
   const only = definitions ?? queues;
-  if (only !== undefined && !isTexts(only)) throw badAlerts(`${what}: definitions and queues are lists of names`);
+  if (only !== undefined && !isTexts(only))
+    throw badAlerts(`${what}: definitions and queues are lists of names`);
   for (const each of only ?? [])
     checkName(each, queues === undefined ? 'definition' : 'queue', 'TOCK_BAD_OPTION');
   const longerThan = rule.longerThan ?? (when === 'silent' ? '10m' : '15m');
@@ -229,7 +230,8 @@ function readChannelNames(
   for (const name of listOf(given, `${what}: channels`)) {
     if (channels.includes(name)) continue;
     const near = typeof name === 'string' ? nearMisses(name, channels) : [];
-    const meant = near[0] === undefined ? `; there are ${channels.join(', ') || 'none'}` : `; did you mean ${near[0]}?`;
+    const meant =
+      near[0] === undefined ? `; there are ${channels.join(', ') || 'none'}` : `; did you mean ${near[0]}?`;
     throw badAlerts(`${what} names the channel ${quote(name)}, which there is not${meant}`);
   }
   return [...new Set(given)];

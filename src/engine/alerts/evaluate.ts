@@ -1,0 +1,161 @@
+// Evaluates the alerts: what is wrong now, what has flipped since, and who is to be told. By whoever ticks or
+// beats; one at a time, in one transaction.
+
+import type { AlertState, Change, FlipKind, Observation } from '../../model/alerts/judge.js';
+import { judge } from '../../model/alerts/judge.js';
+import type { Alerting, Rule } from '../../model/alerts/read-alerts.js';
+import {
+  forgetFlips,
+  lockAlertClock,
+  moveAlertClock,
+  readAlertStates,
+  readLastErrors,
+  readMutes,
+  takeAlertEvents,
+} from '../../store/alerts/evaluation.js';
+import { enqueueDeliveries, type WrittenChange, writeChanges } from '../../store/alerts/flips.js';
+import type { Session } from '../../store/connection/database.js';
+import type { Engine } from '../engine.js';
+import { DELIVERY_ATTEMPTS } from './delivery-job.js';
+import { type Gathered, gather } from './gather.js';
+
+const MAX_EVENTS = 2000;
+const MAX_ROUNDS = 10;
+const MAX_DOWN = 5000;
+const MAX_FORGOTTEN = 100;
+/** How soon to look again: while something is down, with the next tick; and otherwise. */
+const SOON_MS = 50_000;
+const LATE_MS = 3_600_000;
+
+/** A flip, for the log. */
+interface Flip {
+  readonly rule: string;
+  readonly subject: string;
+  readonly kind: FlipKind;
+  readonly detail: string;
+}
+
+/**
+ * Evaluates the rules of this process, unless another process does so at this moment. Never throws: what
+ * fails is logged, and tried again by the next tick.
+ * @returns how many alerts flipped
+ */
+export async function evaluateAlerts(engine: Engine): Promise<number> {
+  const { alerting, logger } = engine;
+  if (alerting === undefined || alerting.rules.length === 0) return 0;
+  try {
+    return await evaluateOrThrow(engine);
+  } catch (error) {
+    logger.warn(
+      { event: 'alerts.failed', error: String(error) },
+      `the alerts could not be evaluated: ${String(error)}; the next tick tries again`,
+    );
+    return 0;
+  }
+}
+
+/** @throws what the database refuses */
+export async function evaluateOrThrow({ database, alerting, logger }: Engine): Promise<number> {
+  if (alerting === undefined || alerting.rules.length === 0) return 0;
+  let total = 0;
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const { flips, hasMore } = await database.transaction(session => evaluateOnce(session, alerting));
+    for (const { detail, kind, rule, subject } of flips)
+      logger[kind === 'up' ? 'info' : 'warn'](
+        { event: `alert.${kind}`, rule, subject, detail },
+        `alert ${rule} of ${subject}: ${kind === 'up' ? 'over' : 'down'}: ${detail}`,
+      );
+    total += flips.length;
+    if (!hasMore) break;
+  }
+  return total;
+}
+
+async function evaluateOnce(
+  session: Session,
+  alerting: Alerting,
+): Promise<{ flips: readonly Flip[]; hasMore: boolean }> {
+  const now = await lockAlertClock(session);
+  if (now === null) return { flips: [], hasMore: false };
+  const events = await takeAlertEvents.run(session, { limit: MAX_EVENTS });
+  const gathered = await gather(session, alerting, events, now);
+  const states = await readAlertStates.run(session, {
+    rules: alerting.rules.map(rule => rule.name),
+    subjects: [...gathered.subjects],
+    limit: MAX_DOWN,
+  });
+  const muted = new Set((await readMutes.run(session, {})).map(row => row.name));
+  const changes = await describeErrors(
+    session,
+    await decide(session, alerting, gathered, { states, muted, now }),
+  );
+  const won = await writeChanges(session, changes, now);
+  const detailOf = new Map(changes.map(change => [keyOf(change.state), change]));
+  const channelsOf = new Map(alerting.rules.map(rule => [rule.name, rule.channels]));
+  const told = won.flatMap(flip =>
+    detailOf.get(keyOf(flip))?.isTold === true
+      ? (channelsOf.get(flip.rule) ?? []).map(channel => ({ flipId: flip.id, channel }))
+      : [],
+  );
+  await enqueueDeliveries(session, told, DELIVERY_ATTEMPTS);
+  const isDown = (state: AlertState) => state.status === 'down';
+  const isAnyDown = changes.some(({ state }) => isDown(state)) || states.some(isDown);
+  await moveAlertClock.run(session, { inMs: isAnyDown ? SOON_MS : LATE_MS });
+  await forgetFlips.run(session, { limit: MAX_FORGOTTEN });
+  return {
+    flips: won.map(flip => ({ ...flip, detail: detailOf.get(keyOf(flip))?.state.detail ?? '' })),
+    hasMore: events.length === MAX_EVENTS || gathered.hasMore,
+  };
+}
+
+const keyOf = ({ rule, subject }: { readonly rule: string; readonly subject: string }) =>
+  `${rule}\n${subject}`;
+
+interface Known {
+  readonly states: readonly AlertState[];
+  readonly muted: ReadonlySet<string>;
+  readonly now: number;
+}
+
+async function decide(
+  session: Session,
+  alerting: Alerting,
+  gathered: Gathered,
+  { states, muted, now }: Known,
+): Promise<WrittenChange[]> {
+  const stateOf = new Map(states.map(state => [keyOf(state), state]));
+  const changes: WrittenChange[] = [];
+  for (const rule of alerting.rules) {
+    const ofRule = states.filter(state => state.rule === rule.name);
+    const seen = await gathered.observe(session, rule, ofRule);
+    for (const observation of seen) {
+      const change = judged(
+        rule,
+        observation,
+        stateOf.get(keyOf({ rule: rule.name, subject: observation.subject })),
+      );
+      if (change !== null) changes.push({ ...change, condition: rule.when });
+    }
+  }
+  return changes;
+
+  function judged(rule: Rule, seen: Observation, was: AlertState | undefined): Change | null {
+    const isMuted = muted.has(rule.name) || muted.has(seen.subject);
+    return judge(was ?? null, seen, { rule: rule.name, remindMs: rule.remindMs, isMuted, now });
+  }
+}
+
+/** Says with which error a run failed that is told of. */
+async function describeErrors(session: Session, changes: WrittenChange[]): Promise<WrittenChange[]> {
+  const isOfRun = ({ flip, condition }: WrittenChange) =>
+    (flip === 'down' || flip === 'reminder') && (condition === 'failing' || condition === 'dead');
+  const ids = changes.flatMap(change => (isOfRun(change) ? (change.state.runId ?? []) : []));
+  if (ids.length === 0) return changes;
+  const errors = new Map((await readLastErrors.run(session, { ids })).map(row => [row.id, row.error]));
+  return changes.map(change => {
+    const error = isOfRun(change) ? errors.get(change.state.runId ?? '') : undefined;
+    if (error === undefined || change.state.detail.includes(error.slice(0, 50))) return change;
+    const detail = `${change.state.detail}: ${error}`.replaceAll(/\s+/g, ' ').slice(0, 500).toWellFormed();
+    return { ...change, state: { ...change.state, detail } };
+  });
+}
