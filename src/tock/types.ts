@@ -155,15 +155,15 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     /** The mutes that hold now. */
     mutes(): Promise<AlertMute[]>;
     /**
-     * Tells nobody of a rule, or of a definition, job, queue or host, until a time. What is still down then is
-     * told then. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
+     * Tells nobody of a rule, or of a definition, job, queue or host, until a time. What is still down then
+     * is told then. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
      */
     mute(name: string, options: MuteOptions): Promise<AlertMute>;
     /** Ends a mute; resolves to whether there was one. */
     unmute(name: string): Promise<boolean>;
     /**
-     * Sends a test message now, from this process, to one channel of `alerts` or to all; resolves to what they
-     * answered. @throws TockError TOCK_NOT_FOUND for an unknown channel
+     * Sends a test message now, from this process, to one channel of `alerts` or to all; resolves to what
+     * they answered. @throws TockError TOCK_NOT_FOUND for an unknown channel
      */
     test(channel?: string): Promise<AlertTest[]>;
   };

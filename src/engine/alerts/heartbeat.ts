@@ -1,5 +1,5 @@
-// Asks a URL after each healthy tick or beat, for whoever watches that something does: an answer that does not
-// come raises an alert there. By node:http, which takes a tick less time to load than fetch.
+// Asks a URL after each healthy tick or beat, for whoever watches that something does: a question that does
+// not come raises an alert there. By node:http, which takes a tick less time to load than fetch.
 import type { Heartbeat } from '../../model/alerts/read-alerts.js';
 import type { Engine } from '../engine.js';
 

@@ -41,7 +41,7 @@ export interface MailChannel extends NetworkOptions {
 export interface CommandChannel extends ChannelOptions {
   /** The program and its arguments. */
   readonly command: readonly string[];
-  /** Environment variables to pass on beside PATH, HOME, LANG, TZ and the `TOCK_ALERT_…` ones. Default none. */
+  /** Environment variables to pass on, beside PATH, HOME, LANG, TZ and `TOCK_ALERT_…`. Default: none. */
   readonly env?: readonly string[];
 }
 

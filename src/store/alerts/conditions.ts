@@ -10,7 +10,7 @@ export const FORGOTTEN_AFTER = `interval '7 days'`;
 /** A host that has ticked less often may have been a person's. */
 export const MIN_TICKS = 10;
 
-/** Runs that are looked at in each queue and priority, the longest due first: those that are running come first. */
+/** Runs that are looked at in each queue and priority, the longest due first: running ones are. */
 const MAX_LOOKED_AT = 10_000;
 
 const ms = (value: string) => `${value} * interval '1 millisecond'`;
@@ -68,7 +68,7 @@ export interface AlertLimits {
  */
 export const ALERTS_DUE = `(exists (select from tock.alert_events)
     or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
-    or exists (select from tock.alert_watches w where w.check_at <= tock.now())
+    or coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
     or :asksDuration::boolean and exists (${LONG_RUNS} limit 1)
     or :waitMs::float8 is not null and exists (${waitingQueues(':waitMs::float8')} limit 1)
     or :silentMs::float8 is not null and exists (${silentHosts(':silentMs::float8')} limit 1))`;

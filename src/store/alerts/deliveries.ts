@@ -146,7 +146,7 @@ export const listMutes = statement<object, AlertMute>(
   'select m.name, m.until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name',
 );
 
-/** Whether a name is that of an alert, definition, queue or host: others can be muted too, but mean nothing yet. */
+/** A row if the name is that of a definition or a queue, or of what an alert has been about. */
 export const isKnownSubject = statement<{ readonly name: string }, { readonly name: string }>(
   'is-known-subject',
   `

@@ -19,7 +19,7 @@ const LOCK_CLOCK = statement<object, { readonly now: number }>(
   `
 select ${epoch('tock.now()')} as now from tock.alert_clock c
 where c.is_only and (c.check_at <= tock.now() or c.checked_at not between tock.now() - interval '20 seconds' and tock.now()
-  or exists (select from tock.alert_events) or exists (select from tock.alert_watches w where w.check_at <= tock.now()))
+  or exists (select from tock.alert_events) or (select min(w.check_at) from tock.alert_watches w) <= tock.now())
 for update skip locked`,
 );
 const START_CLOCK = statement<object, { readonly now: number }>(

@@ -117,8 +117,8 @@ export const freeSlots = (moved: string, isEnded: string) => `freed as (
 const IS_UNALERTED = /^'(?:cancelled|skipped)'$/;
 
 /**
- * CTEs `noted` and `alerted`: writes to the outbox what follows from runs that end, in the statement that ends
- * them, and to `alert_events` what alerts are about.
+ * CTEs `noted` and `alerted`: writes to the outbox what follows from runs that end, and to `alert_events`
+ * what alerts are about, in the statement that ends them.
  * @param ended a set with id, generation, definition_id, scheduled_for and job
  * @param status SQL over that set as `e`
  */

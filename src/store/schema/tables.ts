@@ -1,22 +1,22 @@
 // The tables of migrations/ as a type for Kysely's builder and the compiler. test/store/schema/tables.test.ts
 // compares it with the server's catalogue.
 import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
-import type { AlertStatus, FlipKind } from '../../model/alerts/judge.js';
 import type { Json } from '../../model/job/job.js';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';
+import type { AlertTables } from './alert-tables.js';
 
 /** Read as text: a JavaScript number holds no more than 53 bits. */
-type Bigint = ColumnType<string, string | number, string | number>;
-type Timestamp = ColumnType<Date, Date | string, Date | string>;
+export type Bigint = ColumnType<string, string | number, string | number>;
+export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 /** Written as text, because the driver would send an array as a PostgreSQL array. */
 type Jsonb<T = unknown> = ColumnType<T, string, string>;
 type Uuid = string;
 type Oid = number;
-type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;
+export type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
@@ -24,7 +24,6 @@ export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual';
 /** What ticks: cron or a person by the programs, a daemon, or an app by the library. */
 export type TickKind = 'tick' | 'daemon' | 'library';
 export type OutboxKind = 'chain' | 'dead';
-export type AlertEventKind = 'failed' | 'dead' | 'succeeded';
 
 interface JobDefinitions {
   id: Defaulted<Bigint>;
@@ -195,74 +194,6 @@ interface Sleepers {
   queues: string[] | null;
 }
 
-interface AlertEvents {
-  id: Defaulted<Bigint>;
-  kind: AlertEventKind;
-  run_id: Bigint;
-  definition_id: Bigint | null;
-  job: string;
-  at: Defaulted<Timestamp>;
-}
-
-interface AlertWatches {
-  definition_id: Bigint;
-  check_at: Defaulted<Timestamp>;
-}
-
-interface AlertStates {
-  rule: string;
-  subject: string;
-  status: AlertStatus;
-  since: Timestamp;
-  version: Defaulted<number>;
-  failure_count: Defaulted<number>;
-  job: string | null;
-  definition_id: Bigint | null;
-  run_id: Bigint | null;
-  last_at: Timestamp;
-  told_at: Timestamp | null;
-  detail: string;
-}
-
-interface AlertFlips {
-  id: Defaulted<Bigint>;
-  rule: string;
-  condition: string;
-  subject: string;
-  kind: FlipKind;
-  at: Timestamp;
-  since: Timestamp;
-  detail: string;
-  run_id: Bigint | null;
-}
-
-interface AlertDeliveries {
-  flip_id: Bigint;
-  channel: string;
-  run_id: Bigint;
-  delivered_at: Timestamp | null;
-  answer: string | null;
-}
-
-interface AlertChannels {
-  name: string;
-  run_id: Bigint | null;
-  free_at: Defaulted<Timestamp>;
-}
-
-interface AlertMutes {
-  name: string;
-  until: Timestamp;
-  note: string | null;
-  created_at: Defaulted<Timestamp>;
-}
-
-interface AlertClock {
-  is_only: Defaulted<boolean>;
-  checked_at: Defaulted<Timestamp>;
-  check_at: Defaulted<Timestamp>;
-}
-
 interface Ticks {
   host: string;
   folder: string;
@@ -294,7 +225,7 @@ interface Migrations {
 }
 
 /** The tables by name. Partitions of `job_runs_finished` have its columns and their own names. */
-export interface Schema {
+export interface Schema extends AlertTables {
   'tock.job_definitions': JobDefinitions;
   'tock.registrations': Registrations;
   'tock.database_identity': DatabaseIdentity;
@@ -309,14 +240,6 @@ export interface Schema {
   'tock.job_slots': JobSlots;
   'tock.workers': Workers;
   'tock.sleepers': Sleepers;
-  'tock.alert_events': AlertEvents;
-  'tock.alert_watches': AlertWatches;
-  'tock.alert_states': AlertStates;
-  'tock.alert_flips': AlertFlips;
-  'tock.alert_deliveries': AlertDeliveries;
-  'tock.alert_channels': AlertChannels;
-  'tock.alert_mutes': AlertMutes;
-  'tock.alert_clock': AlertClock;
   'tock.ticks': Ticks;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;

@@ -1,5 +1,5 @@
-// Posts JSON to a URL. TLS, unless the receiver is on this host; no redirect, which would carry the message to
-// another one.
+// Posts JSON to a URL. TLS, unless the receiver is on this host; no redirect, which would carry the message
+// to another one.
 const EXCERPT = 300;
 
 export interface PostOptions {
