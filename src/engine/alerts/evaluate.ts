@@ -26,6 +26,8 @@ const MAX_FORGOTTEN = 100;
 /** How soon to look again: while something is down, with the next tick; and otherwise. */
 const SOON_MS = 50_000;
 const LATE_MS = 3_600_000;
+/** Longer than reminders are apart, which another process may send. */
+const UNRULED_AFTER_MS = 2 * 86_400_000;
 
 /** A flip, for the log. */
 interface Flip {
@@ -59,7 +61,9 @@ export async function evaluateOrThrow({ database, alerting, logger }: Engine): P
   if (alerting === undefined || alerting.rules.length === 0) return 0;
   let total = 0;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const { flips, hasMore } = await database.transaction(session => evaluateOnce(session, alerting));
+    const { flips, hasMore } = await database.transaction(session =>
+      evaluateOnce(session, alerting, round > 0),
+    );
     for (const { detail, kind, rule, subject } of flips)
       logger[kind === 'up' ? 'info' : 'warn'](
         { event: `alert.${kind}`, rule, subject, detail },
@@ -74,8 +78,9 @@ export async function evaluateOrThrow({ database, alerting, logger }: Engine): P
 async function evaluateOnce(
   session: Session,
   alerting: Alerting,
+  isAgain: boolean,
 ): Promise<{ flips: readonly Flip[]; hasMore: boolean }> {
-  const now = await lockAlertClock(session);
+  const now = await lockAlertClock(session, isAgain);
   if (now === null) return { flips: [], hasMore: false };
   const events = await takeAlertEvents.run(session, { limit: MAX_EVENTS });
   const gathered = await gather(session, alerting, events, now);
@@ -98,7 +103,7 @@ async function evaluateOnce(
       : [],
   );
   await enqueueDeliveries(session, told, DELIVERY_ATTEMPTS);
-  const isDown = (state: AlertState) => state.status === 'down';
+  const isDown = (state: AlertState) => state.status === 'down' && channelsOf.has(state.rule);
   const isAnyDown = changes.some(({ state }) => isDown(state)) || states.some(isDown);
   await moveAlertClock.run(session, { inMs: isAnyDown ? SOON_MS : LATE_MS });
   await forgetFlips.run(session, { limit: MAX_FORGOTTEN });
@@ -137,12 +142,24 @@ async function decide(
       if (change !== null) changes.push({ ...change, condition: rule.when });
     }
   }
+  for (const state of states) {
+    if (state.status !== 'down' || alerting.rules.some(rule => rule.name === state.rule)) continue;
+    const change = unruled(state, now);
+    if (change !== null) changes.push({ ...change, condition: state.rule });
+  }
   return changes;
 
   function judged(rule: Rule, seen: Observation, was: AlertState | undefined): Change | null {
     const isMuted = muted.has(rule.name) || muted.has(seen.subject);
     return judge(was ?? null, seen, { rule: rule.name, remindMs: rule.remindMs, isMuted, now });
   }
+}
+
+/** Of a rule that this process does not have: after two days without a word, nobody has it. */
+function unruled(state: AlertState, now: number): Change | null {
+  if (now - Math.max(state.since, state.toldAt ?? 0) < UNRULED_AFTER_MS) return null;
+  const seen = { subject: state.subject, isDown: false, detail: 'there is no such rule any more', job: null };
+  return judge(state, seen, { rule: state.rule, remindMs: null, isMuted: true, now });
 }
 
 /** Says with which error a run failed that is told of. */

@@ -133,7 +133,10 @@ function ofLongRun({ id, subject, runningMs, maxMs }: LongRun): Observation {
 }
 
 async function observeWaiting(session: Session, rule: Rule): Promise<Observation[]> {
-  const queues = await readWaitingQueues.run(session, { waitMs: rule.longerThanMs });
+  const queues = await readWaitingQueues.run(session, {
+    waitMs: rule.longerThanMs,
+    waitQueues: rule.only && [...rule.only],
+  });
   return queues.map(({ queue, waitedMs, isPaused }) => ({
     subject: queue,
     isDown: true,

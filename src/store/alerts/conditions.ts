@@ -38,16 +38,18 @@ function openedAt(queue: string): string {
  * Queues in which a due run has waited for longer than `limit`, SQL for milliseconds. A queue outside its
  * hours counts from their beginning on; a paused one counts, since somebody may have forgotten it. Runs that
  * wait for a slot do not.
+ * @param only SQL for the names of these queues only; null: all
  */
 export const waitingQueues = (
   limit: string,
+  only: string,
 ) => `select p.queue, w.run_at, q.paused_at is not null as is_paused
   from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
     select r.run_at from tock.job_runs_live r
     where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now() - ${ms(limit)} and r.status in (${statuses('claim')})
     order by r.run_at, r.id limit 1
   ) w
-  where p.queue <> '${ALERT_QUEUE}' and (q.paused_at is not null or ${isQueueOpen('q')}
+  where p.queue <> '${ALERT_QUEUE}' and (${only} is null or p.queue = any(${only})) and (q.paused_at is not null or ${isQueueOpen('q')}
     and (q.active_window is null or ${openedAt('q')} <= tock.now() - ${ms(limit)}))`;
 
 /** Hosts and folders whose last tick is longer ago than `limit`, SQL for milliseconds. */
@@ -58,8 +60,11 @@ export const silentHosts = (limit: string) => `select t.host, t.folder, max(t.at
 /** Which conditions the rules ask about. Durations in milliseconds; null: none does. */
 export interface AlertLimits {
   readonly waitMs: number | null;
+  /** Null: in all queues. */
+  readonly waitQueues: readonly string[] | null;
   readonly silentMs: number | null;
   readonly asksDuration: boolean;
+  readonly asksLate: boolean;
 }
 
 /**
@@ -68,7 +73,7 @@ export interface AlertLimits {
  */
 export const ALERTS_DUE = `(exists (select from tock.alert_events)
     or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
-    or coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
+    or :asksLate::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
     or :asksDuration::boolean and exists (${LONG_RUNS} limit 1)
-    or :waitMs::float8 is not null and exists (${waitingQueues(':waitMs::float8')} limit 1)
+    or :waitMs::float8 is not null and exists (${waitingQueues(':waitMs::float8', ':waitQueues::text[]')} limit 1)
     or :silentMs::float8 is not null and exists (${silentHosts(':silentMs::float8')} limit 1))`;

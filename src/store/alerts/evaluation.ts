@@ -14,12 +14,12 @@ import { statement } from '../connection/statement.js';
 const epoch = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 // Twice within some seconds only where something has happened: several daemons beat at the same second.
-const LOCK_CLOCK = statement<object, { readonly now: number }>(
+const LOCK_CLOCK = statement<{ readonly isAgain: boolean }, { readonly now: number }>(
   'lock-alert-clock',
   `
 select ${epoch('tock.now()')} as now from tock.alert_clock c
 where c.is_only and (c.check_at <= tock.now() or c.checked_at not between tock.now() - interval '20 seconds' and tock.now()
-  or exists (select from tock.alert_events) or (select min(w.check_at) from tock.alert_watches w) <= tock.now())
+  or exists (select from tock.alert_events) or :isAgain::boolean)
 for update skip locked`,
 );
 const START_CLOCK = statement<object, { readonly now: number }>(
@@ -29,10 +29,11 @@ const START_CLOCK = statement<object, { readonly now: number }>(
 
 /**
  * Begins an evaluation: locks the clock until the transaction ends.
+ * @param isAgain there was more to do than the last evaluation has done
  * @returns the database's time in epoch ms; null if another evaluates now, or did a moment ago
  */
-export async function lockAlertClock(session: Session): Promise<number | null> {
-  const row = (await LOCK_CLOCK.first(session, {})) ?? (await START_CLOCK.first(session, {}));
+export async function lockAlertClock(session: Session, isAgain: boolean): Promise<number | null> {
+  const row = (await LOCK_CLOCK.first(session, { isAgain })) ?? (await START_CLOCK.first(session, {}));
   return row === undefined ? null : Math.floor(row.now);
 }
 

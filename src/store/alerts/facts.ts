@@ -34,13 +34,16 @@ export interface WaitingQueue {
   readonly isPaused: boolean;
 }
 
-/** Queues whose oldest due run has waited for longer than this. */
-export const readWaitingQueues = statement<{ readonly waitMs: number }, WaitingQueue>(
+/** Queues whose oldest due run has waited for longer than this; `waitQueues` null: all queues. */
+export const readWaitingQueues = statement<
+  { readonly waitMs: number; readonly waitQueues: readonly string[] | null },
+  WaitingQueue
+>(
   'read-waiting-queues',
   `
 with ${QUEUE_PRIORITIES}
 select w.queue, ${epoch('tock.now()')} - ${epoch('min(w.run_at)')} as "waitedMs", bool_or(w.is_paused) as "isPaused"
-from (${waitingQueues(':waitMs::float8')}) w group by w.queue order by w.queue`,
+from (${waitingQueues(':waitMs::float8', ':waitQueues::text[]')}) w group by w.queue order by w.queue`,
 );
 
 export interface SilentHost {

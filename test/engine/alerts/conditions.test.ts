@@ -1,6 +1,9 @@
 // Alerts: each condition is told once when it becomes true and once when it is over, whoever ticks, and whatever dies.
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AlertRule, Dead, defineJob } from '../../../src/index.js';
+import { silentLogger } from '../../../src/model/logger.js';
+import { assembleTock } from '../../../src/tock/create-tock.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 import { openReceiver, type Receiver } from './receiver.js';
 
@@ -510,14 +513,9 @@ describe('an idle tick', () => {
     ['the hour', `update tock.alert_clock set check_at = tock.now()`],
   ])('is not idle when alerts are to be evaluated: %s', async (_what, statement) => {
     await open({ when: 'dead' }, { when: 'late' });
-    const { createTock } = await import('../../../src/tock/create-tock.js');
-    const { assembleTock } = await import('../../../src/tock/create-tock.js');
-    const pg = (await import('pg')).default;
     const pool = new pg.Pool({ connectionString: test.url });
-    const { silentLogger } = await import('../../../src/model/logger.js');
     const options = { pool, jobs, alerts: { rules: [{ when: 'dead' as const }, { when: 'late' as const }] } };
     const shell = assembleTock(options, () => Promise.resolve(silentLogger));
-    expect(createTock).toBeTypeOf('function');
     try {
       expect(await shell.idleTick()).not.toBeNull();
       await test.sql(statement);

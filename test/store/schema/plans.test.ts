@@ -184,7 +184,13 @@ const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
 
 const ids = Array.from({ length: 500 }, (_, n) => String(n + 1));
 
-const alerts = { waitMs: 60_000, silentMs: 60_000, asksDuration: true };
+const alerts = {
+  waitMs: 60_000,
+  waitQueues: null,
+  silentMs: 60_000,
+  asksDuration: true,
+  asksLate: true,
+};
 const CLAIM_INDEX = 'job_runs_live_claim';
 const PRIMARY_KEY = 'job_runs_live_pkey';
 const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly string[]][] = [
@@ -241,7 +247,7 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     [CLAIM_INDEX, 'alert_watches_due'],
   ],
   ['which attempts take too long', s => readLongRuns.run(s, { limit: 500 }), [CLAIM_INDEX]],
-  ['which queues wait', s => readWaitingQueues.run(s, { waitMs: 1 }), [CLAIM_INDEX]],
+  ['which queues wait', s => readWaitingQueues.run(s, { waitMs: 1, waitQueues: null }), [CLAIM_INDEX]],
   ['which definitions may be late', s => readDueWatches(s, 500), ['alert_watches_due']],
   ['which definitions stand still', s => readStopped.run(s, { limit: 1000 }), ['job_definitions_stopped']],
   ['events of attempts', s => takeAlertEvents.run(s, { limit: 2000 }), []],

@@ -26,7 +26,7 @@ export async function post(url: string, { body, headers, signal, insecure }: Pos
   throw new Error(isRedirect ? `${answer}; redirects are not followed: configure the final URL` : answer);
 }
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i;
 
 /** @throws for a URL that is none, or not of HTTP, or without TLS to another host */
 export function requireSafe(url: string, insecure: boolean): URL {
