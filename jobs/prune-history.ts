@@ -24,16 +24,19 @@ export default defineJob({
      * longest keep.
      */
     keepKeys: z.string().optional(),
+    /** The audit: who did what. Default 365d. */
+    keepAudit: z.string().optional(),
     /** What the coming partitions hold; `auto`: days where a million runs end in a day. */
     partition: z.enum(['month', 'day', 'auto']).default('auto'),
   }),
   schedule: { cron: '30 3 * * *', timezone: 'UTC', catchup: 'latest', startDeadline: '12h' },
   retry: { maxAttempts: 3, base: '5m' },
   timeout: '1h',
-  async run(ctx, { keep, keepKeys, partition }) {
+  async run(ctx, { keep, keepKeys, keepAudit, partition }) {
     const onProgress = ({ stage, done, total }: { stage: string; done: number; total: number }) =>
       ctx.progress(done / total, stage);
-    const result = await ctx.scheduler.prune({ keep, keepKeys, partition, onProgress, signal: ctx.signal });
+    const options = { keep, keepKeys, keepAudit, partition };
+    const result = await ctx.scheduler.prune({ ...options, onProgress, signal: ctx.signal });
     // Nothing is lost: the next attempt takes up where this one left off.
     if (result.left.length > 0) {
       throw new Error(`other sessions held locks for too long on: ${result.left.join(', ')}`);

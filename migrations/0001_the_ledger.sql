@@ -1148,6 +1148,43 @@ revoke execute on function tock.make_partition(timestamp, text), tock.attach_par
   tock.add_bounds(text, text[], timestamptz[], timestamptz[], text[]), tock.interrupt_autovacuum(), tock.create_partitions(integer, text), tock.validate_bounds(),
   tock.note_retention_change() from public;
 
+-- Operators: who did what ------------------------------------------------------------------------
+
+-- The name is what a program says. A worker's role may insert, but not choose the time or the role.
+create table tock.audit (
+  id            bigint generated always as identity primary key,
+  created_at    timestamptz not null default tock.now(),
+  database_role text not null default session_user,
+  operator      text not null default session_user,
+  via           text not null,
+  action        text not null,
+  targets       text[] not null default '{}',
+  count         integer not null,
+  details       jsonb not null default '{}',
+  part_of       bigint,
+  constraint audit_operator_check check (octet_length(operator) between 1 and 800),
+  constraint audit_via_check check (via in ('page', 'cli', 'api', 'alert')),
+  constraint audit_action_check check (octet_length(action) between 1 and 200),
+  constraint audit_count_check check (count >= 1),
+  constraint audit_details_check check (jsonb_typeof(details) = 'object')
+);
+
+comment on table tock.audit is 'Who did what. Each row is written in the transaction of the action; only retention removes rows.';
+comment on column tock.audit.operator is 'Who acted, as their program named them; by default the role.';
+comment on column tock.audit.via is 'page: the dashboard; cli: the command line; api: the library; alert: a rule.';
+comment on column tock.audit.action is 'The method of a Tock: runs.retry, queues.pause, …';
+comment on column tock.audit.targets is 'Names of definitions or queues, ids of runs; the first 100.';
+comment on column tock.audit.count is 'How many targets were changed.';
+comment on column tock.audit.details is 'What was changed, the filter, the reason. No payloads.';
+
+comment on column tock.audit.part_of is 'The first row of the same action, which took several transactions. Null: this is the first.';
+
+create index audit_part_of on tock.audit (part_of) where part_of is not null;
+create index audit_created_at on tock.audit (created_at);
+create index audit_operator on tock.audit (operator, id);
+create index audit_action on tock.audit (action, id);
+create index audit_targets on tock.audit using gin (targets);
+
 -- Maintenance -------------------------------------------------------------------------------------
 
 create table tock.upkeep (

@@ -2,7 +2,7 @@
 // `--quiet` says nothing and leaves the declarations out: what `npm start` and `npm test` need.
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
-import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -84,7 +84,7 @@ const ALONE = ['tick', 'isolated-watch', 'testing-server-reaper'];
 async function filesImportedLate() {
   const found = new Set();
   for (const name of await readdir('src', { recursive: true })) {
-    if (!name.endsWith('.ts')) continue;
+    if (!/\.tsx?$/.test(name)) continue;
     const file = path.join(root, 'src', name);
     for (const [, to] of (await readFile(file, 'utf8')).matchAll(/\bimport\('(\.[^']+)\.js'\)/g))
       found.add(`${path.join(path.dirname(file), to)}.ts`);
@@ -100,6 +100,7 @@ export async function bundleOptions() {
     entryPoints: {
       index: 'src/index.ts',
       adapters: 'src/adapters.ts',
+      dashboard: 'src/dashboard.ts',
       testing: 'src/testing.ts',
       'testing-server-reaper': 'src/testing/server-reaper.ts',
       tick: 'src/tick.ts',
@@ -134,6 +135,15 @@ export async function bundleOptions() {
   };
 }
 
+/** The files of the dashboard that browsers load: src/dashboard/assets.ts finds them beside the bundles. */
+async function copyAssets() {
+  await rm('dist/assets', { recursive: true, force: true });
+  await mkdir('dist/assets', { recursive: true });
+  for (const name of await readdir('src/dashboard/assets'))
+    await copyFile(path.join('src/dashboard/assets', name), path.join('dist/assets', name));
+  await copyFile('node_modules/htmx.org/dist/htmx.min.js', 'dist/assets/htmx.min.js');
+}
+
 async function main() {
   const quiet = process.argv.includes('--quiet');
   const startedAt = Date.now();
@@ -145,6 +155,7 @@ async function main() {
     const file = path.join('dist', name);
     if (/\.c?js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
   }
+  await copyAssets();
   // What ticks have kept of an earlier build (src/runtime/compile-cache.ts).
   await rm('node_modules/.cache/pg-tock', { recursive: true, force: true });
   await chmod('dist/cli.js', 0o755);

@@ -28,6 +28,7 @@ export type {
   TickHeartbeat,
   WebhookChannel,
 } from './model/alerts/options.js';
+export type { AuditRecord, Details } from './model/audit.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
@@ -62,6 +63,7 @@ export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/j
 export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
+export type { Action, Operator, Role, Via } from './model/operator.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';
@@ -92,6 +94,7 @@ export type {
   ZoneDisagreement,
 } from './model/scheduler-view.js';
 export type { AlertDelivery, AlertMute, AlertRecord } from './store/alerts/deliveries.js';
+export type { AuditFilter } from './store/reads/audit.js';
 export type { QueueRecord } from './store/reads/queues.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
 export type { ReapedRuns } from './store/runs/reap.js';

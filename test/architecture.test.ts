@@ -36,7 +36,7 @@ function importsOf(file: string): Import[] {
   const resolve = (name: string) =>
     name.startsWith('.')
       ? sourceOf(path.join(path.dirname(file), name))
-      : name.replace(/^kysely\/.+/, 'kysely');
+      : name.replace(/^(kysely|hono|@hono\/node-server)\/.+/, '$1');
   return [
     ...[...text.matchAll(STATEMENT)].map(([, type, named, bare]) => ({
       from: file,
@@ -111,9 +111,16 @@ describe('the rooms', () => {
 
 /** The floors inside a room, from the ground up: its folders, and the files beside them. Types may come from above. */
 const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  store: [['connection'], ['definitions', 'partitions'], ['schema', 'runs'], ['alerts'], ['reads']],
+  store: [
+    ['connection'],
+    ['definitions', 'partitions', 'audit'],
+    ['schema', 'runs'],
+    ['alerts'],
+    ['reads'],
+  ],
   engine: [
     ['engine'],
+    ['audit'],
     ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize', 'alerts'],
     ['set-aside'],
@@ -125,7 +132,7 @@ const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
 };
 
 describe.each(Object.entries(INNER_FLOORS))('inside src/%s', (room, floors) => {
-  const inner = (file: string) => (file.split(path.sep)[2] ?? '').replace(/\.ts$/, '');
+  const inner = (file: string) => (file.split(path.sep)[2] ?? '').replace(/\.tsx?$/, '');
   const floor = (file: string) => floors.findIndex(names => names.includes(inner(file)));
   const inRoom = (file: string) => file.startsWith(path.join('src', room) + path.sep);
 
@@ -159,6 +166,8 @@ describe('packages', () => {
     nodemailer: file => file === path.join('src', 'engine', 'alerts', 'channels', 'mail.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',
+    hono: file => roomOf(file) === 'dashboard',
+    '@hono/node-server': file => roomOf(file) === 'dashboard',
   };
 
   it.each(Object.entries(allowed))('%s is used in its own room only', (name, mayUse) => {
@@ -244,6 +253,6 @@ describe('files', () => {
   });
 
   it('are named in kebab-case', () => {
-    expect([...sources, ...jobs].filter(file => !/^[a-z0-9-]+\.ts$/.test(path.basename(file)))).toEqual([]);
+    expect([...sources, ...jobs].filter(file => !/^[a-z0-9-]+\.tsx?$/.test(path.basename(file)))).toEqual([]);
   });
 });

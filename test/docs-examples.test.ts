@@ -176,6 +176,22 @@ describe('docs/operations.md', () => {
     await expect(worker.prune()).rejects.toThrow(/permission denied|must be owner/);
   });
 
+  it('the worker adds to the audit, and changes nothing of it: neither rows, nor their time and role', async () => {
+    const worker = tockAs('worker');
+    await worker.as({ name: 'mia', via: 'page', role: 'operate', seesPayloads: false }).queues.pause('mails');
+    expect(await worker.audit.list({ limit: 1 })).toMatchObject([
+      { operator: 'mia', action: 'queues.pause', databaseRole: nameOf('worker') },
+    ]);
+    for (const attack of [
+      'delete from tock.audit',
+      `update tock.audit set operator = 'ben'`,
+      'truncate tock.audit',
+      `insert into tock.audit (via, action, count, database_role) values ('cli', 'adopt', 1, 'postgres')`,
+      `insert into tock.audit (via, action, count, created_at) values ('cli', 'adopt', 1, '2020-01-01')`,
+    ])
+      await refused('worker', attack);
+  });
+
   it('the owner prunes', async () => {
     expect(await owner.prune()).toMatchObject({ isBusy: false, left: [] });
   });

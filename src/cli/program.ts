@@ -5,7 +5,9 @@ import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
 import { addAlerts } from './commands/alerts.js';
+import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
+import { addDashboard } from './commands/dashboard.js';
 import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
@@ -26,8 +28,8 @@ import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addMigrate, addPrune, addAdopt]],
-  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAlerts]],
+  ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
+  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAlerts, addAudit]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];

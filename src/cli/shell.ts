@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../runtime/configuration.js';
 import { judgeError, type Verdict } from '../runtime/exit-codes.js';
 import type { OpenOptions, OpenTock } from '../runtime/open.js';
+import { operatorOfCommand } from './operator-of-command.js';
 import { cleanBlock, cleanLine, jsonText } from './terminal.js';
 
 export interface Shell {
@@ -91,12 +92,20 @@ function keepStandardOutputClean(): void {
   Object.assign(console, { log: toStandardError, info: toStandardError, debug: toStandardError });
 }
 
+/** Waits for a signal such as that of Ctrl-C. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>(resolve => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 const SLOW_MS = 500;
 
 /** Opens Tock, works with it, closes it. Reports a slow step on standard error. */
 export async function withTock<T>(
   shell: Shell,
-  options: Omit<OpenOptions, 'config' | 'onStep'>,
+  options: Omit<OpenOptions, 'config' | 'onStep' | 'operator'>,
   work: (open: OpenTock) => Promise<T>,
 ): Promise<T> {
   // Loaded only here: help, and commands without a database, do not need it.
@@ -106,6 +115,7 @@ export async function withTock<T>(
     config: shell.config,
     pretty: process.stderr.isTTY,
     onStep: steps.begin,
+    operator: operatorOfCommand(shell.config),
     ...options,
   }).finally(steps.end);
   try {

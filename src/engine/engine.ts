@@ -8,6 +8,7 @@ import type { RetryPolicy } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
 import type { Logger } from '../model/logger.js';
 import { checkName } from '../model/names.js';
+import type { Operator } from '../model/operator.js';
 import { checkRetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
 import type { Isolation } from './execute/isolate/isolation.js';
@@ -25,6 +26,10 @@ export interface Engine {
   readonly hooks: Hooks;
   /** Undefined: this process evaluates no alerts. */
   readonly alerting?: Alerting | undefined;
+  /** For whom it acts; null: the app itself, which may do everything. */
+  readonly operator: Operator | null;
+  /** Who the app is in the audit; null: the role of the database. */
+  readonly appName: string | null;
 }
 
 /** All durations in milliseconds. */

@@ -17,6 +17,7 @@ import { TRIGGERS } from '../model/run/states.js';
 import type { Session } from '../store/connection/database.js';
 import { enqueueRuns } from '../store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueue/enqueued-run.js';
+import { audit } from './audit.js';
 import type { Engine } from './engine.js';
 
 const RUN_OPTIONS = {
@@ -64,9 +65,26 @@ export async function enqueueMany(
   const checked = runs.map(run => checkRun(engine, run));
   const limits = checked.map(limitOf);
   const rows = rowsOf(engine, checked, areKnown(limits) ? limits : await Promise.all(limits.map(wait)));
-  const session = client === undefined ? engine.database : sessionOfClient(engine, client);
-  const enqueued = await enqueueRuns(session, rows);
-  return enqueued.map(({ id, made, replaced }) => ({ id, isNew: made, isReplaced: replaced }));
+  const write = async (session: Session) => {
+    const enqueued = await enqueueRuns(session, rows);
+    return enqueued.map(({ id, made, replaced }) => ({ id, isNew: made, isReplaced: replaced }));
+  };
+  // What an app enqueues by itself is no operator's action.
+  if (engine.operator === null)
+    return await write(client === undefined ? engine.database : sessionOfClient(engine, client));
+  const writeAudited = async (session: Session) => {
+    const enqueued = await write(session);
+    const jobs = [...new Set(checked.map(({ job }) => job.name))];
+    const targets = enqueued.filter(({ isNew, isReplaced }) => isNew || isReplaced).map(({ id }) => id);
+    await audit(session, engine, {
+      action: 'enqueue',
+      targets,
+      details: { job: jobs.slice(0, 10).join(', ') },
+    });
+    return enqueued;
+  };
+  if (client !== undefined) return await writeAudited(sessionOfClient(engine, client));
+  return await engine.database.transaction(writeAudited);
 }
 
 interface CheckedRun {

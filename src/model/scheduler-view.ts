@@ -173,6 +173,8 @@ export interface PruneOptions {
   readonly keep?: Keep;
   /** Of keys and effects. Default `400d`, or the longest `keep` if that is longer. */
   readonly keepKeys?: Duration | undefined;
+  /** Of the audit: who did what. Default `365d`. */
+  readonly keepAudit?: Duration | undefined;
   /**
    * The unit of coming partitions. Default `auto`: days from a million finished runs a day, months below half
    * a million.
@@ -201,6 +203,8 @@ export interface PruneResult {
   /** Of callers and of occurrences. */
   readonly deletedKeys: number;
   readonly deletedEffects: number;
+  /** Rows of the audit. */
+  readonly deletedAudit: number;
   readonly madePartitions: number;
   /** The unit of coming partitions. */
   readonly partition: 'month' | 'day';

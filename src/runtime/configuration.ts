@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { LogFormat } from '../environment/logger.js';
 import { packageFolder, projectFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
-import { quote } from '../model/names.js';
+import { isStorable, quote } from '../model/names.js';
 
 export interface Config {
   /** Null: the embedded server. */
@@ -26,6 +26,8 @@ export interface Config {
   /** Asked after each healthy tick or beat, in place of that of the job module. */
   readonly heartbeatUrl: string | undefined;
   readonly heartbeatFailUrl: string | undefined;
+  /** Who acts, in the audit. */
+  readonly operator: string | undefined;
   readonly logLevel: string | undefined;
   readonly logFormat: LogFormat | undefined;
 }
@@ -48,6 +50,7 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
   TOCK_HEARTBEAT_URL: 'a URL that is asked after each healthy tick or beat, for whoever watches that',
   TOCK_HEARTBEAT_FAIL_URL: 'a URL that is asked after a tick that failed',
+  TOCK_OPERATOR: 'who acts, in the audit (default: the user of the operating system)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
@@ -77,6 +80,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
     heartbeatUrl: read('TOCK_HEARTBEAT_URL'),
     heartbeatFailUrl: read('TOCK_HEARTBEAT_FAIL_URL'),
+    operator: readOperator(read('TOCK_OPERATOR')),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };
@@ -101,6 +105,11 @@ function readCount(name: string, text: string | undefined): number | undefined {
     'TOCK_BAD_OPTION',
     `${name} is ${quote(text)}; it must be a whole number from 1 to 10000`,
   );
+}
+
+function readOperator(name: string | undefined): string | undefined {
+  if (name === undefined || (name.length <= 200 && isStorable(name))) return name;
+  throw new TockError('TOCK_BAD_OPTION', 'TOCK_OPERATOR must have at most 200 characters');
 }
 
 function readFormat(text: string | undefined): LogFormat | undefined {

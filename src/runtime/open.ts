@@ -8,6 +8,7 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
+import type { Operator } from '../model/operator.js';
 import { openPoolTo, requireReachable } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
@@ -29,6 +30,8 @@ export interface OpenOptions {
   readonly migrate?: boolean | 'if-needed';
   /** Whether to load the jobs. Default true. */
   readonly needsJobs?: boolean;
+  /** For whom it acts. Default: for nobody, and the audit names TOCK_OPERATOR or the database role. */
+  readonly operator?: Operator;
   /** Asks whether this tick would find anything to do; if not, `idle` has its summary. */
   readonly tick?: TickCallOptions;
   /** Restarts the embedded server whenever it has died, until `close`. */
@@ -92,6 +95,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       },
       makeLogger,
     );
+    if (options.operator) tock = tock.as(options.operator);
     await early?.connected;
     if (options.keepServer === true) server?.keepRunning(reportTo(await makeLogger()));
     const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
@@ -166,7 +170,7 @@ function alertsOf(alerts: AlertOptions | undefined, config: Config): { alerts?: 
 }
 
 function settingsOf(config: Config) {
-  const { lease, heartbeat, grace, drain, connections, statementTimeout } = config;
+  const { lease, heartbeat, grace, drain, connections, statementTimeout, operator } = config;
   return {
     ...(lease === undefined ? {} : { lease }),
     ...(heartbeat === undefined ? {} : { heartbeat }),
@@ -174,6 +178,7 @@ function settingsOf(config: Config) {
     ...(drain === undefined ? {} : { drain }),
     ...(connections === undefined ? {} : { connections }),
     ...(statementTimeout === undefined ? {} : { statementTimeout }),
+    ...(operator === undefined ? {} : { operator }),
   };
 }
 

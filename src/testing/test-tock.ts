@@ -140,7 +140,17 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   }
   const hooks = rest.hooks ?? {};
   const workers: Engine['workers'] = new Set();
-  const engine: Engine = { database, registry, logger, settings, isolation: null, hooks, workers };
+  const engine: Engine = {
+    database,
+    registry,
+    logger,
+    settings,
+    isolation: null,
+    hooks,
+    workers,
+    operator: null,
+    appName: null,
+  };
   const listen = (listener: (line: LogLine) => void) => {
     listeners.add(listener);
     return () => void listeners.delete(listener);

@@ -9,6 +9,7 @@ import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { Keep, PruneOptions } from '../model/scheduler-view.js';
+import type { AuditFilter } from '../store/reads/audit.js';
 import type { DefinitionFilter, RunFilter } from '../store/reads/runs.js';
 import type {
   AdoptOptions,
@@ -38,6 +39,7 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   drain: true,
   retry: true,
   maxPayloadBytes: true,
+  operator: true,
 });
 const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });
 const METHODS = {
@@ -67,9 +69,20 @@ const METHODS = {
   'schedules.resetCursors': optionNames<ResetCursorsOptions>({ names: true, dryRun: true }),
   'queues.set': optionNames<QueueLimits>({ concurrency: true, rate: true, window: true, timezone: true }),
   'queues.pause': optionNames<PauseOptions>({ note: true }),
+  'audit.list': optionNames<AuditFilter>({
+    operator: true,
+    action: true,
+    via: true,
+    target: true,
+    since: true,
+    until: true,
+    limit: true,
+    before: true,
+  }),
   prune: optionNames<PruneOptions>({
     keep: true,
     keepKeys: true,
+    keepAudit: true,
     partition: true,
     onProgress: true,
     signal: true,

@@ -14,9 +14,11 @@ import type { AnyJob } from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
+import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
 import { requireReachable } from '../store/connection/connection.js';
 import { DELIVERY_JOB } from '../store/runs/alert-events.js';
 import { checkTockOptions } from './check-options.js';
+import { rememberDatabase } from './database-of.js';
 import type { TockOptions } from './options.js';
 import type { OpenedTock, ShellTock, Tock } from './types.js';
 
@@ -59,6 +61,7 @@ export function assembleTock(
     kind,
   };
   requireReachable(options);
+  if (options.operator !== undefined) checkOperatorName(options.operator);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;
@@ -68,89 +71,104 @@ export function assembleTock(
     opened = openTock(options, { ...checked, logger });
     return opened;
   };
-  /** Opens the Tock with the first call of any method. */
-  const later =
-    <Input extends readonly unknown[], Output>(
-      method: (tock: OpenedTock, ...input: Input) => Promise<Output>,
-    ) =>
-    async (...input: Input): Promise<Output> => {
-      if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
-      // Without an await once it is loaded, so that arguments are read at the time of the call.
-      if (opened) return await method(opened, ...input);
-      opening ??= load();
-      return await method(await opening, ...input);
-    };
-
-  return {
-    jobs: registry.jobs,
-    enqueue: later((tock, ...input) => tock.enqueue(...input)),
-    enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
-    tick: later((tock, ...input) => tock.tick(...input)),
-    idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
-      parseDuration(budget, 'budget');
-      checkConcurrency(concurrency);
-      checkQueues(queues);
-      const { statementTimeoutMs } = checked;
-      return options.pool
-        ? await askIdleTick({
-            pool: options.pool,
-            schema,
-            registry,
-            queues: withAlertQueue(queues, alerting),
-            alerts: alertLimits(alerting),
-            statementTimeoutMs,
-            migrations: migrationsFolder(),
-            kind,
-          })
-        : null;
-    },
-    start: later((tock, ...input) => tock.start(...input)),
-    migrate: later((tock, ...input) => tock.migrate(...input)),
-    requireMigrated: later((tock, ...input) => tock.requireMigrated(...input)),
-    register: later((tock, ...input) => tock.register(...input)),
-    runs: {
-      get: later((tock, ...input) => tock.runs.get(...input)),
-      list: later((tock, ...input) => tock.runs.list(...input)),
-      retry: later((tock, ...input) => tock.runs.retry(...input)),
-      cancel: later((tock, ...input) => tock.runs.cancel(...input)),
-      wait: later((tock, ...input) => tock.runs.wait(...input)),
-    },
-    schedules: {
-      list: later((tock, ...input) => tock.schedules.list(...input)),
-      upsert: later((tock, ...input) => tock.schedules.upsert(...input)),
-      remove: later((tock, ...input) => tock.schedules.remove(...input)),
-      pause: later((tock, ...input) => tock.schedules.pause(...input)),
-      resume: later((tock, ...input) => tock.schedules.resume(...input)),
-      backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
-      resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
-    },
-    queues: {
-      list: later((tock, ...input) => tock.queues.list(...input)),
-      set: later((tock, ...input) => tock.queues.set(...input)),
-      pause: later((tock, ...input) => tock.queues.pause(...input)),
-      resume: later((tock, ...input) => tock.queues.resume(...input)),
-      remove: later((tock, ...input) => tock.queues.remove(...input)),
-    },
-    alerts: {
-      list: later((tock, ...input) => tock.alerts.list(...input)),
-      mutes: later((tock, ...input) => tock.alerts.mutes(...input)),
-      mute: later((tock, ...input) => tock.alerts.mute(...input)),
-      unmute: later((tock, ...input) => tock.alerts.unmute(...input)),
-      test: later((tock, ...input) => tock.alerts.test(...input)),
-    },
-    why: later((tock, ...input) => tock.why(...input)),
-    status: later((tock, ...input) => tock.status(...input)),
-    prune: later((tock, ...input) => tock.prune(...input)),
-    heartbeat: alerting?.heartbeat ?? null,
-    get logger() {
-      return opened?.logger ?? null;
-    },
-    atWork: () => opened?.atWork() ?? [],
-    crash: async thrown => await opened?.crash(thrown),
-    adopt: later((tock, ...input) => tock.adopt(...input)),
-    close: async () => {
-      isClosed = true;
-      await (await opening?.catch(() => null))?.close();
-    },
+  const close = async () => {
+    isClosed = true;
+    await (await opening?.catch(() => null))?.close();
   };
+
+  const actingFor = (operator: Operator | null): ShellTock => {
+    let own: OpenedTock | null = null;
+    const ownOf = (tock: OpenedTock) => (own ??= operator === null ? tock : tock.as(operator));
+    /** Opens the Tock with the first call of any method. */
+    const later =
+      <Input extends readonly unknown[], Output>(
+        method: (tock: OpenedTock, ...input: Input) => Promise<Output>,
+      ) =>
+      async (...input: Input): Promise<Output> => {
+        if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
+        // Without an await once it is loaded, so that arguments are read at the time of the call.
+        if (opened) return await method(ownOf(opened), ...input);
+        opening ??= load();
+        return await method(ownOf(await opening), ...input);
+      };
+
+    const acting: ShellTock = {
+      jobs: registry.jobs,
+      enqueue: later((tock, ...input) => tock.enqueue(...input)),
+      enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
+      tick: later((tock, ...input) => tock.tick(...input)),
+      idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
+        requireRole(operator, 'tick');
+        parseDuration(budget, 'budget');
+        checkConcurrency(concurrency);
+        checkQueues(queues);
+        const { statementTimeoutMs } = checked;
+        return options.pool
+          ? await askIdleTick({
+              pool: options.pool,
+              schema,
+              registry,
+              queues: withAlertQueue(queues, alerting),
+              alerts: alertLimits(alerting),
+              statementTimeoutMs,
+              migrations: migrationsFolder(),
+              kind,
+            })
+          : null;
+      },
+      start: later((tock, ...input) => tock.start(...input)),
+      migrate: later((tock, ...input) => tock.migrate(...input)),
+      requireMigrated: later((tock, ...input) => tock.requireMigrated(...input)),
+      register: later((tock, ...input) => tock.register(...input)),
+      runs: {
+        get: later((tock, ...input) => tock.runs.get(...input)),
+        list: later((tock, ...input) => tock.runs.list(...input)),
+        retry: later((tock, ...input) => tock.runs.retry(...input)),
+        cancel: later((tock, ...input) => tock.runs.cancel(...input)),
+        wait: later((tock, ...input) => tock.runs.wait(...input)),
+      },
+      schedules: {
+        list: later((tock, ...input) => tock.schedules.list(...input)),
+        upsert: later((tock, ...input) => tock.schedules.upsert(...input)),
+        remove: later((tock, ...input) => tock.schedules.remove(...input)),
+        pause: later((tock, ...input) => tock.schedules.pause(...input)),
+        resume: later((tock, ...input) => tock.schedules.resume(...input)),
+        backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
+        resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
+      },
+      queues: {
+        list: later((tock, ...input) => tock.queues.list(...input)),
+        set: later((tock, ...input) => tock.queues.set(...input)),
+        pause: later((tock, ...input) => tock.queues.pause(...input)),
+        resume: later((tock, ...input) => tock.queues.resume(...input)),
+        remove: later((tock, ...input) => tock.queues.remove(...input)),
+      },
+      alerts: {
+        list: later((tock, ...input) => tock.alerts.list(...input)),
+        mutes: later((tock, ...input) => tock.alerts.mutes(...input)),
+        mute: later((tock, ...input) => tock.alerts.mute(...input)),
+        unmute: later((tock, ...input) => tock.alerts.unmute(...input)),
+        test: later((tock, ...input) => tock.alerts.test(...input)),
+      },
+      why: later((tock, ...input) => tock.why(...input)),
+      status: later((tock, ...input) => tock.status(...input)),
+      prune: later((tock, ...input) => tock.prune(...input)),
+      heartbeat: alerting?.heartbeat ?? null,
+      get logger() {
+        return opened?.logger ?? null;
+      },
+      atWork: () => opened?.atWork() ?? [],
+      crash: async thrown => await opened?.crash(thrown),
+      adopt: later((tock, ...input) => tock.adopt(...input)),
+      audit: { list: later((tock, ...input) => tock.audit.list(...input)) },
+      as: next => actingFor(checkOperator(next, operator)),
+      close,
+    };
+    rememberDatabase(
+      acting,
+      later(tock => Promise.resolve(tock.database)),
+    );
+    return acting;
+  };
+  return actingFor(null);
 }

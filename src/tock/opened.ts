@@ -2,6 +2,7 @@
 import type { Daemon } from '../daemon/daemon.js';
 import { withAlertQueue } from '../engine/alerts/delivery-job.js';
 import { withHeartbeat } from '../engine/alerts/heartbeat.js';
+import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
@@ -13,6 +14,7 @@ import { backfill } from '../engine/materialize/backfill.js';
 import * as alerts from '../engine/operate/alerts.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
+import { prune } from '../engine/retention/prune.js';
 import { runTick } from '../engine/run-tick.js';
 import { why } from '../engine/why/why.js';
 import { migrationsFolder } from '../environment/paths.js';
@@ -20,7 +22,16 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
+import {
+  type Action,
+  checkOperator,
+  checkOperatorName,
+  redacted,
+  requireRole,
+  type Work,
+} from '../model/operator.js';
 import { openDatabase } from '../store/connection/database.js';
+import { listAudit } from '../store/reads/audit.js';
 import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
@@ -33,96 +44,177 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   const database = openDatabase({ ...options, statementTimeoutMs });
   const hooks = options.hooks ?? {};
   const workers: Engine['workers'] = new Set();
-  const engine: Engine = { database, registry, logger, settings, isolation, hooks, workers, alerting };
+  const appName = options.operator === undefined ? null : checkOperatorName(options.operator);
+  const engine: Engine = {
+    ...{ database, registry, logger, settings, isolation, hooks, workers },
+    operator: null,
+    appName,
+    alerting,
+  };
   const daemons = new Set<Daemon>();
   let isClosed = false;
 
-  const open = (): Engine => {
-    if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
-    return engine;
-  };
-
-  return {
-    enqueue: async (job, ...[payload, enqueueOptions]) => await enqueue(open(), job, payload, enqueueOptions),
-    enqueueMany: (async (runs: readonly NewRun[], options: EnqueueManyOptions = {}) => {
-      const { client, details = false } = checked('enqueueMany', options);
-      const enqueued = await enqueueMany(open(), runs, client);
-      return details ? enqueued : enqueued.map(({ id }) => id);
-    }) as OpenedTock['enqueueMany'],
-    tick: async (tickOptions = {}) => {
-      const { budget = '50s', ...rest } = checked('tick', tickOptions);
-      const tick = {
-        budgetMs: parseDuration(budget, 'budget'),
-        ...rest,
-        concurrency: checkConcurrency(rest.concurrency),
-        queues: withAlertQueue(checkQueues(rest.queues), alerting),
-        kind,
-      };
-      return await withHeartbeat(open(), () => runTick(engine, tick));
+  return methodsFor(engine, {
+    kind,
+    daemons,
+    open: () => {
+      if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
     },
-    start: async startOptions => {
-      checkConcurrency(checked('start', startOptions)?.concurrency);
-      checkQueues(startOptions?.queues);
-      // Loaded late: a tick does not need node-cron.
-      const { startDaemon } = await import('../daemon/daemon.js');
-      const daemonQueues = withAlertQueue(startOptions?.queues, alerting);
-      const daemon = await startDaemon(open(), { ...startOptions, queues: daemonQueues });
-      daemons.add(daemon);
-      return daemon;
-    },
-    migrate: async () => await migrate(open().database, migrationsFolder()),
-    requireMigrated: async () => await requireMigrated(open().database, migrationsFolder()),
-    register: async () => await register(open()),
-    runs: {
-      // Only the compiler knows the output that an id's type carries.
-      get: async <Id extends string>(id: Id) =>
-        (await getRun(open().database, id)) as RunRecord<OutputOfId<Id>> | null,
-      list: async filter => await listRuns(open().database, checked('runs.list', filter)),
-      retry: async (id, options) => await retry(open(), id, checked('runs.retry', options)),
-      cancel: async (id, options) => await cancel(open(), id, checked('runs.cancel', options)),
-      wait: async <Id extends string>(id: Id, options?: WaitOptions) =>
-        (await executeOrWait(open(), id, checked('runs.wait', options))) as RunRecord<OutputOfId<Id>>,
-    },
-    schedules: {
-      list: async filter => await listDefinitions(open().database, checked('schedules.list', filter)),
-      upsert: async (schedule, guard) =>
-        await upsertSchedule(open(), schedule, checked('schedules.upsert', guard)),
-      remove: async (name, guard) => await removeSchedule(open(), name, checked('schedules.remove', guard)),
-      pause: async (name, options) =>
-        await pauseDefinition(open(), name, checked('schedules.pause', options)),
-      resume: async name => await resumeDefinition(open(), name),
-      backfill: async (name, options) => await backfill(open(), name, checked('schedules.backfill', options)),
-      resetCursors: async options => await resetCursors(open(), checked('schedules.resetCursors', options)),
-    },
-    queues: {
-      list: async () => await queues.queues(open()),
-      set: async (name, limits) => await queues.limitQueue(open(), name, checked('queues.set', limits)),
-      pause: async (name, options) => await queues.pause(open(), name, checked('queues.pause', options)),
-      resume: async name => await queues.resume(open(), name),
-      remove: async name => await queues.unlimitQueue(open(), name),
-    },
-    alerts: {
-      list: async ({ limit = 1000 } = {}) => await alerts.list(open(), limit),
-      mutes: async () => await alerts.mutes(open()),
-      mute: async (name, options) => await alerts.mute(open(), name, checked('alerts.mute', options)),
-      unmute: async name => await alerts.unmute(open(), name),
-      test: async channel => await alerts.test(open(), channel),
-    },
-    why: async (definition, time) => await why(open(), definition, time),
-    status: async () => await createSchedulerView(open()).status(),
-    prune: async pruneOptions => await createSchedulerView(open()).prune(checked('prune', pruneOptions)),
-    logger,
-    atWork: () => [...workers].flatMap(worker => worker.atWork()),
-    crash: async thrown => {
-      await Promise.all([...workers].map(worker => worker.crash(thrown)));
-    },
-    adopt: async adoptOptions => await adoptDatabase(open().database, checked('adopt', adoptOptions)),
     close: async () => {
       if (isClosed) return;
       isClosed = true;
       await Promise.all([...daemons].map(daemon => daemon.stop()));
-      await engine.database.close();
+      await database.close();
     },
+  });
+}
+
+/** What a Tock has in common with those that act for somebody on it. */
+interface Shared {
+  readonly kind: 'tick' | 'library';
+  readonly daemons: Set<Daemon>;
+  /** @throws TockError TOCK_CLOSED */
+  readonly open: () => void;
+  readonly close: () => Promise<void>;
+}
+
+function methodsFor(acting: Engine, shared: Shared): OpenedTock {
+  const { operator, workers } = acting;
+  const open = (): Engine => {
+    shared.open();
+    return acting;
+  };
+  /** The engine that acts for the operator, whose role suffices. */
+  const may = (action: Action): Engine => {
+    requireRole(operator, action);
+    return open();
+  };
+  /** The engine that works for nobody: what handlers do is no operator's action. */
+  const mayWork = (work: Work): Engine => {
+    requireRole(operator, work);
+    return { ...open(), operator: null };
+  };
+  const shown = <Held extends Parameters<typeof redacted>[0]>(record: Held): Held =>
+    operator === null || operator.seesPayloads ? record : redacted(record);
+
+  return {
+    database: acting.database,
+    as: next => methodsFor({ ...acting, operator: checkOperator(next, operator) }, shared),
+    enqueue: async (job, ...[payload, enqueueOptions]) =>
+      await enqueue(may('enqueue'), job, payload, enqueueOptions),
+    enqueueMany: (async (runs: readonly NewRun[], options: EnqueueManyOptions = {}) => {
+      const { client, details = false } = checked('enqueueMany', options);
+      const enqueued = await enqueueMany(may('enqueue'), runs, client);
+      return details ? enqueued : enqueued.map(({ id }) => id);
+    }) as OpenedTock['enqueueMany'],
+    tick: async (tickOptions = {}) => {
+      const { budget = '50s', ...rest } = checked('tick', tickOptions);
+      const engine = mayWork('tick');
+      const tick = {
+        budgetMs: parseDuration(budget, 'budget'),
+        ...rest,
+        concurrency: checkConcurrency(rest.concurrency),
+        queues: withAlertQueue(checkQueues(rest.queues), engine.alerting),
+        kind: shared.kind,
+      };
+      return await withHeartbeat(engine, () => runTick(engine, tick));
+    },
+    start: async startOptions => {
+      checkConcurrency(checked('start', startOptions)?.concurrency);
+      checkQueues(startOptions?.queues);
+      const engine = mayWork('start');
+      // Loaded late: a tick does not need node-cron.
+      const { startDaemon } = await import('../daemon/daemon.js');
+      const daemonQueues = withAlertQueue(startOptions?.queues, engine.alerting);
+      const daemon = await startDaemon(engine, { ...startOptions, queues: daemonQueues });
+      shared.daemons.add(daemon);
+      return daemon;
+    },
+    migrate: async () => {
+      const engine = may('migrate');
+      return await migrate(engine.database, migrationsFolder(), (session, names) =>
+        audit(session, engine, { action: 'migrate', targets: names }),
+      );
+    },
+    requireMigrated: async () => await requireMigrated(open().database, migrationsFolder()),
+    register: async () => await register(mayWork('register')),
+    runs: {
+      // Only the compiler knows the output that an id's type carries.
+      get: async <Id extends string>(id: Id) => {
+        const run = await getRun(open().database, id);
+        return (run && shown(run)) as RunRecord<OutputOfId<Id>> | null;
+      },
+      list: async filter => (await listRuns(open().database, checked('runs.list', filter))).map(shown),
+      retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
+      cancel: async (id, options) =>
+        shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),
+      wait: async <Id extends string>(id: Id, options: WaitOptions = {}) => {
+        const { onChange, ...rest } = checked('runs.wait', options);
+        const watching = onChange ? { onChange: (run: RunRecord) => onChange(shown(run)) } : {};
+        const run = await executeOrWait(mayWork('runs.wait'), id, { ...rest, ...watching });
+        return shown(run) as RunRecord<OutputOfId<Id>>;
+      },
+    },
+    schedules: {
+      list: async filter =>
+        (await listDefinitions(open().database, checked('schedules.list', filter))).map(shown),
+      upsert: async (schedule, guard) =>
+        shown(await upsertSchedule(may('schedules.upsert'), schedule, checked('schedules.upsert', guard))),
+      remove: async (name, guard) =>
+        shown(await removeSchedule(may('schedules.remove'), name, checked('schedules.remove', guard))),
+      pause: async (name, options) =>
+        shown(await pauseDefinition(may('schedules.pause'), name, checked('schedules.pause', options))),
+      resume: async name => shown(await resumeDefinition(may('schedules.resume'), name)),
+      backfill: async (name, options) => {
+        const { dryRun } = checked('schedules.backfill', options);
+        return await backfill(dryRun ? open() : may('schedules.backfill'), name, options);
+      },
+      resetCursors: async options => {
+        const isDry = checked('schedules.resetCursors', options)?.dryRun === true;
+        return await resetCursors(isDry ? open() : may('schedules.resetCursors'), options);
+      },
+    },
+    queues: {
+      list: async () => await queues.queues(open()),
+      set: async (name, limits) =>
+        await queues.limitQueue(may('queues.set'), name, checked('queues.set', limits)),
+      pause: async (name, options) =>
+        await queues.pause(may('queues.pause'), name, checked('queues.pause', options)),
+      resume: async name => await queues.resume(may('queues.resume'), name),
+      remove: async name => await queues.unlimitQueue(may('queues.remove'), name),
+    },
+    audit: {
+      list: async filter => await listAudit(open().database, checked('audit.list', filter)),
+    },
+    alerts: {
+      list: async ({ limit = 1000 } = {}) => await alerts.list(open(), limit),
+      mutes: async () => await alerts.mutes(open()),
+      mute: async (name, options) => await alerts.mute(may('alerts.mute'), name, checked('alerts.mute', options)),
+      unmute: async name => await alerts.unmute(may('alerts.unmute'), name),
+      test: async channel => await alerts.test(mayWork('alerts.test'), channel),
+    },
+    why: async (definition, time) => await why(open(), definition, time),
+    status: async () => await createSchedulerView(open()).status(),
+    prune: async pruneOptions =>
+      await prune(may('prune'), checked('prune', pruneOptions), { isByHand: true }),
+    logger: acting.logger,
+    atWork: () => [...workers].flatMap(worker => worker.atWork()),
+    crash: async thrown => {
+      await Promise.all([...workers].map(worker => worker.crash(thrown)));
+    },
+    adopt: async adoptOptions => {
+      const isDry = checked('adopt', adoptOptions)?.dryRun === true;
+      const engine = isDry ? open() : may('adopt');
+      return await adoptDatabase(engine.database, adoptOptions, async (session, { queued, running }) => {
+        await audit(session, engine, {
+          action: 'adopt',
+          targets: [],
+          count: 1,
+          details: { queued, running },
+        });
+      });
+    },
+    close: shared.close,
   };
 }
 

@@ -34,6 +34,8 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    * process imports it, so it must do nothing else, such as starting a worker.
    */
   readonly jobsModule?: string | URL;
+  /** Who this process is in the audit, where it acts for nobody (`as`). Default: the database role. */
+  readonly operator?: string;
   /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
   readonly logger?: Logger | false;
 }

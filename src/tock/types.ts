@@ -14,13 +14,17 @@ import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Why } from '../engine/why/why.js';
 import type { Alerting, Heartbeat } from '../model/alerts/read-alerts.js';
+import type { AuditRecord } from '../model/audit.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
+import type { Operator } from '../model/operator.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { AlertMute, AlertRecord } from '../store/alerts/deliveries.js';
+import type { Database } from '../store/connection/database.js';
+import type { AuditFilter } from '../store/reads/audit.js';
 import type { QueueRecord } from '../store/reads/queues.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
@@ -186,11 +190,24 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
    * happens twice. Resolves to what it holds; with `dryRun` it changes nothing. Needs the owner's rights.
    */
   adopt(options?: AdoptOptions): Promise<Adoption>;
+  readonly audit: {
+    /** Who did what, newest first; 50 rows unless the filter has a limit. */
+    list(filter?: AuditFilter): Promise<AuditRecord[]>;
+  };
+  /**
+   * The same Tock acting for somebody: what they do is audited under their name, also what they enqueue, and
+   * refused with TOCK_FORBIDDEN if their role does not suffice. Unless they may see payloads, these and
+   * outputs are replaced by `[redacted]`. Both share their connections, daemons and `close`.
+   * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN on a Tock that acts for somebody with fewer rights
+   */
+  as(operator: Operator): Tock<Jobs>;
   /** Stops its daemons and ends its own pool. Safe to repeat. */
   close(): Promise<void>;
 }
 
-export interface OpenedTock extends Omit<Tock, 'jobs'> {
+export interface OpenedTock extends Omit<Tock, 'jobs' | 'as'> {
+  as(operator: Operator): OpenedTock;
+  readonly database: Database;
   readonly logger: Logger;
   readonly atWork: () => readonly RunAtWork[];
   readonly crash: (thrown: unknown) => Promise<void>;
@@ -198,6 +215,7 @@ export interface OpenedTock extends Omit<Tock, 'jobs'> {
 
 /** The methods for Tock's own programs. */
 export interface ShellTock extends Tock {
+  as(operator: Operator): ShellTock;
   /**
    * Asks, with one statement over `pool`, whether a tick would find anything to do. Resolves to the summary
    * of an empty tick if not; to null if it might, or if the question cannot be answered, as before the first

@@ -13,6 +13,7 @@ const COMMANDS = [
   'show',
   'why',
   'simulate',
+  'audit',
   'run',
   'retry',
   'cancel',

@@ -14,6 +14,7 @@ const logger = {
   error: (fields: { event?: string }) => events.push(fields.event ?? ''),
   child: () => logger,
 };
+let hasStarted = false;
 let release = () => undefined as void;
 const held = new Promise<void>(resolve => {
   release = resolve;
@@ -22,6 +23,7 @@ const quick = defineJob({ name: 'quick', run: () => 'done' });
 const slow = defineJob({
   name: 'slow',
   run: async () => {
+    hasStarted = true;
     await held;
     return 'drained';
   },
@@ -36,6 +38,7 @@ let test: TestTock;
 let daemon: Daemon | undefined;
 beforeEach(async () => {
   events.length = 0;
+  hasStarted = false;
   test = await openTestTock([quick, slow], { logger });
 });
 afterEach(async () => {
@@ -109,7 +112,7 @@ describe('tock.start', () => {
   it('drains: running jobs end, nothing new starts, and its row is gone', async () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(slow);
-    await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to start');
+    await until(() => Promise.resolve(hasStarted), 'the run to start');
     const stopping = daemon.stop();
     const later = await test.tock.enqueue(quick);
     release();

@@ -15,10 +15,17 @@ import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const POLL_MS = 600_000;
 
+let hasStarted = false;
 let release = () => undefined as void;
 let held = Promise.resolve();
 const quick = defineJob({ name: 'quick', run: () => 'done' });
-const slow = defineJob({ name: 'slow', run: async () => await held });
+const slow = defineJob({
+  name: 'slow',
+  run: async () => {
+    hasStarted = true;
+    await held;
+  },
+});
 
 let test: TestTock;
 let database: Database;
@@ -38,6 +45,7 @@ async function connect(role?: string): Promise<pg.Client> {
 }
 
 beforeEach(async () => {
+  hasStarted = false;
   held = new Promise(resolve => {
     release = resolve;
   });
@@ -87,6 +95,8 @@ const engineOf = (): Engine => ({
   settings: readSettings({ heartbeat: '100ms', lease: '10s' }),
   isolation: null,
   hooks: {},
+  operator: null,
+  appName: null,
   workers: new Set(),
 });
 async function start(options: Parameters<typeof startDaemon>[1] = {}): Promise<Daemon> {
@@ -361,8 +371,8 @@ describe('a daemon', () => {
 
   it('is not to be woken while it drains, nor after', async () => {
     const daemon = await start({ concurrency: 2 });
-    const id = await test.tock.enqueue(slow);
-    await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to start');
+    await test.tock.enqueue(slow);
+    await until(() => Promise.resolve(hasStarted), 'the run to start');
     const stopping = daemon.stop();
     await until(isAwake(daemon.id), 'its row to go');
     await noticesOfRuns();

@@ -399,6 +399,47 @@ with due as materialized (
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
 from due left join claimed c on c.id = due.id;
 
+-- claim-plain-on
+with open as materialized (
+  select p.*, ceil($1::integer::numeric / count(*) over (partition by p.priority))::integer as share
+  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[])
+    with ordinality as p(queue, priority, after_at, after_id, turn)
+  order by p.priority, p.turn
+), found as materialized (
+  select d.id, d.run_at, o.turn, o.priority, o.share
+  from open o cross join lateral (
+    select r.id, r.run_at from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > (o.after_at, o.after_id)
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $1::integer
+), taken as materialized (
+  select f.priority, f.turn, count(*) as count, count(*) >= f.share as is_full, max(f.run_at) as at
+  from found f group by f.priority, f.turn, f.share
+), due as materialized (
+  select f.id from found f
+  where f.priority <= coalesce((select min(t.priority) from taken t where t.is_full), f.priority)
+), carried as materialized (
+  select array_agg(d.id)::text as turns, min(d.id) as carrier, (
+    select json_agg(json_build_array(t.turn, t.count, t.is_full, t.at) order by t.priority, t.turn) from taken t) as places
+  from due d
+)
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
+    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
+where r.id = any(array(select id from due))
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+  case when r.id = (select carrier from carried) then (select turns from carried) end as turns,
+  case when r.id = (select carrier from carried) then (select places from carried) end as places;
+
 -- claim-upkeep
 -- One process an hour writes this row; the others do nothing more. A row from the future counts as old, because
 -- the clock may have been set back. What a crash left behind is due too.
@@ -1023,13 +1064,13 @@ with recursive known as materialized (
   select n.queue, n.priority, g.before_queue, g.before_priority
   from gaps g cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, g.priority) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
+    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, case when g.priority >= (select max(k.priority) from known k) then 2147483647 else g.priority end) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
     order by r.queue, r.priority limit 1) n
   union all
   select n.queue, n.priority, p.before_queue, p.before_priority
   from others p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, case when p.priority >= (select max(k.priority) from known k) then 2147483647 else p.priority end) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
     order by r.queue, r.priority limit 1) n
 ), queue_priorities as (
   select o.queue, o.priority from others o where o.priority <= (select max(k.priority) from known k)
@@ -1105,6 +1146,8 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
   select pg_get_serial_sequence('tock.job_definitions', 'id'), greatest(1, (select max(id) from tock.job_definitions))
   union all
   select pg_get_serial_sequence('tock.job_outbox', 'id'), greatest(1, (select max(id) from tock.job_outbox))
+  union all
+  select pg_get_serial_sequence('tock.audit', 'id'), greatest(1, (select max(id) from tock.audit))
 ) s;
 
 -- read effect
@@ -1113,6 +1156,39 @@ select result::text as result from tock.job_effects where key = $1;
 -- read effect if held
 select result::text as result from tock.job_effects where key = $1 and exists (select from tock.job_runs_live r
   where r.id = $2 and r.fence = $3 and r.locked_by = $4 and r.status = 'running');
+
+-- read-blocking-keys
+with recursive keys as (
+  (select blocked_on as key, 1 as place from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
+  union all
+  select n.key, k.place + 1 from keys k cross join lateral (
+    select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
+    order by r.blocked_on limit 1) n
+  where k.place < 200
+)
+select k.key, f."limit", h.count as held, coalesce((
+    select jsonb_agg(to_jsonb(h) order by h.slot) from (
+      select s.slot, s.run_id::text as id, r.job, d.name as definition, r.status, case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end as "startedAt", w.host, w.pid
+      from tock.job_slots s
+      left join tock.job_runs_live r on r.id = s.run_id
+      left join tock.job_definitions d on d.id = r.definition_id
+      left join tock.workers w on w.id = r.locked_by
+      where s.concurrency_key = k.key order by s.slot limit 6) h), '[]') as holders, least(w.count, 500) as waiting,
+  w.count > 500 as "isCapped", w.at as "oldestAt", f.first
+from keys k
+cross join lateral (
+  select count(*)::integer as count, case when min(r.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(r.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(r.run_at) end as at from (
+    select run_at from tock.job_runs_live where blocked_on = k.key limit 501) r
+) w
+cross join lateral (
+  select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
+    jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
+  from tock.job_runs_live r left join tock.job_definitions d on d.id = r.definition_id
+  where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1
+) f
+cross join lateral (select count(*)::integer as count from tock.job_slots s where s.concurrency_key = k.key) h
+where $1::text is null or f.queue = $1
+order by w.count desc, w.at, k.key limit $2;
 
 -- read-cursor-places
 -- The last occurrence that was considered while the clock was right, and no earlier than the last edit and
@@ -1126,6 +1202,16 @@ select d.id::text, floor(extract(epoch from case
   end) * 1000)::float8 as place_ms
 from tock.job_definitions d where d.id = any($1::bigint[]);
 
+-- read-frame
+select tock.now() as now, current_database() as database,
+  split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
+  (select count(*)::int from (select from tock.job_definitions where (next_at is not null or after is not null)
+    and vanished_at is null limit 10001) d) as schedules,
+  (select count(*)::int from (select from tock.job_runs_finished where status = 'dead'
+    and finished_at > tock.now() - interval '24 hours' limit 1001) r) as dead,
+  (select count(*)::int from tock.workers) as workers,
+  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues";
+
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
 
@@ -1138,10 +1224,83 @@ where c.relnamespace = (select relnamespace from pg_class where oid = 'tock.job_
     or (c.relname ~ '^job_runs_kept_[0-9a-f]+$' and obj_description(c.oid, 'pg_class') = 'tock: copy for retention'))
 order by c.oid;
 
+-- read-orphans
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), running as materialized (
+  select x.* from queue_priorities p cross join lateral (
+    select r.id, r.job, r.definition_id, r.status, r.started_at, r.progress, r.locked_by, r.locked_until
+    from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null
+    order by r.run_at, r.id limit 5000) x
+  where x.status = 'running'
+)
+select count(*)::integer as count, case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end as until from running r
+where not exists (select from tock.workers w where w.id = r.locked_by);
+
 -- read-partitions
 select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch from p.high) * 1000)::float8 as high,
   p.is_kept as "isKept", pg_relation_size(p.oid)::float8 as bytes
 from tock.finished_partitions() p;
+
+-- read-queue-load
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), blocked as materialized (
+  select r.queue, count(*)::integer as count from (
+    select queue from tock.job_runs_live where blocked_on is not null limit 5001) r group by r.queue
+), names as (
+  select queue as name from queue_priorities
+  union select queue from blocked
+  union select name collate "C" from tock.job_queues
+), chosen as (
+  select n.name from names n
+  where ($1::text is null or n.name = $1) and ($2::text is null or n.name > $2)
+  order by n.name limit $3
+)
+select c.name, q.concurrency,
+  case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, case when q.paused_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_at end as "pausedAt", q.pause_reason as "pauseReason",
+  counts.waiting, counts.running, counts.later, coalesce(b.count, 0) as blocked, counts.examined > 5000 as "isCapped",
+  oldest.at as "oldestAt",
+  case when q.concurrency is null then 0
+    else (select count(*)::integer from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) end as held,
+  case when q.concurrency is null then '[]' else coalesce((
+    select jsonb_agg(to_jsonb(h) order by h.slot) from (
+      select s.slot, s.run_id::text as id, r.job, d.name as definition, r.status, case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end as "startedAt", w.host, w.pid
+      from tock.job_slots s
+      left join tock.job_runs_live r on r.id = s.run_id
+      left join tock.job_definitions d on d.id = r.definition_id
+      left join tock.workers w on w.id = r.locked_by
+      where s.concurrency_key = 'queue:' || q.name order by s.slot limit 6) h), '[]') end as holders,
+  case when q.rate_next_at > tock.now() and q.rate_count is not null and not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end as "rateNextAt"
+from chosen c
+left join tock.job_queues q on q.name = c.name
+left join blocked b on b.queue = c.name
+cross join lateral (
+  select count(*)::integer as examined,
+    (count(*) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()))::integer as waiting,
+    (count(*) filter (where r.status in ('queued', 'failed') and r.run_at > tock.now()))::integer as later,
+    (count(*) filter (where r.status = 'running'))::integer as running
+  from (
+    select l.status, l.run_at from tock.job_runs_live l where l.queue = c.name and l.blocked_on is null
+    order by l.queue, l.priority, l.run_at, l.id limit 5001) r
+) counts
+cross join lateral (
+  -- In each priority the first that can be claimed: they are sorted by run_at.
+  select case when min(f.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(f.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(f.run_at) end as at from queue_priorities p cross join lateral (
+    select r.run_at from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at limit 1) f
+  where p.queue = c.name
+) oldest
+order by c.name;
 
 -- read-report
 select jsonb_build_object(
@@ -1248,6 +1407,33 @@ from (
   left join pg_stat_all_tables s on s.relid = p.oid
   where not p.is_kept and p.low < tock.now() and p.high > tock.now() - interval '7 days'
 ) v;
+
+-- read-worker-load
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), running as materialized (
+  select x.* from queue_priorities p cross join lateral (
+    select r.id, r.job, r.definition_id, r.status, r.started_at, r.progress, r.locked_by, r.locked_until
+    from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null
+    order by r.run_at, r.id limit 5000) x
+  where x.status = 'running'
+)
+select w.id, w.kind, w.host, w.pid, w.capacity, case when w.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.started_at end as "startedAt", case when w.seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.seen_at end as "seenAt",
+  coalesce(w.heartbeat_ms, 15000) as "heartbeatMs", w.draining as "isDraining",
+  w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as "isSilent",
+  (select count(*)::integer from running r where r.locked_by = w.id) as running,
+  coalesce((select jsonb_agg(to_jsonb(l)) from (
+    select r.id::text as id, r.job, d.name as definition, case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end as "startedAt",
+      case jsonb_typeof(r.progress -> 'fraction') when 'number' then r.progress -> 'fraction' end as fraction
+    from running r left join tock.job_definitions d on d.id = r.definition_id where r.locked_by = w.id
+    order by r.started_at, r.id limit 6) l), '[]') as runs
+from (select * from tock.workers order by host, started_at, id limit 200) w
+order by w.host, w.started_at, w.id;
 
 -- read-zone-offsets
 select z.timezone,

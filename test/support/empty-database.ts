@@ -11,6 +11,7 @@ delete from tock.job_queues; delete from tock.job_outbox; delete from tock.job_e
 delete from tock.job_definitions; delete from tock.registrations; delete from tock.ticks;
 delete from tock.alert_events; delete from tock.alert_watches; delete from tock.alert_states; delete from tock.alert_deliveries; delete from tock.alert_flips;
 delete from tock.alert_channels; delete from tock.alert_mutes; delete from tock.alert_clock; delete from tock.retention_changes;
+delete from tock.audit;
 delete from tock.upkeep; insert into tock.upkeep (kind) values ('partitions');
 update tock.test_clock set at = null;
 reset session_replication_role;

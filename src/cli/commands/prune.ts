@@ -13,6 +13,7 @@ interface PruneFlags extends CommonOptions {
   readonly keepCancelled?: string;
   readonly keepSkipped?: string;
   readonly keepKeys?: string;
+  readonly keepAudit?: string;
   readonly partition?: NonNullable<PruneOptions['partition']>;
 }
 
@@ -32,6 +33,7 @@ export function addPrune(program: Command): Command {
       'keys and effects (default 400d); not shorter than the others',
       duration,
     )
+    .option('--keep-audit <duration>', 'rows of the audit (default 365d)', duration)
     .addOption(
       new Option(
         '--partition <unit>',
@@ -64,6 +66,7 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
           default: flags.keep,
         },
         keepKeys: flags.keepKeys,
+        keepAudit: flags.keepAudit,
         ...(flags.partition === undefined ? {} : { partition: flags.partition }),
         onProgress: ({ stage, done, total }) => view.show(done, total, stage),
       })
@@ -76,6 +79,7 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
 
 function resultLines(result: PruneResult): string[] {
   const { droppedPartitions: dropped, keptRuns, deletedRuns, deletedKeys, deletedEffects, left } = result;
+  const { deletedAudit } = result;
   if (result.isBusy) return ['another prune is running; nothing was done'];
   const lines = [
     dropped.length === 0
@@ -85,6 +89,7 @@ function resultLines(result: PruneResult): string[] {
       ? [`kept ${counted(keptRuns, 'run')} of them: runs in their state are kept longer`]
       : []),
     `deleted ${counted(deletedRuns, 'run')}, ${counted(deletedKeys, 'key')} and ${counted(deletedEffects, 'effect')} in batches`,
+    ...(deletedAudit > 0 ? [`deleted ${counted(deletedAudit, 'row')} of the audit`] : []),
     `created ${counted(result.madePartitions, 'partition')}, one per ${result.partition}`,
   ];
   if (left.length > 0)

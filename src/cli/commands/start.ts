@@ -7,17 +7,19 @@ import { boundYoungGeneration } from '../../runtime/young-generation.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
 import { count, examples, queues, withJson } from '../flags/flags.js';
-import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { type AddressFlags, serveFor, withAddress } from '../serve-dashboard.js';
+import { aborted, action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
 import { definitionWords } from '../views/schedule-words.js';
 import { type Cell, drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 
-interface StartFlags extends CommonOptions {
+interface StartFlags extends CommonOptions, AddressFlags {
   readonly concurrency?: number;
   readonly queues?: string[];
   readonly listen: boolean;
   readonly pretty?: true;
+  readonly dashboard?: true;
 }
 
 const MAX_ROWS = 20;
@@ -25,7 +27,7 @@ const MAX_ROWS = 20;
 type Daemon = Awaited<ReturnType<Tock['start']>>;
 
 export function addStart(program: Command): Command {
-  return withJson(program.command('start'))
+  const command = withJson(program.command('start'))
     .summary('run the scheduler here until Ctrl-C')
     .description(
       'Runs the scheduler in this process: migrates, registers the jobs, and executes runs when they are due. Ctrl-C or SIGTERM lets running jobs finish, then stops; a second one ends the process at once.',
@@ -38,11 +40,14 @@ export function addStart(program: Command): Command {
     .option('--queues <a,b>', 'only these queues (default all, or TOCK_QUEUES)', queues)
     .option('--no-listen', 'poll every second instead of LISTEN, for pgbouncer in transaction mode')
     .option('--pretty', 'readable logs instead of JSON lines (the default in a terminal)')
+    .option('--dashboard', 'also serve the dashboard, and print its address');
+  return withAddress(command, 'with --dashboard: ')
     .addHelpText(
       'after',
       examples(
         ['tock start', 'all queues, ten runs at once'],
         ['tock start --queues mail --concurrency 2', 'one queue, two runs at once'],
+        ['tock start --dashboard', 'with pages to look at, on this machine'],
       ),
     )
     .action(action(start));
@@ -63,6 +68,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
       if (!shell.json) await saySchedule(shell, records, jobs);
       if (psqlCommand !== null) shell.say(`to inspect the database: ${cleanLine(psqlCommand)}`);
       if (stop.aborted) return 0;
+      const served = flags.dashboard === true ? await serveFor(shell, tock, flags) : null;
       return await underCrashGuard({ name: 'tock start', tock, stop }, async () => {
         const concurrency = flags.concurrency ?? config.concurrency ?? 10;
         const chosen = flags.queues ?? config.queues;
@@ -73,6 +79,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
           concurrency,
           queues: chosen ?? null,
           definitions: records.slice(0, MAX_ROWS),
+          ...(served ? { dashboard: served.link ?? served.url } : {}),
         });
         const what = `up to ${concurrency} runs at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
         shell.say(
@@ -80,6 +87,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
         );
         await aborted(stop);
         await drain(shell, tock, daemon);
+        await served?.close();
         return 0;
       });
     },
@@ -127,13 +135,6 @@ async function saySchedule(
   shell.say(await drawTable(columns, rows));
   if (records.length > MAX_ROWS)
     shell.say(paint('dim', `… and ${records.length - MAX_ROWS} more (tock jobs)`));
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>(resolve => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {

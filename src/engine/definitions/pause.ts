@@ -6,6 +6,7 @@ import { readNow } from '../../store/connection/clock.js';
 import { lockDefinition } from '../../store/definitions/stored-definition.js';
 import { markPaused, markResumed } from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import {
   readRecord,
@@ -33,7 +34,12 @@ export async function pauseDefinition(
         'TOCK_BAD_STATE',
         `${quote(name)} has no schedule to pause; pause its queue, or cancel its runs`,
       );
+    const before = await readRecord(session, name);
     await markPaused(session, row.id, kept);
+    const isSame = before.pausedAt && (kept === null || kept === before.pauseReason);
+    const details = { note: kept ?? undefined };
+    const count = isSame ? 0 : 1;
+    await audit(session, engine, { action: 'schedules.pause', targets: [name], count, details });
     return await readRecord(session, name);
   });
   engine.logger.info(
@@ -61,7 +67,14 @@ export async function resumeDefinition(engine: Engine, name: string): Promise<Re
     const now = Math.max(await readNow(session), row.cursor_ms);
     const skipped = await recordSpan(session, row, now, 'paused');
     const next = row.remaining_count === 0 ? null : (workingSchedule(row)?.next(now) ?? null);
+    const before = await readRecord(session, name);
     await markResumed(session, row.id, { cursor: now, next });
+    const details = {
+      pausedAt: before.pausedAt?.toISOString(),
+      note: before.pauseReason ?? undefined,
+      skipped: skipped?.count,
+    };
+    await audit(session, engine, { action: 'schedules.resume', targets: [name], details });
     return { ...(await readRecord(session, name)), skipped };
   });
   const count = resumed.skipped?.count ?? 0;

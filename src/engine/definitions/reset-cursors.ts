@@ -10,6 +10,7 @@ import {
   setCursorsBack,
 } from '../../store/definitions/cursors.js';
 import { readUnknownNames } from '../../store/definitions/stored-definition.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { workingSchedule } from '../materialize/locked-definition.js';
 
@@ -50,6 +51,7 @@ export async function resetCursors(
       `there is no definition ${unknown.map(quote).join(', ')} (tock jobs lists them); no cursor was reset`,
     );
   const resets: CursorReset[] = [];
+  const audited: { partOf: string | null } = { partOf: null };
   for (let afterId = '0'; ; ) {
     const batch = await database.transaction(async session => {
       const rows = await readAhead(session, {
@@ -58,9 +60,13 @@ export async function resetCursors(
         limit: BATCH,
         isLocked: !dryRun,
       });
-      return { rows, resets: await resetBatch(session, rows, dryRun) };
+      const done = await resetBatch(session, rows, dryRun);
+      const targets = done.map(({ definition }) => definition);
+      const entry = { action: 'schedules.resetCursors', targets, ...audited } as const;
+      return { rows, resets: done, auditId: dryRun ? null : await audit(session, engine, entry) };
     });
     resets.push(...batch.resets);
+    audited.partOf ??= batch.auditId;
     const last = batch.rows.at(-1);
     if (last === undefined || batch.rows.length < BATCH) break;
     afterId = last.id;

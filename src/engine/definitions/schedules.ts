@@ -2,6 +2,7 @@
 // the definition's row lock, so that a tick, an edit and a pause come one after the other.
 
 import type { Expectation } from '../../model/alerts/options.js';
+import { changesBetween } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import { checkPriority } from '../../model/job/define-job.js';
 import type { AnyJob, JobSchedule, PayloadFor } from '../../model/job/job.js';
@@ -30,6 +31,7 @@ import {
 } from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { supersedeRuns } from '../../store/runs/operator-moves.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import {
   readRecord,
@@ -86,11 +88,15 @@ export async function upsertSchedule(
   const { name } = described.columns;
   const { change, record } = await engine.database.transaction(async session => {
     await requireParents(session, described);
-    const made = await writeSchedule(session, engine, described, ifVersion);
+    const { made, before } = await writeSchedule(session, engine, described, ifVersion);
     if (made !== 'unchanged') await linkChains(session, [described]);
     const circle = await readCircle(session, [described]);
     if (circle) throw circleError(circle);
-    return { change: made, record: await readRecord(session, name) };
+    const written = await readRecord(session, name);
+    const details = detailsOfEdit(made, written.version, before, described);
+    const count = made === 'unchanged' ? 0 : 1;
+    await audit(session, engine, { action: 'schedules.upsert', targets: [name], count, details });
+    return { change: made, record: written };
   });
   if (change !== 'unchanged') {
     const { job, version } = record;
@@ -150,24 +156,46 @@ async function describeInput(engine: Engine, input: ScheduleInput): Promise<Desc
   });
 }
 
+/** What an edit changed; of a new schedule, when it runs. Of its payload only that it was changed. */
+function detailsOfEdit(
+  change: Change,
+  version: number,
+  before: StoredDefinition | null,
+  { columns }: DescribedDefinition,
+) {
+  const { name: _, job, cron, every_ms, at, after, ...rest } = columns;
+  const facts = { change, version, job };
+  if (before === null || change === 'made')
+    return { ...facts, cron: cron ?? undefined, every_ms: every_ms ?? undefined, at: at ?? undefined };
+  return { ...facts, changes: changesBetween({ ...before }, { job, cron, every_ms, at, after, ...rest }) };
+}
+
 type Change = 'made' | 'edited' | 'unchanged';
+
+interface Written {
+  readonly made: Change;
+  /** Null: there was none, not even a removed one. */
+  readonly before: StoredDefinition | null;
+}
 
 async function writeSchedule(
   session: Session,
   engine: Engine,
   described: DescribedDefinition,
   ifVersion: number | undefined,
-): Promise<Change> {
+): Promise<Written> {
   const { name } = described.columns;
   let row = await lockDefinition(session, name);
   if (row === null && (ifVersion ?? 0) === 0) {
-    if (await insertDefinition(session, writtenRow(described, await readNow(session)))) return 'made';
+    if (await insertDefinition(session, writtenRow(described, await readNow(session))))
+      return { made: 'made', before: null };
     // Somebody else was inserting it, and the insert waited for their commit.
     row = await lockDefinition(session, name);
   }
   if (row?.origin === 'code' && !row.is_vanished) throw definedInCode(name);
   requireVersion(name, row, ifVersion);
-  return row === null ? 'unchanged' : await editSchedule(session, engine, row, described);
+  const made = row === null ? 'unchanged' : await editSchedule(session, engine, row, described);
+  return { made, before: row };
 }
 
 async function editSchedule(
@@ -208,6 +236,8 @@ export async function removeSchedule(
     await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
     await supersedeRuns(session, [row.id]);
     await markRemoved(session, row.id, now);
+    const details = { version: row.version, job: row.job };
+    await audit(session, engine, { action: 'schedules.remove', targets: [name], details });
     return await readRecord(session, name);
   });
   engine.logger.info(

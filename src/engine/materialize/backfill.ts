@@ -5,6 +5,7 @@
 // executed.
 
 import { setImmediate } from 'node:timers/promises';
+import type { Details } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
@@ -14,6 +15,7 @@ import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { readDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
 import { type BackfillRow, countWithRun, insertBackfilled } from '../../store/runs/occurrences/backfill.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { requireDefinition, scheduleOf } from './locked-definition.js';
 import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
@@ -70,10 +72,14 @@ export async function backfill(
   checkWindow(window, await readNow(database));
   const occurrences = await countIn(schedule, window);
   let progress: BackfillProgress = { occurrences, done: 0, existing: 0, made: 0 };
+  const audited: Audited = {
+    details: { from: iso(window.from), to: iso(window.to), occurrences },
+    partOf: null,
+  };
   for (const batch of batchesIn(schedule, window)) {
     const missing = dryRun
       ? batch.length - (await countWithRun(database, row.id, batch.map(iso)))
-      : await database.transaction(session => makeRuns(session, engine, row, schedule, batch));
+      : await makeBatch(engine, row, schedule, batch, audited);
     progress = {
       occurrences,
       done: progress.done + batch.length,
@@ -154,6 +160,28 @@ async function countIn(schedule: CompiledSchedule, window: Window): Promise<numb
     // A million take seconds, in which this process has other things to do.
     await setImmediate();
   }
+  return count;
+}
+
+/** What the audit says of all batches; `partOf` is its first row. */
+interface Audited {
+  readonly details: Details;
+  partOf: string | null;
+}
+
+async function makeBatch(
+  engine: Engine,
+  row: StoredDefinition,
+  schedule: CompiledSchedule,
+  batch: readonly number[],
+  audited: Audited,
+): Promise<number> {
+  const { count, auditId } = await engine.database.transaction(async session => {
+    const made = await makeRuns(session, engine, row, schedule, batch);
+    const entry = { action: 'schedules.backfill', targets: [row.name], count: made, ...audited } as const;
+    return { count: made, auditId: await audit(session, engine, entry) };
+  });
+  audited.partOf ??= auditId;
   return count;
 }
 

@@ -16,6 +16,7 @@ import {
   unmuteAlerts,
 } from '../../store/alerts/deliveries.js';
 import { readNow } from '../../store/connection/clock.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 
 /** What became of a test message. */
@@ -39,10 +40,11 @@ export async function mutes({ database }: Engine): Promise<AlertMute[]> {
 
 /** @throws TockError TOCK_NOT_FOUND, TOCK_BAD_TIME */
 export async function mute(
-  { database, alerting, logger }: Engine,
+  engine: Engine,
   name: string,
   { until, note }: { readonly until: Date | string; readonly note?: string },
 ): Promise<AlertMute> {
+  const { database, alerting, logger } = engine;
   const ms = timeOf(until);
   if (ms <= (await readNow(database)))
     throw new TockError('TOCK_BAD_TIME', `until ${new Date(ms).toISOString()} is not in the future`);
@@ -54,10 +56,11 @@ export async function mute(
       'TOCK_NOT_FOUND',
       `${quote(name)} is neither a rule of alerts nor a definition, a queue or a host${didYouMean(name, rules)}`,
     );
-  const muted = await muteAlerts(database, {
-    name,
-    until: new Date(ms).toISOString(),
-    note: storableNote(note),
+  const kept = { until: new Date(ms).toISOString(), note: storableNote(note) };
+  const muted = await database.transaction(async session => {
+    const details = { until: kept.until, note: kept.note ?? undefined };
+    await audit(session, engine, { action: 'alerts.mute', targets: [name], details });
+    return await muteAlerts(session, { name, ...kept });
   });
   logger.info(
     { event: 'alerts.muted', name, until: muted.until.toISOString() },
@@ -66,8 +69,13 @@ export async function mute(
   return muted;
 }
 
-export async function unmute({ database, logger }: Engine, name: string): Promise<boolean> {
-  const row = await unmuteAlerts.first(database, { name });
+export async function unmute(engine: Engine, name: string): Promise<boolean> {
+  const { database, logger } = engine;
+  const row = await database.transaction(async session => {
+    const ended = await unmuteAlerts.first(session, { name });
+    if (ended) await audit(session, engine, { action: 'alerts.unmute', targets: [name] });
+    return ended;
+  });
   if (row) logger.info({ event: 'alerts.unmuted', name }, `alerts of ${name} are no longer muted`);
   return row !== undefined;
 }

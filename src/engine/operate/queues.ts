@@ -1,4 +1,5 @@
 // Queues: limits over all hosts, pause and resume.
+import { changesBetween } from '../../model/audit.js';
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { checkName, quote, storableNote } from '../../model/names.js';
@@ -6,14 +7,17 @@ import { checkWindow } from '../../model/planning/window.js';
 import { findZone } from '../../model/schedule/zone.js';
 import {
   listQueues,
+  lockQueue,
   pauseQueue,
   type QueueColumns,
   type QueueRecord,
+  type QueueRow,
   removeQueue,
   resumeQueue,
   setQueue,
 } from '../../store/reads/queues.js';
 import { notifyQueued } from '../../store/runs/outbox.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 
 /** Limits of a queue, over all hosts. Absent ones stay as they are; null removes a limit. */
@@ -42,7 +46,14 @@ export async function queues(engine: Engine): Promise<QueueRecord[]> {
  */
 export async function limitQueue(engine: Engine, name: string, limits: QueueLimits): Promise<QueueRecord> {
   const columns = readLimits(limits);
-  await setQueue(engine.database, checkQueue(name), columns);
+  checkQueue(name);
+  await engine.database.transaction(async session => {
+    const before = await lockQueue(session, name, { isMade: true });
+    await setQueue(session, name, columns);
+    const changes = limitChanges(before, await lockQueue(session, name));
+    const count = Object.keys(changes).length === 0 ? 0 : 1;
+    await audit(session, engine, { action: 'queues.set', targets: [name], count, details: { changes } });
+  });
   await notifyQueued(engine.database);
   engine.logger.info({ event: 'queue.limited', queue: name, ...columns }, `queue ${name} has new limits`);
   return await readQueue(engine, name);
@@ -55,14 +66,27 @@ export async function pause(
   { note }: { readonly note?: string } = {},
 ): Promise<QueueRecord> {
   const kept = storableNote(note);
-  await pauseQueue(engine.database, checkQueue(name), kept);
+  checkQueue(name);
+  await engine.database.transaction(async session => {
+    const before = await lockQueue(session, name, { isMade: true });
+    await pauseQueue(session, name, kept);
+    const isSame = before?.pausedAt && (kept === null || kept === before.pauseReason);
+    const details = { note: kept ?? undefined };
+    await audit(session, engine, { action: 'queues.pause', targets: [name], count: isSame ? 0 : 1, details });
+  });
   engine.logger.info({ event: 'queue.paused', queue: name, note: kept }, `queue ${name} is paused`);
   return await readQueue(engine, name);
 }
 
 /** A queue that is not paused is left as it is. */
 export async function resume(engine: Engine, name: string): Promise<QueueRecord> {
-  await resumeQueue(engine.database, checkQueue(name));
+  checkQueue(name);
+  await engine.database.transaction(async session => {
+    const before = await lockQueue(session, name);
+    if (!before?.pausedAt) return;
+    await resumeQueue(session, name);
+    await audit(session, engine, { action: 'queues.resume', targets: [name], details: pauseOf(before) });
+  });
   await notifyQueued(engine.database);
   engine.logger.info({ event: 'queue.resumed', queue: name }, `queue ${name} is resumed`);
   return await readQueue(engine, name);
@@ -70,9 +94,34 @@ export async function resume(engine: Engine, name: string): Promise<QueueRecord>
 
 /** Removes all limits and the pause of a queue. Its runs stay. Returns whether it had any. */
 export async function unlimitQueue(engine: Engine, name: string): Promise<boolean> {
-  const removed = await removeQueue(engine.database, checkQueue(name));
+  checkQueue(name);
+  const removed = await engine.database.transaction(async session => {
+    const before = await lockQueue(session, name);
+    if (!(await removeQueue(session, name))) return false;
+    const details = { changes: limitChanges(before, null), ...pauseOf(before) };
+    await audit(session, engine, { action: 'queues.remove', targets: [name], details });
+    return true;
+  });
   if (removed) await notifyQueued(engine.database);
   return removed;
+}
+
+function limitChanges(before: QueueRow | null, after: QueueRow | null) {
+  const limits = (row: QueueRow | null) => ({
+    concurrency: row?.concurrency ?? null,
+    rate: row?.rate ?? null,
+    window: row?.window ?? null,
+    timezone: row?.timezone ?? 'UTC',
+  });
+  return changesBetween(limits(before), limits(after));
+}
+
+/** The pause that an action ended. */
+function pauseOf(before: QueueRow | null) {
+  return {
+    pausedAt: before?.pausedAt?.toISOString(),
+    note: before?.pauseReason ?? undefined,
+  };
 }
 
 async function readQueue(engine: Engine, name: string): Promise<QueueRecord> {

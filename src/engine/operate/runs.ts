@@ -9,6 +9,7 @@ import { getRun, type RunRecord } from '../../store/reads/runs.js';
 import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { requireOriginal } from '../../store/schema/database-identity.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
 import { reasonOf } from '../materialize/broken-definition.js';
@@ -37,7 +38,13 @@ export async function retry(
   const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
   const before = await findRun(engine, id);
   try {
-    if (await retryRun(engine.database, before.id, attempts)) return await findRun(engine, id);
+    const isRetried = await engine.database.transaction(async session => {
+      if (!(await retryRun(session, before.id, attempts))) return false;
+      const details = { job: before.job, attempts: attempts ?? undefined };
+      await audit(session, engine, { action: 'runs.retry', targets: [before.id], details });
+      return true;
+    });
+    if (isRetried) return await findRun(engine, id);
   } catch (error) {
     if (isDataError(error))
       throw new TockError(
@@ -70,7 +77,14 @@ export async function cancel(
 ): Promise<RunRecord> {
   const before = await findRun(engine, id);
   const reason = storableNote(options.reason);
-  const { result, freed, outboxWritten } = await cancelRun(engine.database, before.id, reason);
+  const { result, freed, outboxWritten } = await engine.database.transaction(async session => {
+    const cancelled = await cancelRun(session, before.id, reason);
+    const isAsked = cancelled.result === 'asked' ? true : undefined;
+    const details = { job: before.job, reason: reason ?? undefined, isAsked };
+    const count = cancelled.result === null ? 0 : 1;
+    await audit(session, engine, { action: 'runs.cancel', targets: [before.id], count, details });
+    return cancelled;
+  });
   await afterCommit(engine, { freed, outboxWritten, dead: [] });
   if (result) return await findRun(engine, id);
   const now = await findRun(engine, id);

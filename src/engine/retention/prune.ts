@@ -1,5 +1,6 @@
 // Removes what is old: finished runs by their partitions, keys and effects in small batches. No statement
 // holds a lock for long.
+import { MAX_TARGETS } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import {
   fateOf,
@@ -10,6 +11,7 @@ import {
 } from '../../model/planning/retention.js';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
 import { readClock } from '../../store/connection/clock.js';
+import type { Session } from '../../store/connection/database.js';
 import { makeComingPartitions } from '../../store/partitions/coming-partitions.js';
 import {
   type Cutoffs,
@@ -20,6 +22,7 @@ import {
   type Slice,
   withRetentionLock,
 } from '../../store/partitions/partitions.js';
+import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { compactPartition, dropLeftovers, dropPartition, type PrunedPartitions } from './drop-partitions.js';
 import { type Stop, walkBlocks } from './walk-blocks.js';
@@ -27,8 +30,8 @@ import { type Stop, walkBlocks } from './walk-blocks.js';
 const BATCH = 5000;
 
 /**
- * Removes finished runs that ended longer ago than `keep` says for their state, and keys and effects older
- * than `keepKeys`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one
+ * Removes finished runs that ended longer ago than `keep` says for their state, keys and effects older than
+ * `keepKeys`, and rows of the audit older than `keepAudit`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one
  * finishes.
  *
  * A partition goes when the shortest keep is over for all of it. Runs in it that stay are moved to a small
@@ -38,9 +41,15 @@ const BATCH = 5000;
  * The exclusive lock on `job_runs_finished` is requested with a short lock_timeout, several times; without it
  * the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an advisory lock
  * of a transaction that stays open meanwhile, on a connection of its own.
+ * @param isByHand the audit gets a row with what was removed: in that transaction at its end, or by itself if
+ * the prune fails or is stopped halfway, since what it has removed stays so
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
-export async function prune(engine: Engine, options: PruneOptions = {}): Promise<PruneResult> {
+export async function prune(
+  engine: Engine,
+  options: PruneOptions = {},
+  { isByHand = false } = {},
+): Promise<PruneResult> {
   const retention = readRetention(options);
   const { database } = engine;
   if ((database.pool.options?.max ?? 2) < 2) {
@@ -49,47 +58,78 @@ export async function prune(engine: Engine, options: PruneOptions = {}): Promise
       'prune needs two connections, one of which holds its lock; raise connections, or max of the pool',
     );
   }
-  const result = await withRetentionLock(database, () => pruneLocked(engine, retention, options));
-  return result ?? { ...NOTHING, isBusy: true };
+  const done = nothingDone();
+  const isBusy = await withRetentionLock(database, async locked => {
+    await pruneLocked(engine, retention, options, done);
+    if (isByHand) await auditPrune(locked, engine, done);
+    return false;
+  }).catch(async (error: unknown) => {
+    if (isByHand) await auditPrune(database, engine, done, true).catch(() => undefined);
+    throw error;
+  });
+  if (isBusy === null) return { ...resultOf(done), isBusy: true };
+  const result = resultOf(done);
+  engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
+  return result;
 }
 
-const NOTHING: PruneResult = {
-  droppedPartitions: [],
+/** What a prune has done so far. */
+interface Done extends PrunedPartitions {
+  deletedRuns: number;
+  deletedKeys: number;
+  deletedEffects: number;
+  deletedAudit: number;
+  madePartitions: number;
+  unit: 'month' | 'day';
+}
+
+const nothingDone = (): Done => ({
+  dropped: [],
+  left: [],
   keptRuns: 0,
   deletedRuns: 0,
   deletedKeys: 0,
   deletedEffects: 0,
+  deletedAudit: 0,
   madePartitions: 0,
-  partition: 'month',
-  left: [],
-  isBusy: false,
-};
+  unit: 'month',
+});
 
-async function pruneLocked(engine: Engine, retention: Retention, stop: Stop): Promise<PruneResult> {
+function resultOf({ dropped, unit, ...counts }: Done): PruneResult {
+  return { ...counts, droppedPartitions: dropped, partition: unit, isBusy: false };
+}
+
+async function auditPrune(session: Session, engine: Engine, done: Done, isStopped = false): Promise<void> {
+  const { dropped, left: _left, unit: _unit, ...counts } = done;
+  const isIdle = dropped.length === 0 && Object.values(counts).every(count => count === 0);
+  const details = {
+    ...counts,
+    droppedPartitions: dropped.slice(0, MAX_TARGETS),
+    isStopped: isStopped || undefined,
+  };
+  await audit(session, engine, { action: 'prune', targets: [], count: isIdle ? 0 : 1, details });
+}
+
+async function pruneLocked(engine: Engine, retention: Retention, stop: Stop, done: Done): Promise<void> {
   const { database } = engine;
   const now = (await readClock(database)).getTime();
   const cutoffs = cutoffsAt(now, retention);
-  const pruned: PrunedPartitions = { dropped: [], left: [], keptRuns: 0 };
-  await dropLeftovers(engine, pruned, stop);
-  const unit = unitOf(retention.partition, await readVolume(database));
-  const { made, isLeft } = await makeComingPartitions(database, { unit, mayTakeLong: true, ...stop });
-  if (isLeft) pruned.left.push('coming partitions');
-  await prunePartitions(engine, retention, { now, cutoffs, pruned, stop });
-  const result: PruneResult = {
-    droppedPartitions: pruned.dropped,
-    keptRuns: pruned.keptRuns,
-    deletedRuns: await deleteOldRuns(engine, retention, { now, cutoffs, stop }),
-    deletedKeys:
-      (await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, stop)) +
-      (await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, stop)),
-    deletedEffects: await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, stop),
-    madePartitions: made,
-    partition: unit,
-    left: pruned.left,
-    isBusy: false,
-  };
-  engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
-  return result;
+  await dropLeftovers(engine, done, stop);
+  done.unit = unitOf(retention.partition, await readVolume(database));
+  const { made, isLeft } = await makeComingPartitions(database, {
+    unit: done.unit,
+    mayTakeLong: true,
+    ...stop,
+  });
+  done.madePartitions = made;
+  if (isLeft) done.left.push('coming partitions');
+  const pruning = { now, cutoffs, done, stop };
+  await prunePartitions(engine, retention, pruning);
+  await deleteOldRuns(engine, retention, pruning);
+  await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, pruning, 'deletedKeys');
+  await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, pruning, 'deletedKeys');
+  await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, pruning, 'deletedEffects');
+  await deleteOld(engine, 'audit', now - retention.keepAuditMs, pruning, 'deletedAudit');
 }
 
 function cutoffsAt(now: number, { keepMs }: Retention): Cutoffs {
@@ -104,6 +144,7 @@ function cutoffsAt(now: number, { keepMs }: Retention): Cutoffs {
 interface Pruning {
   readonly now: number;
   readonly cutoffs: Cutoffs;
+  readonly done: Done;
   readonly stop: Stop;
 }
 
@@ -111,7 +152,7 @@ interface Pruning {
 async function prunePartitions(
   engine: Engine,
   retention: Retention,
-  { now, cutoffs, pruned, stop }: Pruning & { readonly pruned: PrunedPartitions },
+  { now, cutoffs, done, stop }: Pruning,
 ): Promise<void> {
   const due = (await readPartitions(engine.database))
     .map(partition => ({ partition, action: fateOf(partition, retention, now) }))
@@ -119,10 +160,10 @@ async function prunePartitions(
   for (const [index, { partition, action }] of due.entries()) {
     const isGone =
       action === 'drop'
-        ? await dropPartition(engine, partition, pruned, stop)
-        : await compactPartition(engine, partition, cutoffs, pruned, stop);
+        ? await dropPartition(engine, partition, done, stop)
+        : await compactPartition(engine, partition, cutoffs, done, stop);
     if (isGone) continue;
-    pruned.left.push(...due.slice(index).map(each => each.partition.name));
+    done.left.push(...due.slice(index).map(each => each.partition.name));
     return;
   }
 }
@@ -130,25 +171,32 @@ async function prunePartitions(
 async function deleteOldRuns(
   engine: Engine,
   retention: Retention,
-  { now, cutoffs, stop }: Pruning,
-): Promise<number> {
+  { now, cutoffs, done, stop }: Pruning,
+): Promise<void> {
   const hasOld = (partition: Partition) => fateOf(partition, retention, now) === 'delete-runs';
-  let total = 0;
   for (const { name } of (await readPartitions(engine.database)).filter(hasOld)) {
-    const remove = (slice: Slice) => deleteRuns(engine.database, name, cutoffs, slice, BATCH);
-    total += await inBatches(engine, name, `old runs in ${name}`, remove, stop);
+    const remove = async (slice: Slice) => {
+      const count = await deleteRuns(engine.database, name, cutoffs, slice, BATCH);
+      done.deletedRuns += count;
+      return count;
+    };
+    await inBatches(engine, name, `old runs in ${name}`, remove, stop);
   }
-  return total;
 }
 
 async function deleteOld(
   engine: Engine,
-  table: 'job_keys' | 'job_occurrences' | 'job_effects',
+  table: Parameters<typeof deleteKeys>[1],
   before: number,
-  stop: Stop,
-): Promise<number> {
-  const remove = (slice: Slice) => deleteKeys(engine.database, table, before, slice, BATCH);
-  return await inBatches(engine, table, `old rows of ${table}`, remove, stop);
+  { done, stop }: Pruning,
+  counter: 'deletedKeys' | 'deletedEffects' | 'deletedAudit',
+): Promise<void> {
+  const remove = async (slice: Slice) => {
+    const count = await deleteKeys(engine.database, table, before, slice, BATCH);
+    done[counter] += count;
+    return count;
+  };
+  await inBatches(engine, table, `old rows of ${table}`, remove, stop);
 }
 
 async function inBatches(
@@ -157,16 +205,12 @@ async function inBatches(
   stage: string,
   remove: (slice: Slice) => Promise<number>,
   stop: Stop,
-): Promise<number> {
-  let total = 0;
+): Promise<void> {
   const visit = async (slice: Slice) => {
     for (;;) {
       stop.signal?.throwIfAborted();
-      const count = await remove(slice);
-      total += count;
-      if (count < BATCH) return;
+      if ((await remove(slice)) < BATCH) return;
     }
   };
   await walkBlocks(engine.database, table, stage, visit, stop);
-  return total;
 }

@@ -7,6 +7,7 @@ import type { Keep, PruneOptions } from '../scheduler-view.js';
 
 const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';
+const DEFAULT_KEEP_AUDIT = '365d';
 const UNITS = ['month', 'day', 'auto'] as const;
 
 /** From this many finished runs a day, `auto` makes daily partitions; below half of it, monthly ones. */
@@ -18,6 +19,7 @@ export interface Retention {
   readonly shortestMs: number;
   readonly longestMs: number;
   readonly keepKeysMs: number;
+  readonly keepAuditMs: number;
   readonly partition: (typeof UNITS)[number];
 }
 
@@ -25,7 +27,7 @@ export interface Retention {
  * Reads the options of prune. Keys outlive all runs, so that no occurrence can come again.
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
-export function readRetention({ keep, keepKeys, partition = 'auto' }: PruneOptions): Retention {
+export function readRetention({ keep, keepKeys, keepAudit, partition = 'auto' }: PruneOptions): Retention {
   const keepMs = readKeep(keep ?? DEFAULT_KEEP);
   const all = Object.values(keepMs);
   const [shortestMs, longestMs] = [Math.min(...all), Math.max(...all)];
@@ -42,7 +44,8 @@ export function readRetention({ keep, keepKeys, partition = 'auto' }: PruneOptio
       'keepKeys must not be shorter than the longest keep: a key outlives its run, or its occurrence could come again; raise keepKeys, or leave it out',
     );
   }
-  return { keepMs, shortestMs, longestMs, keepKeysMs, partition };
+  const keepAuditMs = parseDuration(keepAudit ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
+  return { keepMs, shortestMs, longestMs, keepKeysMs, keepAuditMs, partition };
 }
 
 function readKeep(keep: Keep): Record<FinishedStatus, number> {

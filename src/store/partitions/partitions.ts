@@ -114,9 +114,10 @@ const ORDER = {
   job_keys: 'r.idempotency_key',
   job_occurrences: 'r.definition_id, r.scheduled_for',
   job_effects: 'r.key',
+  audit: 'r.id',
 } as const;
 
-/** Deletes at most `limit` keys, occurrences or effects from before an instant. Returns how many. */
+/** Deletes at most `limit` keys, occurrences, effects or rows of the audit from before an instant. */
 export async function deleteKeys(
   session: Session,
   table: keyof typeof ORDER,
@@ -136,14 +137,17 @@ const TRY_LOCK = statement<object, { isMine: boolean }>(
 
 /**
  * Runs `work`, unless another process holds the lock of retention: then null. It is an advisory lock of a
- * transaction of its own, which holds no snapshot meanwhile.
+ * transaction of its own, which holds no snapshot meanwhile: `work` gets it to write in at its end.
  */
-export async function withRetentionLock<T>(database: Database, work: () => Promise<T>): Promise<T | null> {
+export async function withRetentionLock<T>(
+  database: Database,
+  work: (locked: Session) => Promise<T>,
+): Promise<T | null> {
   return await database.transaction(
     async session => {
       // The connection is idle between its two statements for as long as the work takes.
       await runQuery(session, STAY_OPEN);
-      return (await TRY_LOCK.first(session, {}))?.isMine === true ? await work() : null;
+      return (await TRY_LOCK.first(session, {}))?.isMine === true ? await work(session) : null;
     },
     { retries: 0 },
   );

@@ -68,6 +68,40 @@ const rateOf = (count: Expression<number | null>, periodMs: Expression<string | 
   sql<QueueRecord['rate']>`case when ${count} is not null
     then jsonb_build_object('count', ${count}, 'perMs', ${periodMs}) end`;
 
+/** A queue's row as people state it. */
+export type QueueRow = Omit<QueueRecord, 'name' | 'waiting' | 'running'>;
+
+/**
+ * Locks a queue's row until the transaction ends; null if it has none.
+ * @param isMade inserts a row first, so that of two who do so at once the second sees what the first wrote
+ */
+export async function lockQueue(
+  session: Session,
+  name: string,
+  { isMade = false } = {},
+): Promise<QueueRow | null> {
+  if (isMade) {
+    const inserted = db.insertInto('tock.job_queues').values({ name });
+    await runQuery(
+      session,
+      inserted.onConflict(conflict => conflict.column('name').doNothing()),
+    );
+  }
+  const query = db
+    .selectFrom('tock.job_queues as q')
+    .select(eb => [
+      'q.concurrency',
+      rateOf(eb.ref('q.rate_count'), eb.ref('q.rate_period_ms')).as('rate'),
+      'q.active_window as window',
+      'q.timezone',
+      readableInstant(eb.ref('q.paused_at')).as('pausedAt'),
+      'q.pause_reason as pauseReason',
+    ])
+    .where('q.name', '=', name)
+    .forUpdate();
+  return (await firstRow(session, query)) ?? null;
+}
+
 /** Columns of job_queues to write; absent ones stay as they are. */
 export interface QueueColumns {
   readonly concurrency?: number | null;

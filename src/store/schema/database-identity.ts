@@ -87,18 +87,26 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
   select pg_get_serial_sequence('tock.job_definitions', 'id'), greatest(1, (select max(id) from tock.job_definitions))
   union all
   select pg_get_serial_sequence('tock.job_outbox', 'id'), greatest(1, (select max(id) from tock.job_outbox))
+  union all
+  select pg_get_serial_sequence('tock.audit', 'id'), greatest(1, (select max(id) from tock.audit))
 ) s`,
 );
 
 /**
  * Makes a copy a database of its own, in one transaction. Returns what it holds. Needs the owner's rights.
+ * @param onAdopted called in that transaction, unless nothing was changed
  */
-export async function adoptDatabase(database: Database, { dryRun = false } = {}): Promise<Adoption> {
+export async function adoptDatabase(
+  database: Database,
+  { dryRun = false } = {},
+  onAdopted?: (session: Session, adoption: Adoption) => Promise<unknown>,
+): Promise<Adoption> {
   return await database.transaction(async session => {
     const adoption = await readAdoption(session);
     if (adoption.isCopy && !dryRun) {
       await ADOPT.run(session, {});
       await RAISE_SEQUENCES.run(session, {});
+      await onAdopted?.(session, adoption);
     }
     return adoption;
   });

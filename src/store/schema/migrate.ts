@@ -64,10 +64,15 @@ const READ_SERVER = statement<object, { version: number; name: string }>(
  *
  * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each
  * statement waits at most 10 s for a lock, so that it fails rather than hold up live traffic.
+ * @param onApplied called in the transaction with the names of the applied ones, unless there are none
  * @throws TockError TOCK_MIGRATION_CHANGED when an applied file has changed, TOCK_DATABASE_TOO_OLD
  */
-export async function migrate(database: Database, folder: string): Promise<MigrateResult> {
-  const applied = await applyMissing(database, readMigrations(folder));
+export async function migrate(
+  database: Database,
+  folder: string,
+  onApplied?: (session: Session, names: readonly string[]) => Promise<unknown>,
+): Promise<MigrateResult> {
+  const applied = await applyMissing(database, readMigrations(folder), onApplied);
   return { ...applied, ...(await makePartitions(database)) };
 }
 
@@ -87,6 +92,7 @@ async function makePartitions(
 async function applyMissing(
   database: Database,
   migrations: readonly Migration[],
+  onApplied: Parameters<typeof migrate>[2],
 ): Promise<Pick<MigrateResult, 'applied' | 'alreadyThere'>> {
   return await database.transaction(async session => {
     await refuseOldServer(session);
@@ -101,7 +107,9 @@ async function applyMissing(
       await NOTE.run(session, { name, checksum });
     }
     await noteIdentity(session);
-    return { applied: missing.map(({ name }) => name), alreadyThere: done.length };
+    const applied = missing.map(({ name }) => name);
+    if (applied.length > 0) await onApplied?.(session, applied);
+    return { applied, alreadyThere: done.length };
   }, LONG);
 }
 

@@ -1,7 +1,9 @@
 // The tables of migrations/ as a type for Kysely's builder and the compiler. test/store/schema/tables.test.ts
 // compares it with the server's catalogue.
 import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
+import type { Details } from '../../model/audit.js';
 import type { Json } from '../../model/job/job.js';
+import type { Via } from '../../model/operator.js';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
@@ -208,6 +210,19 @@ interface Ticks {
   stopped_at: Timestamp | null;
 }
 
+interface Audit {
+  id: Defaulted<Bigint>;
+  created_at: Defaulted<Timestamp>;
+  database_role: Defaulted<string>;
+  operator: Defaulted<string>;
+  via: Via;
+  action: string;
+  targets: Defaulted<string[]>;
+  count: number;
+  details: Defaulted<Jsonb<Details>>;
+  part_of: Bigint | null;
+}
+
 interface Upkeep {
   kind: string;
   at: Defaulted<Timestamp>;
@@ -241,6 +256,7 @@ export interface Schema extends AlertTables {
   'tock.workers': Workers;
   'tock.sleepers': Sleepers;
   'tock.ticks': Ticks;
+  'tock.audit': Audit;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;
   'tock.migrations': Migrations;

@@ -53,6 +53,7 @@ describe('tock prune', () => {
       deletedRuns: 0,
       deletedKeys: 0,
       deletedEffects: 0,
+      deletedAudit: 0,
       madePartitions: 0,
       partition: 'month',
       left: [],

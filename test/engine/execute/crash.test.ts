@@ -37,6 +37,8 @@ const engineWith = (jobs: readonly AnyJob[], isolation: Engine['isolation'] = nu
   settings: readSettings({}),
   isolation,
   hooks: {},
+  operator: null,
+  appName: null,
   workers: new Set<Worker>(),
 });
 const claimHeld = async (count: number, engine = engineWith([hold])) => {

@@ -60,6 +60,8 @@ describe('a worker', () => {
       settings: readSettings({}),
       isolation: null,
       hooks: {},
+      operator: null,
+      appName: null,
       workers: new Set<Worker>(),
     };
     const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
@@ -96,6 +98,8 @@ describe('a worker', () => {
       settings: readSettings({}),
       isolation: null,
       hooks: {},
+      operator: null,
+      appName: null,
       workers: new Set<Worker>(),
     };
     const worker = openWorker(engine, { kind: 'library', concurrency: 10 });

@@ -48,6 +48,8 @@ beforeEach(async () => {
     settings: readSettings({}),
     isolation: null,
     hooks: {},
+    operator: null,
+    appName: null,
     workers: new Set<Worker>(),
   };
 });

@@ -7,12 +7,13 @@ import type { PruneOptions } from '../../../src/model/scheduler-view.js';
 const days = (count: number) => parseDuration(`${count}d`);
 
 describe('readRetention', () => {
-  it('keeps runs for 90 days and keys for 400 by default', () => {
+  it('keeps runs for 90 days, keys for 400 and the audit for 365 by default', () => {
     expect(readRetention({})).toEqual({
       keepMs: { succeeded: days(90), dead: days(90), cancelled: days(90), skipped: days(90) },
       shortestMs: days(90),
       longestMs: days(90),
       keepKeysMs: days(400),
+      keepAuditMs: days(365),
       partition: 'auto',
     });
   });
@@ -26,6 +27,10 @@ describe('readRetention', () => {
     expect(readRetention({ keep: { dead: '1d' } }).keepMs.skipped).toBe(days(90));
   });
 
+  it('keeps the audit for a year, or as long as is asked', () => {
+    expect(readRetention({ keepAudit: '30d' }).keepAuditMs).toBe(days(30));
+  });
+
   it('lets keys outlive the runs of every state', () => {
     expect(readRetention({ keep: { dead: '600d' } }).keepKeysMs).toBe(days(600));
     expect(readRetention({ keep: '7d', keepKeys: '7d' }).keepKeysMs).toBe(days(7));
@@ -37,6 +42,7 @@ describe('readRetention', () => {
     [{ keep: { dead: -1 } }, 'keep.dead -1 is not a duration'],
     [{ keep: { default: 'x' } }, 'keep.default "x" is not a duration'],
     [{ keepKeys: '1 year' }, 'keepKeys "1 year" is not a duration'],
+    [{ keepAudit: 'for ever' }, 'keepAudit "for ever" is not a duration'],
     [{ keep: '30d', keepKeys: '29d' }, 'raise keepKeys, or leave it out'],
     [{ partition: 'week' }, 'partition "week" is none of month, day, auto'],
   ])('refuses %j', (options, message) => {

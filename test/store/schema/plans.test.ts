@@ -206,6 +206,11 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
   [
+    'one that goes on in two, where runs may need slots',
+    s => claimFreeRuns(s, claim, [position(), position({ priority: 3, isPlain: false })]),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  [
     'one after a notification',
     s => claimNotifiedRuns(s, claim, { queue: 'default', priority: 0 }),
     [CLAIM_INDEX, PRIMARY_KEY],

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AlertStatus, FlipKind } from '../../../src/model/alerts/judge.js';
+import { VIAS } from '../../../src/model/operator.js';
 import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/plan-occurrences.js';
 import { OUTSIDE_WINDOW } from '../../../src/model/planning/window.js';
 import { RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
@@ -47,6 +48,7 @@ const UNIONS: Readonly<Record<string, readonly string[]>> = {
   OutsideWindow: OUTSIDE_WINDOW,
   Dst: Object.keys({ once: 0, skip: 0, literal: 0 } satisfies Record<Dst, 0>),
   Origin: Object.keys({ code: 0, runtime: 0 } satisfies Record<Origin, 0>),
+  Via: VIAS,
   OutboxKind: Object.keys({ chain: 0, dead: 0 } satisfies Record<OutboxKind, 0>),
   AlertEventKind: Object.keys({ failed: 0, dead: 0, succeeded: 0 } satisfies Record<AlertEventKind, 0>),
   AlertStatus: Object.keys({ up: 0, down: 0 } satisfies Record<AlertStatus, 0>),

@@ -44,6 +44,8 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
           isolation: null,
           workers: new Set(),
           hooks: {},
+          operator: null,
+          appName: null,
         };
         const job = findJob(engine.registry, order.run.job);
         const payload = await readPayload(job, active);

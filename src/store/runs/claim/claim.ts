@@ -19,6 +19,7 @@
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { claimAfter } from './claim-in-queue.js';
+import { claimAfterEach } from './claim-in-queues.js';
 import {
   type ClaimedRow,
   type ClaimedRun,
@@ -193,6 +194,7 @@ export async function claimFreeRuns(
   if (positions === null) return claimOf(await CLAIM.run(session, { ...wanted, queues, afterQueue }), limit);
   const [position] = positions;
   if (position?.isPlain && positions.length === 1) return await claimAfter(session, wanted, position);
+  if (positions.every(each => each.isPlain)) return await claimAfterEach(session, wanted, positions);
   return claimOf(
     await CLAIM_ON.run(session, {
       ...wanted,

@@ -20,6 +20,10 @@ const nextBetween = (after: string, before: string) => `cross join lateral (
     where r.blocked_on is null and (r.queue, r.priority) > (${after}) and (r.queue, r.priority) < (${before})
     order by r.queue, r.priority limit 1) n`;
 
+/** What comes after this priority in its queue is of no use: goes on with the next queue. */
+const unlessLast = (priority: string) =>
+  `case when ${priority} >= (select max(k.priority) from known k) then 2147483647 else ${priority} end`;
+
 // A loose index scan between the positions, never through them: there the entries lie of all the runs that
 // have just ended. Names of queues begin with a letter or digit, so they lie between '' and '~'.
 const OTHER_PLACES = statement<
@@ -40,10 +44,10 @@ with recursive known as materialized (
   window borders as (order by b.queue, b.priority)
 ), others as (
   select n.queue, n.priority, g.before_queue, g.before_priority
-  from gaps g ${nextBetween('g.queue, g.priority', 'g.before_queue, g.before_priority')}
+  from gaps g ${nextBetween(`g.queue, ${unlessLast('g.priority')}`, 'g.before_queue, g.before_priority')}
   union all
   select n.queue, n.priority, p.before_queue, p.before_priority
-  from others p ${nextBetween('p.queue, p.priority', 'p.before_queue, p.before_priority')}
+  from others p ${nextBetween(`p.queue, ${unlessLast('p.priority')}`, 'p.before_queue, p.before_priority')}
 ), queue_priorities as (
   select o.queue, o.priority from others o where o.priority <= (select max(k.priority) from known k)
 ), ${openQueuePriorities('1')}

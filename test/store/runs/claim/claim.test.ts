@@ -63,6 +63,14 @@ const WAYS: readonly [string, (limit: number, session?: Database) => Promise<Cla
       claimFreeRuns(session, { ...options, limit }, [position('default', 0), position('other', 1)]),
   ],
   [
+    'in several, one of which may have runs that need a slot, where the last left off',
+    (limit, session = database) =>
+      claimFreeRuns(session, { ...options, limit }, [
+        position('default', 0),
+        position('other', 1, { isPlain: false }),
+      ]),
+  ],
+  [
     'in which a notification says that there is one',
     (limit, session = database) =>
       claimNotifiedRuns(session, { ...options, limit }, { queue: 'default', priority: 0 }),

@@ -1,0 +1,44 @@
+// `tock dashboard`: serves the pages until Ctrl-C.
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { stopSignal } from '../../runtime/stop-signal.js';
+import { examples, withJson } from '../flags/flags.js';
+import { type AddressFlags, serveFor, withAddress } from '../serve-dashboard.js';
+import { aborted, action, type CommonOptions, type Shell, withTock } from '../shell.js';
+
+type DashboardFlags = CommonOptions & AddressFlags;
+
+export function addDashboard(program: Command): Command {
+  return withAddress(withJson(program.command('dashboard')))
+    .summary('serve pages that show and operate the scheduler')
+    .description(
+      'Serves the dashboard until Ctrl-C, and prints a link that signs one browser in. Executes no runs. On another address than this machine’s own it needs users with passwords, or a proxy that signs people in: see docs/dashboard.md.',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        ['tock dashboard', 'on this machine, with a one-time link'],
+        [
+          'TOCK_DASHBOARD_USERS_FILE=/etc/tock/users tock dashboard --host 0.0.0.0',
+          'for others, with passwords',
+        ],
+      ),
+    )
+    .action(action(dashboard));
+}
+
+async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {
+  const stop = stopSignal();
+  const needsJobs = existsSync(shell.config.jobsModule);
+  return await withTock(shell, { needsJobs, keepServer: true }, async ({ tock, where }) => {
+    if (!needsJobs)
+      shell.note(
+        `there is no job module ${shell.config.jobsModule}: the pages show everything, but enqueue nothing by hand (see TOCK_JOBS)`,
+      );
+    const { url, link, close } = await serveFor(shell, tock, flags);
+    shell.document({ url, link, where });
+    await aborted(stop);
+    await close();
+    return 0;
+  });
+}

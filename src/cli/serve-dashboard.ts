@@ -1,0 +1,51 @@
+// Serves the dashboard for `tock dashboard` and `tock start --dashboard`, and says where it is.
+import type { Command } from 'commander';
+import type { ShellTock } from '../tock/types.js';
+import { count } from './flags/flags.js';
+import type { Shell } from './shell.js';
+import { cleanLine, paint } from './terminal.js';
+
+export interface AddressFlags {
+  readonly host?: string;
+  readonly port?: number;
+}
+
+export interface Served {
+  readonly url: string;
+  /** Signs one browser in, once. Null: passwords or a proxy do that. */
+  readonly link: string | null;
+  readonly close: () => Promise<void>;
+}
+
+/** `--host` and `--port`. */
+export function withAddress(command: Command, when = ''): Command {
+  return command
+    .option('--host <host>', `${when}the address to listen on (default 127.0.0.1)`)
+    .option('--port <n>', `${when}the port (default 8625, or the next one that is free)`, count(0, 65_535));
+}
+
+/** Serves until `close`. Says where, and says the next link whenever one was used. */
+export async function serveFor(shell: Shell, tock: ShellTock, flags: AddressFlags): Promise<Served> {
+  const [{ DEFAULT_HOST, serveDashboard }, { readDashboardSettings }] = await Promise.all([
+    import('../dashboard/server/serve.js'),
+    import('../dashboard/server/settings.js'),
+  ]);
+  let link: string | null = null;
+  const served = await serveDashboard({
+    tock,
+    host: flags.host ?? DEFAULT_HOST,
+    port: flags.port ?? null,
+    settings: readDashboardSettings(process.env),
+    onLink: url => {
+      if (link !== null)
+        shell.say(`dashboard: signed in; for another browser, once: ${paint('cyan', cleanLine(url))}`);
+      link = url;
+    },
+  });
+  shell.say(
+    link === null
+      ? `dashboard: ${paint('cyan', cleanLine(served.url))}`
+      : `dashboard: ${paint('cyan', cleanLine(link))} (signs one browser in, once)`,
+  );
+  return { url: served.url, link, close: served.close };
+}

@@ -1,0 +1,22 @@
+// Who may come in, and by which door. The pages know nothing else of it.
+import type { Operator } from '../../model/operator.js';
+
+export interface Access {
+  /** Who makes the request. Null: nobody who may look. */
+  readonly authorize: (request: Request) => Promise<Operator | null>;
+  /** For a person who is refused: how to sign in, in a sentence or two. */
+  readonly howTo: string;
+  /** The header `www-authenticate` of refusals. Null: none. */
+  readonly challenge: string | null;
+  /** Whether requests for a host's name are answered. Null: any, because the app around it decides. */
+  readonly answersTo: ((hostname: string) => boolean) | null;
+  /** One-time links. Null: there are none. */
+  readonly signIn: {
+    /** The name of the cookie that a link gives. */
+    readonly cookie: string;
+    readonly exchange: (token: string) => SignIn;
+  } | null;
+}
+
+/** The value of a session's cookie, or why there is none. */
+export type SignIn = { readonly cookie: string } | { readonly refusal: string };

@@ -1,0 +1,14 @@
+// Whether a request that changes something comes from these pages, and not from another site's.
+
+/**
+ * A browser says so by Sec-Fetch-Site where the connection is safe (TLS, or this machine), and by Origin with
+ * every POST. A request with neither is no form of ours.
+ */
+export function isSameOrigin(request: Request): boolean {
+  const site = request.headers.get('sec-fetch-site');
+  if (site !== null) return site === 'same-origin';
+  const origin = request.headers.get('origin');
+  if (origin === null || !URL.canParse(origin)) return false;
+  // A proxy that ends TLS changes the scheme, so only the names are compared.
+  return new URL(origin).host === new URL(request.url).host;
+}

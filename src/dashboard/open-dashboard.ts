@@ -1,0 +1,51 @@
+// The dashboard of a Tock behind any door: for createDashboard, and for the server of its own.
+import { openReadSession, type ReadSession } from '../store/connection/read-only.js';
+import { databaseOf } from '../tock/database-of.js';
+import type { Tock } from '../tock/types.js';
+import type { Access } from './access/access.js';
+import { createApp } from './app.js';
+import { type NodeListener, nodeListener } from './node-listener.js';
+
+export interface OpenDashboardOptions {
+  readonly tock: Tock;
+  readonly access: Access;
+  /** Without a slash at its end; empty at the root. */
+  readonly basePath: string;
+  readonly readConnectionString: string | null;
+}
+
+/** The dashboard of a Tock. */
+export interface Dashboard {
+  readonly fetch: (request: Request) => Promise<Response>;
+  readonly listener: NodeListener;
+  /** Ends the connections to the replica, if there are any. The Tock stays open. */
+  close(): Promise<void>;
+}
+
+/** Connects with the first request. */
+export function openDashboard(options: OpenDashboardOptions): Dashboard {
+  const { tock, readConnectionString } = options;
+  let opening: Promise<ReadSession> | null = null;
+  const open = async () =>
+    openReadSession(await databaseOf(tock), { connectionString: readConnectionString ?? undefined });
+  const app = createApp({
+    ...options,
+    reads: async () => {
+      opening ??= open();
+      try {
+        return await opening;
+      } catch (error) {
+        opening = null;
+        throw error;
+      }
+    },
+  });
+  const fetch = async (request: Request) => await app.fetch(request);
+  return {
+    fetch,
+    listener: nodeListener(fetch),
+    close: async () => {
+      await (await opening?.catch(() => null))?.close();
+    },
+  };
+}

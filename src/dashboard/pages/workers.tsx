@@ -1,0 +1,215 @@
+// Workers: who executes runs, on which hosts, what each does now, and who has fallen silent.
+import { type Orphans, readOrphans, readWorkerLoad, type WorkerLoad } from '../../store/reads/worker-load.js';
+import { Page } from '../layout/page.js';
+import { Empty, Sheet, Time } from '../layout/parts.js';
+import { numberText, relativeText, spanText } from '../layout/text.js';
+import type { App, View } from '../view.js';
+import { RunLink, runName, Warning } from './operate-parts.js';
+
+export function addWorkersPage(app: App): void {
+  app.get('/workers', async c => {
+    const view = c.get('view');
+    const [workers, orphans] = await Promise.all([readWorkerLoad(view.reads), readOrphans(view.reads)]);
+    return c.html(
+      <Page
+        view={view}
+        title="Workers"
+        current="workers"
+        live={5}
+        lead="Each tick and each daemon is a worker while it lives. A worker that stops in order leaves this page; one that is killed stays until its runs have been taken back."
+      >
+        <Silent view={view} workers={workers} />
+        <OrphanWarning view={view} orphans={orphans} />
+        {workers.length === 0 ? (
+          <NoWorkers />
+        ) : (
+          <>
+            <WorkerFigures workers={workers} />
+            <h2>Now</h2>
+            <WorkerTable view={view} workers={workers} />
+          </>
+        )}
+      </Page>,
+    );
+  });
+}
+
+function NoWorkers() {
+  return (
+    <Empty title="No worker is at work">
+      <p>
+        If ticks come from cron, that is the usual state between two of them. To see whether they come, look
+        at the last runs. Otherwise nothing executes runs; start a daemon:
+      </p>
+      <pre>
+        <code>tock start</code>
+      </pre>
+      <p>or let cron make a tick each minute:</p>
+      <pre>
+        <code>* * * * * cd /srv/app &amp;&amp; node dist/tick.js</code>
+      </pre>
+    </Empty>
+  );
+}
+
+/** What it does, the worst first. */
+function stateOf({ isSilent, isDraining, running }: WorkerLoad): readonly [look: string, word: string] {
+  if (isSilent) return ['dead', 'silent'];
+  if (isDraining) return ['retry', 'draining'];
+  return running > 0 ? ['run', 'working'] : ['ok', 'idle'];
+}
+
+function Silent({ view, workers }: { readonly view: View; readonly workers: readonly WorkerLoad[] }) {
+  const silent = workers.filter(({ isSilent }) => isSilent);
+  const [only] = silent;
+  if (only === undefined) return null;
+  const held = silent.reduce((sum, { running }) => sum + running, 0);
+  const consequence =
+    held === 0
+      ? 'It holds no runs, and its row is deleted after ten minutes.'
+      : `${held === 1 ? 'The run' : `The ${numberText(held)} runs`} that it holds ${held === 1 ? 'is' : 'are'} taken back and retried when the lease expires.`;
+  return (
+    <Warning
+      title={
+        silent.length === 1
+          ? `${only.host} pid ${only.pid} was last seen ${relativeText(only.seenAt, view.now)}`
+          : `${silent.length} workers have not been seen for two heartbeats`
+      }
+    >
+      It was killed, or cut off from the database, or its process is too busy to report.{' '}
+      {silent.length === 1 ? consequence : null}
+    </Warning>
+  );
+}
+
+function OrphanWarning({
+  view,
+  orphans: { count, until },
+}: {
+  readonly view: View;
+  readonly orphans: Orphans;
+}) {
+  if (count === 0 || until === null) return null;
+  const runs = count === 1 ? '1 run is' : `${numberText(count)} runs are`;
+  return (
+    <Warning title={`${runs} held by workers that are gone`}>
+      {until > view.now
+        ? `They are taken back when their leases expire, the last of them ${relativeText(until, view.now)}.`
+        : 'Their leases have expired: the next tick takes them back.'}
+    </Warning>
+  );
+}
+
+function WorkerFigures({ workers }: { readonly workers: readonly WorkerLoad[] }) {
+  const sum = (of: (worker: WorkerLoad) => number) =>
+    workers.reduce((total, worker) => total + of(worker), 0);
+  const hosts = new Set(workers.map(({ host }) => host)).size;
+  const [running, capacity] = [sum(worker => worker.running), sum(worker => worker.capacity)];
+  const silent = sum(({ isSilent }) => Number(isSilent));
+  return (
+    <div class="figures">
+      <div>
+        <span class="name">Workers</span>
+        <span class="value">{numberText(workers.length)}</span>
+        <small>{hosts === 1 ? 'on 1 host' : `on ${numberText(hosts)} hosts`}</small>
+      </div>
+      <div>
+        <span class="name">Running</span>
+        <span class="value">{numberText(running)}</span>
+        <small>{`of ${numberText(capacity)} at once`}</small>
+      </div>
+      <div>
+        <span class="name">Draining</span>
+        <span class="value">{numberText(sum(({ isDraining }) => Number(isDraining)))}</span>
+        <small>end their runs, then stop</small>
+      </div>
+      <div>
+        <span class="name">Silent</span>
+        <span class={silent > 0 ? 'value bad' : 'value'}>{numberText(silent)}</span>
+        <small>missed two heartbeats</small>
+      </div>
+    </div>
+  );
+}
+
+const KINDS: Readonly<Record<WorkerLoad['kind'], string>> = {
+  tick: 'a tick',
+  daemon: 'a daemon',
+  library: 'a tick of an app',
+  manual: 'tock run --wait',
+};
+
+function WorkerTable({ view, workers }: { readonly view: View; readonly workers: readonly WorkerLoad[] }) {
+  return (
+    <Sheet flush>
+      <table class="stacked">
+        <thead>
+          <tr>
+            <th>Worker</th>
+            <th>State</th>
+            <th>Runs at once</th>
+            <th>Does now</th>
+            <th>Seen</th>
+            <th>Since</th>
+          </tr>
+        </thead>
+        <tbody>
+          {workers.map(worker => (
+            <WorkerRow view={view} worker={worker} />
+          ))}
+        </tbody>
+      </table>
+    </Sheet>
+  );
+}
+
+function WorkerRow({ view, worker }: { readonly view: View; readonly worker: WorkerLoad }) {
+  const { host, pid, kind, capacity, running, runs, seenAt, startedAt } = worker;
+  const [look, word] = stateOf(worker);
+  return (
+    <tr>
+      <td class="head">
+        {host} <span class="muted">pid {pid}</span>
+        <span class="sub">{KINDS[kind]}</span>
+      </td>
+      <td data-label="State">
+        <span class={`pill ${look}`}>{word}</span>
+      </td>
+      <td data-label="Runs at once">
+        {`${numberText(running)} of ${numberText(capacity)}`}
+        <progress
+          max={capacity}
+          value={Math.min(running, capacity)}
+          aria-label={`${running} of ${capacity} at once`}
+        />
+      </td>
+      <td data-label="Does now">
+        {runs.length === 0 ? <span class="faint">nothing</span> : null}
+        <ul class="plain">
+          {runs.map(run => (
+            <li>
+              <RunLink view={view} id={run.id}>
+                {runName(run)}
+              </RunLink>{' '}
+              <span class="muted nowrap">
+                {run.startedAt === null
+                  ? null
+                  : spanText(Math.max(0, view.now.getTime() - run.startedAt.getTime()))}
+                {run.fraction === null
+                  ? null
+                  : ` · ${Math.round(Math.min(Math.max(run.fraction, 0), 1) * 100)} %`}
+              </span>
+            </li>
+          ))}
+          {running > runs.length ? <li class="muted">and {numberText(running - runs.length)} more</li> : null}
+        </ul>
+      </td>
+      <td data-label="Seen">
+        <Time view={view} at={seenAt} relative />
+      </td>
+      <td data-label="Since">
+        <Time view={view} at={startedAt} relative />
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,80 @@
+// The door of a server of its own: one-time links on this machine, passwords or a trusted proxy elsewhere.
+
+import { TockError } from '../../model/errors.js';
+import type { Operator } from '../../model/operator.js';
+import type { Access } from '../access/access.js';
+import { answersTo, isLoopback } from './hosts.js';
+import { Sessions } from './sessions.js';
+import type { DashboardSettings } from './settings.js';
+import { userOfBasic, userOfProxy } from './users.js';
+
+const HERE: Operator = { name: 'local', via: 'page', role: 'admin', seesPayloads: true };
+
+export interface ServerAccessOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly settings: DashboardSettings;
+  /** Called with the token of each new one-time link. */
+  readonly onLink: (token: string) => void;
+  /** Milliseconds, for the expiry of sessions. */
+  readonly clock?: () => number;
+}
+
+/**
+ * Refuses an address that others can reach, unless somebody checks who they are.
+ * @throws TockError TOCK_BAD_OPTION
+ */
+export function requireSafeAddress(host: string, { users, proxySecret }: DashboardSettings): void {
+  if (isLoopback(host) || proxySecret !== null || users.some(({ password }) => password !== null)) return;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `--host ${host} can be reached from other machines, and nothing asks them who they are: set TOCK_DASHBOARD_USERS (or TOCK_DASHBOARD_USERS_FILE) to name:role:password, or TOCK_DASHBOARD_PROXY_SECRET with a proxy that signs people in; or leave --host out`,
+  );
+}
+
+/** Who may use a server on `host` and `port`. */
+export function serverAccess(options: ServerAccessOptions): Access {
+  const { host, port, settings, onLink, clock = () => performance.now() } = options;
+  const { users, proxySecret } = settings;
+  const answers = answersTo([host, ...settings.hosts]);
+  if (users.length === 0 && proxySecret === null) {
+    const sessions = new Sessions({ clock, onLink });
+    const name = sessionCookie(port);
+    return {
+      answersTo: answers,
+      authorize: request => {
+        const cookie = cookieOf(request, name);
+        return Promise.resolve(cookie !== null && sessions.has(cookie) ? HERE : null);
+      },
+      howTo:
+        'Open the link that is shown in the terminal where the dashboard runs. It works once, for this browser.',
+      challenge: null,
+      signIn: { cookie: name, exchange: token => sessions.exchange(token) },
+    };
+  }
+  const hasPasswords = users.some(({ password }) => password !== null);
+  return {
+    answersTo: answers,
+    authorize: ({ headers }) =>
+      Promise.resolve(
+        (proxySecret === null ? null : userOfProxy(headers, proxySecret, users)) ??
+          userOfBasic(headers.get('authorization'), users),
+      ),
+    howTo: hasPasswords
+      ? 'Reload the page and enter your name and password.'
+      : 'Sign in at the proxy through which this page is reached; if you are, your name is not among the users of the dashboard.',
+    challenge: hasPasswords ? 'Basic realm="Tock", charset="UTF-8"' : null,
+    signIn: null,
+  };
+}
+
+/** Browsers share cookies between the ports of a host. */
+const sessionCookie = (port: number) => `tock-session-${port}`;
+
+function cookieOf(request: Request, name: string): string | null {
+  for (const part of (request.headers.get('cookie') ?? '').split(';')) {
+    const [key, value] = part.trim().split('=');
+    if (key === name && value !== undefined) return value;
+  }
+  return null;
+}

@@ -1,0 +1,75 @@
+// One-time links and the sessions that they open. Kept in memory: a restart signs everybody out.
+import { createHash, randomBytes } from 'node:crypto';
+import type { SignIn } from '../access/access.js';
+
+const HOUR_MS = 3_600_000;
+/** A session ends so long after it was last used. */
+const IDLE_MS = 12 * HOUR_MS;
+const MAX_SESSIONS = 100;
+/** Bytes of chance in a token. */
+const TOKEN_BYTES = 32;
+
+export interface SessionsOptions {
+  /** Milliseconds, from any beginning. */
+  readonly clock: () => number;
+  /** Called with the token of each new link. */
+  readonly onLink: (token: string) => void;
+}
+
+export class Sessions {
+  readonly #options: SessionsOptions;
+  /** Digests of tokens, so that neither a comparison nor a dump of the memory gives one away. */
+  readonly #expiries = new Map<string, number>();
+  readonly #used = new Set<string>();
+  #link: string;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    this.#link = '';
+    this.#makeLink();
+  }
+
+  /** Opens a session for the token of the current link, which is used up, and makes the next link. */
+  exchange(token: string): SignIn {
+    const digest = digestOf(token);
+    if (digest !== this.#link) return { refusal: this.#used.has(digest) ? USED : UNKNOWN };
+    this.#used.add(digest);
+    const cookie = newToken();
+    this.#forgetOld();
+    this.#expiries.set(digestOf(cookie), this.#options.clock() + IDLE_MS);
+    this.#makeLink();
+    return { cookie };
+  }
+
+  /** Whether a cookie names a session; if so, the session lasts longer. */
+  has(cookie: string): boolean {
+    const digest = digestOf(cookie);
+    const expiry = this.#expiries.get(digest);
+    const now = this.#options.clock();
+    if (expiry === undefined || expiry < now) return false;
+    // Last in the map is last in the order of being forgotten.
+    this.#expiries.delete(digest);
+    this.#expiries.set(digest, now + IDLE_MS);
+    return true;
+  }
+
+  #makeLink(): void {
+    const token = newToken();
+    this.#link = digestOf(token);
+    this.#options.onLink(token);
+  }
+
+  #forgetOld(): void {
+    const now = this.#options.clock();
+    for (const [digest, expiry] of this.#expiries)
+      if (expiry < now || this.#expiries.size >= MAX_SESSIONS) this.#expiries.delete(digest);
+  }
+}
+
+const NEW_LINK = 'The terminal in which the dashboard runs shows the next one.';
+const USED = `This link has been used, and works only once. ${NEW_LINK}`;
+const UNKNOWN = `This link is not known here: the dashboard was started anew since, or it is not complete. ${NEW_LINK}`;
+
+const newToken = () => randomBytes(TOKEN_BYTES).toString('base64url');
+/** The time that it takes to compare digests says nothing about the token. */
+const digestOf = (token: string) => createHash('sha256').update(token).digest('base64');

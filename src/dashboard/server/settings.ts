@@ -1,0 +1,62 @@
+// How a dashboard is reached and by whom, from environment variables. Secrets never come from argv, which
+// every user of the machine can read.
+import { readFileSync } from 'node:fs';
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import { readUsers, type User } from './users.js';
+
+export interface DashboardSettings {
+  readonly users: readonly User[];
+  readonly proxySecret: string | null;
+  readonly hosts: readonly string[];
+  /** A replica for all reads. Null: the database itself. */
+  readonly readUrl: string | null;
+}
+
+/** For the help. Each but the hosts has a twin with _FILE, which names a file. */
+export const DASHBOARD_VARIABLES: Readonly<Record<string, string>> = {
+  TOCK_DASHBOARD_USERS: 'who may use the dashboard: name:role:password, with the role view, operate or admin',
+  TOCK_DASHBOARD_PROXY_SECRET: 'what a trusted proxy sends as x-tock-proxy-secret, beside x-forwarded-user',
+  TOCK_DASHBOARD_HOSTS: 'other names by which the dashboard is reached, separated by commas',
+  TOCK_DASHBOARD_READ_URL: 'a replica from which the dashboard reads',
+};
+
+const MIN_SECRET = 16;
+
+/** @throws TockError TOCK_BAD_OPTION that names the variable */
+export function readDashboardSettings(env: NodeJS.ProcessEnv): DashboardSettings {
+  const users = readSecret(env, 'TOCK_DASHBOARD_USERS');
+  const secret = readSecret(env, 'TOCK_DASHBOARD_PROXY_SECRET');
+  if (secret !== null && secret.text.length < MIN_SECRET)
+    throw new TockError('TOCK_BAD_OPTION', `${secret.source} has fewer than ${MIN_SECRET} characters`);
+  const read = users === null ? [] : readUsers(users.text, users.source);
+  if (read.length > 0 && secret === null && read.every(({ password }) => password === null)) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${users?.source} has no passwords, and without TOCK_DASHBOARD_PROXY_SECRET nobody could sign in`,
+    );
+  }
+  return {
+    users: read,
+    proxySecret: secret?.text ?? null,
+    hosts: (env['TOCK_DASHBOARD_HOSTS'] ?? '')
+      .split(',')
+      .map(name => name.trim())
+      .filter(name => name !== ''),
+    readUrl: readSecret(env, 'TOCK_DASHBOARD_READ_URL')?.text ?? null,
+  };
+}
+
+function readSecret(env: NodeJS.ProcessEnv, name: string): { text: string; source: string } | null {
+  const text = env[name]?.trim();
+  if (text !== undefined && text !== '') return { text, source: name };
+  const file = env[`${name}_FILE`]?.trim();
+  if (file === undefined || file === '') return null;
+  try {
+    return { text: readFileSync(file, 'utf8').trim(), source: `${name}_FILE` };
+  } catch (error) {
+    throw new TockError('TOCK_BAD_OPTION', `${name}_FILE names ${quote(file)}, which cannot be read`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,33 @@
+// What a page is given: the Tock, the reads, who looks, from which zone, and when.
+import type { Hono } from 'hono';
+import type { Operator } from '../model/operator.js';
+import type { Session } from '../store/connection/database.js';
+import type { Frame } from '../store/reads/frame.js';
+import type { Tock } from '../tock/types.js';
+import type { Flash } from './flash.js';
+
+export type Query = Readonly<Record<string, string | number | null | undefined>>;
+
+export interface View {
+  /** Acts for `user`. */
+  readonly tock: Tock;
+  /** Read-only transactions with a statement timeout of 5 s; on a replica where one is configured. */
+  readonly reads: Session;
+  readonly user: Operator;
+  /** The reader's IANA zone; `UTC` until the script has told it. */
+  readonly zone: string;
+  /** The database's time when the request began. */
+  readonly now: Date;
+  /** An address under the base path. Values that are null, undefined or empty are left out. */
+  readonly link: (path: string, query?: Query) => string;
+  /** Path and query of this page, under the base path. */
+  readonly here: string;
+  readonly frame: Frame;
+  /** Paths of the pages that exist. */
+  readonly pages: ReadonlySet<string>;
+  readonly assets: { readonly style: string; readonly script: string; readonly icon: string };
+  /** What an action left for the reader of the next page. */
+  readonly flash: Flash | null;
+}
+
+export type App = Hono<{ Variables: { view: View } }>;

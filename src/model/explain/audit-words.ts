@@ -1,0 +1,158 @@
+// A row of the audit in words: what was done, to what, and what is worth knowing of it.
+import type { AuditRecord, Details } from '../audit.js';
+import { formatDuration } from '../duration.js';
+import type { Action } from '../operator.js';
+
+/** `paused`, `the queue mails`, `the printer is on fire`. */
+export interface AuditWords {
+  readonly did: string;
+  readonly what: string;
+  readonly facts: readonly string[];
+}
+
+type Described = Pick<AuditRecord, 'action' | 'targets' | 'count' | 'details'>;
+
+/** Of an action that this version does not know, its own name. */
+export function auditWords(record: Described): AuditWords {
+  const words = isKnown(record.action) ? WORDS[record.action](record) : null;
+  return words ?? { did: record.action, what: record.targets.join(', '), facts: [] };
+}
+
+/** In one line. */
+export function auditSentence(record: Described): string {
+  const { did, what, facts } = auditWords(record);
+  const sentence = [did, what].filter(Boolean).join(' ');
+  return facts.length === 0 ? sentence : `${sentence}: ${facts.join(', ')}`;
+}
+
+const isKnown = (action: string): action is Action => Object.hasOwn(WORDS, action);
+
+type Wording = (record: Described) => AuditWords;
+
+const WORDS: Readonly<Record<Action, Wording>> = {
+  enqueue: record => words('enqueued', runs(record), [of(record)]),
+  'runs.retry': record => words('retried', runs(record), [of(record), filter(record.details)]),
+  'runs.cancel': record =>
+    words(record.details['isAsked'] === true ? 'asked to stop' : 'cancelled', runs(record), [
+      of(record),
+      filter(record.details),
+      text(record.details['reason']),
+    ]),
+  'schedules.pause': record => words('paused', named(record, 'definition'), [text(record.details['note'])]),
+  'schedules.resume': record =>
+    words('resumed', named(record, 'definition'), [
+      number(record.details['skipped']) > 0
+        ? `${counted(number(record.details['skipped']), 'occurrence')} skipped in the pause`
+        : '',
+    ]),
+  'schedules.backfill': record =>
+    words('backfilled', named({ ...record, count: 1 }, 'definition'), [
+      counted(record.count, 'run'),
+      `${text(record.details['from'])} to ${text(record.details['to'])}`,
+    ]),
+  'schedules.upsert': record =>
+    words(
+      text(record.details['change']) === 'made' ? 'made' : 'edited',
+      `${named(record, 'schedule')} (version ${number(record.details['version'])})`,
+      changes(record.details),
+    ),
+  'schedules.remove': record => words('removed', named(record, 'schedule'), []),
+  'schedules.resetCursors': record => words('set back the cursor of', named(record, 'definition'), []),
+  'queues.pause': record => words('paused', named(record, 'queue'), [text(record.details['note'])]),
+  'queues.resume': record => words('resumed', named(record, 'queue'), []),
+  'queues.set': record => words('set limits of', named(record, 'queue'), changes(record.details)),
+  'queues.remove': record => words('removed the limits of', named(record, 'queue'), changes(record.details)),
+  'alerts.mute': record =>
+    words('muted the alerts of', record.targets.join(', '), [
+      record.details['until'] === undefined ? '' : `until ${text(record.details['until'])}`,
+      text(record.details['note']),
+    ]),
+  'alerts.unmute': record => words('ended the mute of', record.targets.join(', '), []),
+  prune: ({ details }) =>
+    words('pruned', 'the history', [
+      ...pruned(details),
+      details['isStopped'] === true ? 'stopped before its end' : '',
+    ]),
+  adopt: () => words('adopted', 'this database', []),
+  migrate: record => words('migrated', 'the schema', record.targets),
+};
+
+const words = (did: string, what: string, facts: readonly string[]): AuditWords => ({
+  did,
+  what,
+  facts: facts.filter(fact => fact !== ''),
+});
+
+function runs({ targets, count }: Described): string {
+  return count === 1 ? `run ${targets[0] ?? ''}`.trimEnd() : counted(count, 'run');
+}
+
+function named({ targets, count }: Described, kind: string): string {
+  return count === 1 ? `the ${kind} ${targets[0] ?? ''}`.trimEnd() : counted(count, kind);
+}
+
+function of({ details }: Described): string {
+  const job = text(details['job']);
+  return job === '' ? '' : `of ${job}`;
+}
+
+function filter(details: Details): string {
+  const given = details['filter'];
+  if (typeof given !== 'object' || given === null) return '';
+  const parts = Object.entries(given).filter(([, value]) => value !== null && value !== undefined);
+  return parts.map(([name, value]) => `${name} ${plain(value)}`).join(', ');
+}
+
+/** `cron 0 3 * * * → 0 4 * * *`. */
+function changes(details: Details): string[] {
+  const given = details['changes'];
+  if (typeof given !== 'object' || given === null) return [];
+  return Object.entries(given).map(([name, change]: [string, unknown]) => {
+    const label = name.replace(/_ms$/, '').replaceAll('_', ' ');
+    if (typeof change !== 'object' || change === null) return `${label} ${plain(change)}`;
+    const { from, to } = change as { readonly from?: unknown; readonly to?: unknown };
+    return `${label} ${valueOf(name, from)} → ${valueOf(name, to)}`;
+  });
+}
+
+function valueOf(name: string, value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  if (typeof value === 'number' && name.endsWith('_ms')) return formatDuration(value);
+  if (name === 'rate' && typeof value === 'object') {
+    const { count, perMs } = value as { readonly count?: unknown; readonly perMs?: unknown };
+    if (typeof count === 'number' && typeof perMs === 'number')
+      return `${count} per ${formatDuration(perMs)}`;
+  }
+  return plain(value);
+}
+
+const PRUNED: readonly (readonly [string, string])[] = [
+  ['deletedRuns', 'run'],
+  ['deletedKeys', 'key'],
+  ['deletedEffects', 'effect'],
+  ['deletedAudit', 'row'],
+];
+
+function pruned(details: Details): string[] {
+  const { droppedPartitions } = details;
+  const dropped = Array.isArray(droppedPartitions) ? droppedPartitions.length : 0;
+  return [
+    dropped > 0 ? `${counted(dropped, 'partition')} dropped` : '',
+    ...PRUNED.map(([name, what]) => {
+      const count = number(details[name]);
+      const where = name === 'deletedAudit' ? ' of the audit' : '';
+      return count > 0 ? `${counted(count, what)}${where} deleted` : '';
+    }),
+    number(details['madePartitions']) > 0
+      ? `${counted(number(details['madePartitions']), 'partition')} created`
+      : '',
+  ];
+}
+
+function counted(count: number, what: string): string {
+  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
+const plain = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

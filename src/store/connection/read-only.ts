@@ -1,0 +1,65 @@
+// A session that only reads: each statement in a read-only transaction of its own, with a deadline of the
+// server's. For pages, whose readers must never slow the scheduler down. Works behind pgbouncer.
+import type pg from 'pg';
+import { openPoolTo } from './connection.js';
+import type { Database, Session } from './database.js';
+import { queryClientWithin } from './deadline.js';
+import { isConnectionFailure } from './errors.js';
+
+export interface ReadSession extends Session {
+  /** Ends the pool, if it is one of its own. */
+  close(): Promise<void>;
+}
+
+export interface ReadOptions {
+  /** URL of a replica. Default: the pool of the database. */
+  readonly connectionString?: string | undefined;
+  /** Longest time of one statement. Default 5,000. */
+  readonly statementTimeoutMs?: number;
+  /** The most connections to a replica. Default 4. */
+  readonly connections?: number;
+}
+
+const STATEMENT_TIMEOUT_MS = 5000;
+/** What the client waits longer than the server, for the network. */
+const GRACE_MS = 2000;
+
+/** Connects on first use. */
+export function openReadSession(database: Database, options: ReadOptions = {}): ReadSession {
+  const { connectionString, statementTimeoutMs = STATEMENT_TIMEOUT_MS, connections = 4 } = options;
+  const own = connectionString === undefined ? null : openPoolTo({ connectionString }, connections);
+  const pool = own ?? database.pool;
+  const begin = `begin isolation level read committed read only; set local statement_timeout = ${Math.round(statementTimeoutMs)}`;
+  return {
+    run: async <Row>(text: string, values: readonly unknown[] = []) =>
+      (await readOnce(pool, begin, database.rewrite(text), values, statementTimeoutMs + GRACE_MS)) as Row[],
+    close: async () => {
+      await own?.end();
+    },
+  };
+}
+
+async function readOnce(
+  pool: pg.Pool,
+  begin: string,
+  text: string,
+  values: readonly unknown[],
+  deadlineMs: number,
+): Promise<unknown[]> {
+  const client = await pool.connect();
+  const ask = (sql: string, parameters: readonly unknown[] = []) =>
+    queryClientWithin(client, { name: null, text: sql }, parameters, deadlineMs);
+  let failure: Error | undefined;
+  try {
+    await ask(begin);
+    const rows = await ask(text, values);
+    await ask('commit');
+    return rows;
+  } catch (error) {
+    if (isConnectionFailure(error)) failure = error as Error;
+    else await ask('rollback').catch((lost: Error) => (failure = lost));
+    throw error;
+  } finally {
+    client.release(failure);
+  }
+}

@@ -1,0 +1,232 @@
+// The pages Queues and one queue: what they say, and what each button writes.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defineJob } from '../../../src/index.js';
+import { buttonsOf, openPageKit, type PageKit } from './operate-kit.js';
+
+const NOW = '2026-03-08T12:00:00Z';
+const jobs = [
+  defineJob({ name: 'plain', run: () => null }),
+  defineJob({ name: 'single', concurrency: { limit: 1 }, run: () => null }),
+];
+
+let kit: PageKit;
+beforeAll(async () => {
+  kit = await openPageKit(jobs);
+  await kit.setClock(NOW);
+});
+afterAll(() => kit.close());
+
+const worker = '11111111-1111-4111-8111-111111111111';
+/** Runs of a queue in a state, due some minutes ago (or later, if negative). */
+const runs = async (queue: string, status: string, count: number, minutes = 0, job = 'plain') => {
+  const rows = await kit.sql<{ id: string }>(
+    `insert into tock.job_runs_live (job, queue, status, run_at, started_at, locked_by, locked_until, slot_keys, slot_limits)
+     select $4, $1, $2, tock.now() - $3 * interval '1 minute', case when $2 = 'running' then tock.now() - interval '3 minutes' end,
+       case when $2 = 'running' then $6::uuid end, case when $2 = 'running' then tock.now() + interval '1 minute' end,
+       case when $4 = 'single' then array['job:single'] end, case when $4 = 'single' then array[1] end
+     from generate_series(1, $5::int) returning id::text as id`,
+    [queue, status, minutes, job, count, worker],
+  );
+  return rows.map(({ id }) => id);
+};
+const queue = async (name: string) => (await kit.tock.queues.list()).find(each => each.name === name);
+const audited = async () => await kit.tock.audit.list({ limit: 1 });
+
+describe('queues', () => {
+  it('says what to do where there are none', async () => {
+    const { status, text } = await kit.get('/queues');
+    expect(status).toBe(200);
+    expect(text).toContain('No queue has runs, limits or a pause');
+    expect(text).toContain(`queue: 'reports'`);
+    expect(text).toContain('Nobody blocks anybody');
+  });
+
+  it('shows what waits and since when, what runs and comes later, and why nothing starts', async () => {
+    await runs('mails', 'queued', 3, 5);
+    await runs('mails', 'failed', 1, 90);
+    await runs('mails', 'queued', 2, -60);
+    await runs('mails', 'running', 2, 10);
+    await kit.tock.queues.set('mails', { concurrency: 2, rate: { count: 100, per: '1m' } });
+    const [held = ''] = await runs('reports', 'running', 1);
+    await kit.tock.queues.set('reports', { concurrency: 1, window: '09:00-17:00' });
+    await kit.sql(`insert into tock.job_slots values ('queue:reports', 1, $1, 1)`, [held]);
+    await kit.tock.queues.set('nights', { window: '23:00-06:00', timezone: 'Europe/Berlin' });
+    await kit.tock.queues.set('nothing', { concurrency: 0 });
+    await kit.tock.queues.pause('stock', { note: 'stocktaking' });
+    await runs('stock', 'queued', 1, 1);
+    const { text } = await kit.get('/queues');
+    expect(text).toContain('mails open 4 oldest 1h 30m 2 0 of 2 places 2 2 at once · 100/1m');
+    expect(text).toContain('reports full 0 1 1 of 1 places 0 1 at once · 09:00-17:00 UTC');
+    expect(text).toContain('nights outside its window opens in 10h 0 0 0 23:00-06:00 Europe/Berlin');
+    expect(text).toContain('nothing none may start its concurrency is 0 0');
+    expect(text).toContain('stock paused now : stocktaking 1 oldest 1m 0 0 none Resume');
+    expect(text).toContain('stock is paused, and 1 run waits in it stocktaking');
+  });
+
+  it('shows who blocks whom, with links to the runs', async () => {
+    const [holder = ''] = await runs('mails', 'running', 1, 1, 'single');
+    await kit.sql(
+      `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'daemon', 'web-2', 77, 10)`,
+      [worker],
+    );
+    await kit.sql(`insert into tock.job_slots values ('job:single', 1, $1, 1)`, [holder]);
+    const waiting = await runs('mails', 'queued', 3, 20, 'single');
+    await kit.sql(`update tock.job_runs_live set blocked_on = 'job:single' where id = any($1)`, [waiting]);
+    const { text, html } = await kit.get('/queues');
+    expect(text).toContain(
+      `Job single 1 of 1 places held run ${holder} of single started 3m ago on web-2 pid 77 3 oldest 20m run ${waiting[0]} of single in mails`,
+    );
+    expect(html).toContain(`href="/tock/runs/${holder}"`);
+    expect(text).toContain('+3 blocked');
+    await kit.sql(`delete from tock.job_slots where concurrency_key = 'job:single'`);
+    expect((await kit.get('/queues')).text).toContain('nobody: the next claim or tick lets one start');
+  });
+
+  it('counts no further than a bound, and shows names that no queue should have', async () => {
+    await kit.sql(
+      `insert into tock.job_runs_live (job, queue) select 'plain', '<b>x</b>' from generate_series(1, 5100)`,
+    );
+    const { text, html } = await kit.get('/queues');
+    expect(text).toContain('<b>x</b> open 5 001+');
+    expect(html).not.toContain('<b>x</b>');
+    expect((await kit.get(`/queues/${encodeURIComponent('<b>x</b>')}`)).text).toContain('<b>x</b> open');
+    await kit.sql(`delete from tock.job_runs_live where queue = '<b>x</b>'`);
+  });
+
+  it('opens a queue by its name, and refuses what is none', async () => {
+    expect((await kit.get('/queues?name=reports')).location).toBe('/tock/queues/reports');
+    expect((await kit.get('/queues?name=a%20b')).status).toBe(400);
+    expect((await kit.get('/queues?after=%00')).status).toBe(400);
+    expect((await kit.get(`/queues/${'x'.repeat(201)}`)).status).toBe(400);
+  });
+
+  it('lists a page at a time', async () => {
+    await kit.sql(
+      `insert into tock.job_queues (name) select 'z' || lpad(i::text, 3, '0') from generate_series(1, 120) i`,
+    );
+    const first = await kit.get('/queues');
+    const [, after = ''] = /href="\/tock\/queues\?after=([^"]+)"/.exec(first.html) ?? [];
+    expect(first.text).not.toContain('z120');
+    expect((await kit.get(`/queues?after=${after}`)).text).toContain('z120');
+    await kit.sql(`delete from tock.job_queues where name like 'z%'`);
+  });
+});
+
+describe('one queue', () => {
+  it('shows its places, what was done to it, and by whom it was paused', async () => {
+    await kit.tock
+      .as({ name: 'ben', via: 'cli', role: 'operate', seesPayloads: false })
+      .queues.pause('reports', { note: 'ink is out' });
+    const { text } = await kit.get('/queues/reports');
+    expect(text).toContain('Paused now by ben : ink is out. None of its runs starts until it is resumed');
+    expect(text).toContain('Places 1 of 1 held');
+    expect(text).toContain('ben paused the queue reports ink is out');
+    expect(text).toContain(
+      'set limits of the queue reports concurrency none → 1 · window none → 09:00-17:00',
+    );
+  });
+
+  it('can be prepared before it has runs', async () => {
+    const { status, text } = await kit.get('/queues/coming');
+    expect(status).toBe(200);
+    expect(text).toContain('Nobody has paused or limited it');
+  });
+});
+
+describe('buttons', () => {
+  it.each([
+    ['view', []],
+    ['operate', ['Pause buttons']],
+    ['admin', ['Pause buttons', 'Set limits']],
+  ] as const)('for the role %s are %j', async (role, expected) => {
+    expect(buttonsOf(await kit.get('/queues/buttons', role))).toEqual(expected);
+  });
+
+  it('pause, with a reason', async () => {
+    const { text } = await kit.post('/queues/buttons/pause', { note: ' <i>fire</i> ' }, 'operate');
+    expect(text).toContain('buttons is paused');
+    expect(text).toContain('<i>fire</i>');
+    expect(await queue('buttons')).toMatchObject({ pausedAt: new Date(NOW), pauseReason: '<i>fire</i>' });
+    expect(await audited()).toMatchObject([
+      { action: 'queues.pause', operator: 'mia', via: 'page', targets: ['buttons'] },
+    ]);
+  });
+
+  it('resume', async () => {
+    const { text } = await kit.post('/queues/buttons/resume', {}, 'operate');
+    expect(text).toContain('buttons is not paused any more');
+    expect((await queue('buttons'))?.pausedAt).toBeNull();
+    expect(await audited()).toMatchObject([{ action: 'queues.resume', operator: 'mia' }]);
+  });
+
+  const none = { 'was-concurrency': '', 'was-rate': '', 'was-window': '', 'was-timezone': 'UTC' };
+  it('set limits, and only those that were changed in the form', async () => {
+    const entered = { concurrency: '3', rate: '100/1m', window: '', timezone: 'UTC' };
+    // Somebody else sets a window meanwhile.
+    await kit.tock.queues.set('buttons', { window: '23:00-06:00' });
+    const { text } = await kit.post('/queues/buttons/limits', { ...none, ...entered });
+    expect(text).toContain('buttons has new limits');
+    expect(await queue('buttons')).toMatchObject({
+      concurrency: 3,
+      rate: { count: 100, perMs: 60_000 },
+      window: '23:00-06:00',
+      timezone: 'UTC',
+    });
+    expect(await audited()).toMatchObject([
+      { action: 'queues.set', operator: 'mia', details: { changes: { concurrency: { from: null, to: 3 } } } },
+    ]);
+  });
+
+  it('set nothing where nothing was changed', async () => {
+    const [before] = await audited();
+    const same = { 'was-concurrency': '3', concurrency: '3', 'was-timezone': 'UTC', timezone: 'UTC' };
+    expect((await kit.post('/queues/buttons/limits', same)).text).toContain('are as they were');
+    expect(await audited()).toEqual([before]);
+  });
+
+  it.each([
+    [{ concurrency: 'many' }, 'concurrency "many" is not a whole number'],
+    [{ concurrency: '9999999' }, 'concurrency 9999999 is not a whole number from 0 to 1000000'],
+    [{ rate: '100' }, 'write it as 100/1m'],
+    [{ rate: '100/soon' }, 'is not a duration'],
+    [{ window: '25:00-26:00' }, 'write it as 23:00-06:00'],
+    [{ timezone: 'Mars/Phobos' }, 'Mars/Phobos'],
+  ])('refuse %j, say why, and keep what was entered', async (entered, message) => {
+    const before = await queue('buttons');
+    const answer = await kit.post('/queues/buttons/limits', { ...none, timezone: 'UTC', ...entered });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain(message);
+    expect(answer.html).toContain(`value="${Object.values(entered)[0]}"`);
+    expect(await queue('buttons')).toEqual(before);
+  });
+
+  it('remove all limits, after a question', async () => {
+    const page = await kit.get('/queues/buttons');
+    expect(page.html).toContain('buttons loses its limits: 3 at once · 100/1m · 23:00-06:00 UTC');
+    const { text } = await kit.post('/queues/buttons/remove');
+    expect(text).toContain('buttons has no limits and no pause any more');
+    expect(await queue('buttons')).toBeUndefined();
+    expect(await audited()).toMatchObject([{ action: 'queues.remove' }]);
+  });
+
+  it.each([
+    ['view', 'pause'],
+    ['view', 'resume'],
+    ['view', 'limits'],
+    ['view', 'remove'],
+    ['operate', 'limits'],
+    ['operate', 'remove'],
+  ] as const)('are refused to the role %s: %s', async (role, what) => {
+    const before = await kit.sql('select * from tock.job_queues order by name');
+    const [latest] = await audited();
+    const { status, text } = await kit.post(
+      `/queues/reports/${what}`,
+      { concurrency: '9', 'was-concurrency': '1' },
+      role,
+    );
+    expect(status).toBe(403);
+    expect(text).toMatch(/role/);
+    expect(await kit.sql('select * from tock.job_queues order by name')).toEqual(before);
+    expect(await audited()).toEqual([latest]);
+  });
+});

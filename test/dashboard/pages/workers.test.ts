@@ -1,0 +1,92 @@
+// The page Workers: who is there, what each does, who is silent, and runs that nobody holds any more.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openPageKit, type PageKit } from './operate-kit.js';
+
+const NOW = '2026-03-08T12:00:00Z';
+let kit: PageKit;
+beforeAll(async () => {
+  kit = await openPageKit();
+  await kit.setClock(NOW);
+});
+afterAll(() => kit.close());
+
+const worker = async (host: string, more: { kind?: string; seen?: string; draining?: boolean } = {}) => {
+  const { kind = 'daemon', seen = '2 seconds', draining = false } = more;
+  const [row] = await kit.sql<{ id: string }>(
+    `insert into tock.workers (id, kind, host, pid, capacity, started_at, seen_at, heartbeat_ms, draining)
+     values (gen_random_uuid(), $2, $1, 77, 10, tock.now() - interval '2 hours', tock.now() - $3::interval, 15000, $4) returning id`,
+    [host, kind, seen, draining],
+  );
+  return row?.id ?? '';
+};
+const running = async (id: string | null, count: number, job = 'plain', leased = '1 minute') => {
+  const rows = await kit.sql<{ id: string }>(
+    `insert into tock.job_runs_live (job, status, locked_by, locked_until, started_at, progress)
+     select $3, 'running', coalesce($1::uuid, gen_random_uuid()), tock.now() + $4::interval, tock.now() - i * interval '1 minute',
+       case when i = 1 then '{"fraction": 0.625}'::jsonb end
+     from generate_series(1, $2::int) i returning id::text as id`,
+    [id, count, job, leased],
+  );
+  return rows.map(row => row.id);
+};
+
+describe('workers', () => {
+  it('says how to start one where there is none', async () => {
+    const { status, text } = await kit.get('/workers');
+    expect(status).toBe(200);
+    expect(text).toContain('No worker is at work');
+    expect(text).toContain('tock start');
+    expect(text).toContain('node dist/tick.js');
+  });
+
+  it('shows what each does now, with links', async () => {
+    const busy = await worker('web-1');
+    await worker('web-2', { kind: 'tick' });
+    await worker('web-3', { draining: true });
+    const ids = await running(busy, 8, '<b>job</b>');
+    const { text, html } = await kit.get('/workers');
+    expect(text).toContain(
+      'Workers 3 on 3 hosts Running 8 of 30 at once Draining 1 end their runs, then stop Silent 0',
+    );
+    expect(text).toMatch(/web-1 pid 77 a daemon working 8 of 10 (<b>job<\/b> 8m ){1}/);
+    expect(text).toContain('and 2 more 2s ago 2h ago');
+    expect(text).toContain('web-2 pid 77 a tick idle 0 of 10 nothing');
+    expect(text).toContain('web-3 pid 77 a daemon draining');
+    expect(html).toContain(`href="/tock/runs/${ids[7]}"`);
+    expect(html).not.toContain('<b>job</b>');
+  });
+
+  it('shows progress that was reported', async () => {
+    const reporting = await worker('web-4');
+    await running(reporting, 1, 'reporting');
+    expect((await kit.get('/workers')).text).toContain('reporting 1m · 63 %');
+  });
+
+  it('says who is silent, and what becomes of its runs', async () => {
+    const silent = await worker('lost-1', { seen: '3 minutes' });
+    await running(silent, 2);
+    const { text } = await kit.get('/workers');
+    expect(text).toContain('lost-1 pid 77 was last seen 3m ago');
+    expect(text).toContain('The 2 runs that it holds are taken back and retried when the lease expires.');
+    expect(text).toContain('Silent 1');
+    await worker('lost-2', { seen: '3 minutes' });
+    expect((await kit.get('/workers')).text).toContain('2 workers have not been seen for two heartbeats');
+  });
+
+  it('says which runs nobody holds any more', async () => {
+    await running(null, 2, 'orphan', '40 seconds');
+    expect((await kit.get('/workers')).text).toContain(
+      '2 runs are held by workers that are gone They are taken back when their leases expire, the last of them in 40s.',
+    );
+    await kit.sql(
+      `update tock.job_runs_live set locked_until = tock.now() - interval '1 second' where job = 'orphan'`,
+    );
+    expect((await kit.get('/workers')).text).toContain(
+      'Their leases have expired: the next tick takes them back.',
+    );
+  });
+
+  it('shows the same to every role', async () => {
+    expect((await kit.get('/workers', 'view')).text).toBe((await kit.get('/workers', 'admin')).text);
+  });
+});

@@ -1,0 +1,176 @@
+// A Tock that acts for somebody: what each role may do, below all pages; what is shown; who can act for whom.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineJob } from '../../src/index.js';
+import { ACTIONS, mayDo, type Operator, REDACTED, ROLES, type Role, WORK } from '../../src/model/operator.js';
+import type { Tock } from '../../src/tock/types.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+
+const secret = defineJob({
+  name: 'secret',
+  payload: z.object({ iban: z.string() }),
+  run: (_, { iban }) => ({ paid: iban }),
+});
+const nightly = defineJob({ name: 'nightly', schedule: { cron: '0 3 * * *', payload: {} }, run: () => null });
+
+let test: TestTock;
+beforeAll(async () => {
+  test = await reuseTestTock([secret, nightly]);
+  await test.tock.register();
+});
+afterAll(() => test.close());
+
+const of = (role: Role, seesPayloads = true): Operator => ({
+  name: `a ${role}`,
+  via: 'page',
+  role,
+  seesPayloads,
+});
+const window = { from: '2026-03-01T00:00:00Z', to: '2026-03-02T00:00:00Z' };
+
+/** A call of each action, on things that are not there where that is possible: the role is checked first. */
+const CALLS: Readonly<Record<keyof typeof ACTIONS, (tock: Tock) => Promise<unknown>>> = {
+  enqueue: tock => tock.enqueue('secret', { iban: 'x' }),
+  'runs.retry': tock => tock.runs.retry('999'),
+  'runs.cancel': tock => tock.runs.cancel('999'),
+  'schedules.pause': tock => tock.schedules.pause('nobody'),
+  'schedules.resume': tock => tock.schedules.resume('nobody'),
+  'schedules.backfill': tock => tock.schedules.backfill('nobody', window),
+  'schedules.upsert': tock => tock.schedules.upsert({ name: 'nightly', job: 'secret', cron: '0 3 * * *' }),
+  'schedules.remove': tock => tock.schedules.remove('nobody'),
+  'schedules.resetCursors': tock => tock.schedules.resetCursors({ names: ['nobody'] }),
+  'queues.pause': tock => tock.queues.pause('!'),
+  'queues.resume': tock => tock.queues.resume('!'),
+  'alerts.mute': tock => tock.alerts.mute('nobody', { until: '2100-01-01T00:00:00Z' }),
+  'alerts.unmute': tock => tock.alerts.unmute('nobody'),
+  'queues.set': tock => tock.queues.set('!', { concurrency: 1 }),
+  'queues.remove': tock => tock.queues.remove('!'),
+  prune: tock => tock.prune({ keep: 'soon' }),
+  adopt: tock => tock.adopt(),
+  migrate: tock => tock.migrate(),
+};
+const WORKS: Readonly<Record<keyof typeof WORK, (tock: Tock) => Promise<unknown>>> = {
+  'runs.wait': tock => tock.runs.wait('999'),
+  'alerts.test': tock => tock.alerts.test('nobody'),
+  tick: tock => tock.tick({ budget: '!' }),
+  start: tock => tock.start({ concurrency: 0 }),
+  register: tock => tock.register(),
+};
+const codeOf = async (call: Promise<unknown>) =>
+  await call.then(
+    () => 'done',
+    (error: { code?: string }) => error.code,
+  );
+
+describe.each(ROLES)('the role %s', role => {
+  it.each([...Object.entries(CALLS), ...Object.entries(WORKS)])('and %s', async (action, call) => {
+    const isAllowed = mayDo(role, action as keyof typeof ACTIONS);
+    const code = await codeOf(call(test.tock.as(of(role))));
+    // What is refused by its arguments has passed the check of the role, or never reached it.
+    if (isAllowed) expect(code).not.toBe('TOCK_FORBIDDEN');
+    else if (!['tick', 'start'].includes(action)) expect(code).toBe('TOCK_FORBIDDEN');
+  });
+
+  it('reads everything', async () => {
+    const tock = test.tock.as(of(role));
+    expect(await tock.runs.get('999')).toBeNull();
+    expect(await tock.schedules.list({ name: 'nightly' })).toHaveLength(1);
+    expect(await tock.status()).toMatchObject({ isCopy: false });
+    expect(await tock.audit.list({ target: 'nobody' })).toEqual([]);
+    expect(await tock.schedules.backfill('nightly', { ...window, dryRun: true })).toMatchObject({ made: 0 });
+    expect(await tock.schedules.resetCursors({ dryRun: true })).toEqual([]);
+    expect(await tock.adopt({ dryRun: true })).toMatchObject({ isCopy: false });
+  });
+});
+
+describe('who only views', () => {
+  it('cannot tick or start a daemon', async () => {
+    const tock = test.tock.as(of('view'));
+    expect(await codeOf(tock.tick())).toBe('TOCK_FORBIDDEN');
+    expect(await codeOf(tock.start())).toBe('TOCK_FORBIDDEN');
+  });
+
+  it('changes nothing and leaves no row, also with many calls at once', async () => {
+    const before = await test.sql('select * from tock.audit');
+    const tock = test.tock.as(of('view'));
+    const codes = await Promise.all(
+      Object.values(CALLS).flatMap(call => [codeOf(call(tock)), codeOf(call(tock))]),
+    );
+    expect(new Set(codes)).toEqual(new Set(['TOCK_FORBIDDEN']));
+    expect(await test.sql('select * from tock.audit')).toEqual(before);
+  });
+
+  it('cannot act for somebody with more rights', () => {
+    const tock = test.tock.as(of('view', false));
+    for (const next of [of('operate', false), of('view', true)])
+      expect(() => tock.as(next)).toThrow(expect.objectContaining({ code: 'TOCK_FORBIDDEN' }));
+    expect(() => tock.as({ ...of('view', false), name: 'ben' })).not.toThrow();
+  });
+});
+
+describe('who may not see payloads', () => {
+  it('sees none, in any answer', async () => {
+    const blind = test.tock.as(of('admin', false));
+    const id = await blind.enqueue('secret', { iban: 'DE1' });
+    const hidden = { payload: REDACTED, output: null };
+    expect(await blind.runs.get(id)).toMatchObject(hidden);
+    expect(await blind.runs.list({ job: 'secret', limit: 1 })).toMatchObject([hidden]);
+    expect(await blind.runs.cancel(id)).toMatchObject(hidden);
+    expect(await blind.runs.retry(id)).toMatchObject(hidden);
+    const seen: unknown[] = [];
+    const ended = await blind.runs.wait(id, { onChange: run => void seen.push(run.payload) });
+    expect(ended).toMatchObject({ status: 'succeeded', payload: REDACTED, output: REDACTED });
+    expect(new Set(seen)).toEqual(new Set([REDACTED]));
+    expect(await blind.runs.get(id)).toMatchObject({ payload: REDACTED, output: REDACTED });
+    expect(await test.tock.runs.get(id)).toMatchObject({ payload: { iban: 'DE1' }, output: { paid: 'DE1' } });
+  });
+
+  it('sees none of a schedule', async () => {
+    const blind = test.tock.as(of('admin', false));
+    const input = { name: 'pay-mia', job: 'secret', payload: { iban: 'DE1' }, every: '1h' } as const;
+    for (const answer of [
+      await blind.schedules.upsert(input),
+      await blind.schedules.pause('pay-mia'),
+      await blind.schedules.resume('pay-mia'),
+      ...(await blind.schedules.list({ name: 'pay-mia' })),
+      await blind.schedules.remove('pay-mia'),
+    ])
+      expect(answer).toMatchObject({ name: 'pay-mia', payload: REDACTED });
+    expect(JSON.stringify(await blind.audit.list())).not.toContain('DE1');
+  });
+});
+
+describe('a Tock that acts for somebody', () => {
+  it('shares everything else with the one that it came from', async () => {
+    const other = test.another();
+    const acting = other.as(of('admin'));
+    expect(acting.jobs).toBe(other.jobs);
+    await acting.enqueue('secret', { iban: 'x' });
+    await other.close();
+    expect(await codeOf(acting.runs.list())).toBe('TOCK_CLOSED');
+  });
+
+  it('executes handlers for nobody: what they enqueue is not an operator’s', async () => {
+    const parent = defineJob({
+      name: 'parent',
+      run: async ctx => {
+        await ctx.enqueue('secret', { iban: 'x' });
+      },
+    });
+    const tock = test.another({ jobs: [secret, nightly, parent] }).as({ ...of('admin'), name: 'waiting' });
+    const id = await tock.enqueue('parent');
+    await tock.runs.wait(id);
+    expect(await tock.audit.list({ operator: 'waiting' })).toMatchObject([
+      { action: 'enqueue', targets: [id] },
+    ]);
+  });
+
+  it('is refused for what is no operator', () => {
+    expect(() => test.tock.as({ name: 'x' } as Operator)).toThrow(
+      expect.objectContaining({ code: 'TOCK_BAD_OPTION' }),
+    );
+    expect(() => test.another({ operator: '' })).toThrow(
+      expect.objectContaining({ code: 'TOCK_BAD_OPTION' }),
+    );
+  });
+});
