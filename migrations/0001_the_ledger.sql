@@ -406,6 +406,7 @@ comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead
 create table tock.alert_events (
   id            bigint generated always as identity primary key,
   kind          text not null,
+  count         integer not null default 1,
   run_id        bigint not null,
   definition_id bigint,
   job           text not null,
@@ -414,6 +415,7 @@ create table tock.alert_events (
 );
 
 comment on table tock.alert_events is 'Failed attempts, dead runs, and successes of what had failed, until the next evaluation of alerts takes them.';
+comment on column tock.alert_events.count is 'How many the statement had of this definition, or of one-off runs of this job; run_id is the last of them.';
 
 create table tock.alert_watches (
   definition_id bigint primary key,

@@ -189,7 +189,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     alerts: {
       list: async ({ limit = 1000 } = {}) => await alerts.list(open(), limit),
       mutes: async () => await alerts.mutes(open()),
-      mute: async (name, options) => await alerts.mute(may('alerts.mute'), name, checked('alerts.mute', options)),
+      mute: async (name, options) =>
+        await alerts.mute(may('alerts.mute'), name, checked('alerts.mute', options)),
       unmute: async name => await alerts.unmute(may('alerts.unmute'), name),
       test: async channel => await alerts.test(mayWork('alerts.test'), channel),
     },

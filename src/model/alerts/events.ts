@@ -1,9 +1,12 @@
 // What ended attempts say: failures in a row, and dead runs.
 import type { AlertState, Observation } from './judge.js';
 
-/** A failed attempt, a run that ended dead, or a success of a subject that had failed. In epoch ms. */
+/** Failed attempts, runs that ended dead, or successes of a subject that had failed. In epoch ms. */
 export interface AttemptEvent {
   readonly kind: 'failed' | 'dead' | 'succeeded';
+  /** How many. */
+  readonly count: number;
+  /** The last of them. */
   readonly runId: string;
   /** Null for a one-off run. */
   readonly definitionId: string | null;
@@ -27,7 +30,7 @@ export function observeFailing(
   let failures = was?.failures ?? 0;
   let last = first;
   for (const event of events) {
-    failures = event.kind === 'succeeded' ? 0 : failures + 1;
+    failures = event.kind === 'succeeded' ? 0 : failures + event.count;
     last = event;
   }
   const isDown = failures >= times;
@@ -56,10 +59,11 @@ export function observeDead(was: AlertState | null, events: readonly AttemptEven
   const [first] = events;
   if (first === undefined) return null;
   let dead: AttemptEvent | null = null;
+  let count = 0;
   let isDown = was?.status === 'down';
   let runId = was?.runId ?? null;
   for (const event of events) {
-    if (event.kind === 'dead') [dead, isDown, runId] = [event, true, event.runId];
+    if (event.kind === 'dead') [dead, count, isDown, runId] = [event, count + event.count, true, event.runId];
     if (event.kind === 'succeeded' && (event.definitionId !== null || event.runId === runId)) isDown = false;
   }
   if (!isDown) return { subject: first.subject, isDown, detail: 'a run has succeeded', job: null };
@@ -67,7 +71,10 @@ export function observeDead(was: AlertState | null, events: readonly AttemptEven
   return {
     subject: first.subject,
     isDown,
-    detail: `run ${dead.runId} ended dead`,
+    detail:
+      count === 1
+        ? `run ${dead.runId} ended dead`
+        : `${count} runs ended dead, run ${dead.runId} the last of them`,
     job: dead.job,
     definitionId: dead.definitionId,
     runId: dead.runId,

@@ -51,7 +51,7 @@ with taken as (
   delete from tock.alert_events e where e.id = any(array(select f.id from tock.alert_events f order by f.id limit :limit for update skip locked))
   returning e.*
 )
-select t.kind, t.run_id::text as "runId", t.definition_id::text as "definitionId", t.job, coalesce(d.name, t.job) as subject,
+select t.kind, t.count, t.run_id::text as "runId", t.definition_id::text as "definitionId", t.job, coalesce(d.name, t.job) as subject,
   ${epoch('t.at')} as at
 from taken t left join tock.job_definitions d on d.id = t.definition_id
 order by t.id`,

@@ -5,8 +5,9 @@
 //   commit
 //   (killed here)                              deletes the event, counts 1 failure in a row, commits
 //
-// Written only where alerts are evaluated. A success is written only for a job that has failed, once for
-// each statement: in a scheduler where nothing is wrong, the condition costs a look at an empty index.
+// One row for each definition and statement, however many runs fail. Written only where alerts are evaluated.
+// A success is written only for a job that has failed: in a scheduler where nothing is wrong, the condition
+// costs a look at an empty index.
 
 /** The job that delivers alerts: what becomes of it raises none. */
 export const DELIVERY_JOB = 'tock:deliver-alert';
@@ -24,17 +25,20 @@ const openStates = (column: string) =>
  * @param status SQL over that set as `e`
  */
 export const noteEnds = (ended: string, status: string) => `alerted as (
-  insert into tock.alert_events (kind, run_id, definition_id, job)
-  select 'dead', e.id, e.definition_id, e.job from ${ended} e
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ${ended} e
   where ${status} = 'dead' and e.job <> '${DELIVERY_JOB}' and ${EVALUATED}
+  group by e.definition_id, e.job
   union all
-  select 'succeeded', max(e.id), e.definition_id, e.job from ${ended} e
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ${ended} e
   where ${status} = 'succeeded' and exists (${openStates('job')}) and e.job = any(array(${openStates('job')}))
   group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(${openStates('run_id')})) then e.id end
 )`;
 
 /** CTE, for statements that give back failed attempts. @param failed a set with id, definition_id and job */
 export const noteFailures = (failed: string, name = 'alerted') => `${name} as (
-  insert into tock.alert_events (kind, run_id, definition_id, job)
-  select 'failed', f.id, f.definition_id, f.job from ${failed} f where f.job <> '${DELIVERY_JOB}' and ${EVALUATED}
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from ${failed} f
+  where f.job <> '${DELIVERY_JOB}' and ${EVALUATED}
+  group by f.definition_id, f.job
 )`;

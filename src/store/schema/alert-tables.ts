@@ -7,6 +7,7 @@ export type AlertEventKind = 'failed' | 'dead' | 'succeeded';
 interface AlertEvents {
   id: Defaulted<Bigint>;
   kind: AlertEventKind;
+  count: Defaulted<number>;
   run_id: Bigint;
   definition_id: Bigint | null;
   job: string;

@@ -1,9 +1,14 @@
 // The heartbeat's URL: asked after each healthy tick or beat, never failing the tick nor delaying it beyond its time.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type BeatAlerts, createBeatAlerts } from '../../../src/daemon/beat-alerts.js';
 import { sendHeartbeat } from '../../../src/engine/alerts/heartbeat.js';
+import { type Engine, readSettings } from '../../../src/engine/engine.js';
 import { defineJob } from '../../../src/index.js';
+import { readAlerts } from '../../../src/model/alerts/read-alerts.js';
+import { createRegistry } from '../../../src/model/job/registry.js';
+import { openDatabase } from '../../../src/store/connection/database.js';
 import { capturingLogger, type LogLine } from '../../../src/testing/captured-logs.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 import { openReceiver, type Receiver } from './receiver.js';
 
 const job = defineJob({ name: 'job', run: () => null });
@@ -79,24 +84,74 @@ describe('sendHeartbeat', () => {
   });
 });
 
-describe('a daemon', () => {
-  it('asks at each beat, and delivers what has flipped', async () => {
+describe('a daemon’s beat', () => {
+  const pass = async () => {
     const mail = await openReceiver();
-    test = await reuseTestTock([job], {
-      alerts: { channels: [{ slack: mail.url }], rules: [{ when: 'broken' }], heartbeat: heartbeat() },
-    });
+    test = await reuseTestTock([job], { alerts: { rules: [] } });
     await test.tock.register();
-    await test.sql(
-      `update tock.job_definitions set broken_at = now(), broken_reason = 'x' where name = 'job'`,
-    );
-    const daemon = await test.tock.start();
-    try {
-      // A beat comes at the turn of the minute.
-      await until(() => Promise.resolve(mail.posted.length > 0), 'the alert', 70_000);
-      expect(asked()).toContain('ok');
-    } finally {
-      await daemon.stop();
+    const database = openDatabase({ connectionString: test.url });
+    const engine: Engine = {
+      ...{ database, registry: createRegistry([job]), logger, settings: readSettings({}) },
+      ...{ isolation: null, hooks: {}, operator: null, appName: null, workers: new Set() },
+      alerting: readAlerts({
+        channels: [{ slack: mail.url }],
+        rules: [{ when: 'broken' }],
+        heartbeat: heartbeat(),
+      }),
+    };
+    const close = async () => {
+      await database.close();
       await mail.close();
+    };
+    return { beats: createBeatAlerts(engine), close };
+  };
+
+  it('evaluates the alerts and asks the URL, once for each minute, after a pass that was healthy', async () => {
+    const { beats, close } = await pass();
+    try {
+      expect(await beats.afterPass(true)).toBe(false);
+      expect(asked()).toEqual([]);
+      await test?.sql(
+        `update tock.job_definitions set broken_at = now(), broken_reason = 'x' where name = 'job'`,
+      );
+      beats.beat();
+      expect(await beats.afterPass(true)).toBe(true);
+      expect(await beats.afterPass(true)).toBe(false);
+      await beats.done();
+      expect(asked()).toEqual(['ok']);
+      expect(await test?.sql('select kind from tock.alert_flips')).toEqual([{ kind: 'down' }]);
+      expect(await test?.sql('select job from tock.job_runs_live')).toEqual([{ job: 'tock:deliver-alert' }]);
+    } finally {
+      await close();
     }
-  }, 90_000);
+  });
+
+  it.each([
+    ['a step that the server refused', (beats: BeatAlerts) => beats.afterPass(false)],
+    ['a database that is away', (beats: BeatAlerts) => Promise.resolve(beats.afterFailure())],
+  ])('asks the other URL after %s', async (_what, after) => {
+    const { beats, close } = await pass();
+    try {
+      beats.beat();
+      await after(beats);
+      await after(beats);
+      await beats.done();
+      expect(asked()).toEqual(['fail']);
+    } finally {
+      await close();
+    }
+  });
+
+  it('fails no pass where the alerts cannot be evaluated', async () => {
+    const { beats, close } = await pass();
+    try {
+      await test?.sql('drop table tock.alert_clock');
+      beats.beat();
+      expect(await beats.afterPass(true)).toBe(false);
+      expect(logs.map(({ fields }) => fields['event'])).toContain('alerts.failed');
+    } finally {
+      await beats.done();
+      await close();
+    }
+  });
 });

@@ -43,6 +43,7 @@ describe('expectedBy', () => {
 
 const event = (kind: AttemptEvent['kind'], more: Partial<AttemptEvent> = {}): AttemptEvent => ({
   kind,
+  count: 1,
   runId: '7',
   definitionId: '1',
   job: 'mail',
