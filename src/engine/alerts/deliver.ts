@@ -15,7 +15,9 @@ export async function deliverFlips(ctx: JobContext, channel: Channel, schema: st
   const session = sessionOf(ctx, schema);
   const flips = await readUndelivered.run(session, { runId: ctx.runId });
   if (flips.length === 0) return { told: 0 };
-  const message = composeMessage(`tock-alert-${ctx.runId}`, flips);
+  // Runs of other databases have the same ids.
+  const first = Date.parse(flips[0]?.at ?? '').toString(36);
+  const message = composeMessage(`tock-alert-${ctx.runId}-${first}`, flips);
   const instant = await readInstant.first(session, {});
   const answer = await send(channel, message, {
     signal: ctx.signal,

@@ -1,9 +1,9 @@
 // Evaluates the alerts: what is wrong now, what has flipped since, and who is to be told. By whoever ticks or
 // beats; one at a time, in one transaction.
 
-import type { AlertState, Change, FlipKind, Observation } from '../../model/alerts/judge.js';
+import type { AlertState, Change, FlipKind } from '../../model/alerts/judge.js';
 import { judge } from '../../model/alerts/judge.js';
-import type { Alerting, Rule } from '../../model/alerts/read-alerts.js';
+import type { Alerting } from '../../model/alerts/read-alerts.js';
 import {
   forgetFlips,
   lockAlertClock,
@@ -95,10 +95,10 @@ async function evaluateOnce(
     await decide(session, alerting, gathered, { states, muted, now }),
   );
   const won = await writeChanges(session, changes, now);
-  const detailOf = new Map(changes.map(change => [keyOf(change.state), change]));
+  const changeOf = new Map(changes.map(change => [keyOf(change.state), change]));
   const channelsOf = new Map(alerting.rules.map(rule => [rule.name, rule.channels]));
   const told = won.flatMap(flip =>
-    detailOf.get(keyOf(flip))?.isTold === true
+    changeOf.get(keyOf(flip))?.isTold === true
       ? (channelsOf.get(flip.rule) ?? []).map(channel => ({ flipId: flip.id, channel }))
       : [],
   );
@@ -108,7 +108,7 @@ async function evaluateOnce(
   await moveAlertClock.run(session, { inMs: isAnyDown ? SOON_MS : LATE_MS });
   await forgetFlips.run(session, { limit: MAX_FORGOTTEN });
   return {
-    flips: won.map(flip => ({ ...flip, detail: detailOf.get(keyOf(flip))?.state.detail ?? '' })),
+    flips: won.map(flip => ({ ...flip, detail: changeOf.get(keyOf(flip))?.state.detail ?? '' })),
     hasMore: events.length === MAX_EVENTS || gathered.hasMore,
   };
 }
@@ -128,31 +128,24 @@ async function decide(
   gathered: Gathered,
   { states, muted, now }: Known,
 ): Promise<WrittenChange[]> {
-  const stateOf = new Map(states.map(state => [keyOf(state), state]));
   const changes: WrittenChange[] = [];
   for (const rule of alerting.rules) {
-    const ofRule = states.filter(state => state.rule === rule.name);
-    const seen = await gathered.observe(session, rule, ofRule);
-    for (const observation of seen) {
-      const change = judged(
-        rule,
-        observation,
-        stateOf.get(keyOf({ rule: rule.name, subject: observation.subject })),
-      );
+    const ofRule = new Map(
+      states.filter(state => state.rule === rule.name).map(state => [state.subject, state]),
+    );
+    for (const seen of await gathered.observe(session, rule, [...ofRule.values()])) {
+      const isMuted = muted.has(rule.name) || muted.has(seen.subject);
+      const options = { rule: rule.name, remindMs: rule.remindMs, isMuted, now };
+      const change = judge(ofRule.get(seen.subject) ?? null, seen, options);
       if (change !== null) changes.push({ ...change, condition: rule.when });
     }
   }
+  const names = new Set(alerting.rules.map(rule => rule.name));
   for (const state of states) {
-    if (state.status !== 'down' || alerting.rules.some(rule => rule.name === state.rule)) continue;
-    const change = unruled(state, now);
+    const change = state.status === 'up' || names.has(state.rule) ? null : unruled(state, now);
     if (change !== null) changes.push({ ...change, condition: state.rule });
   }
   return changes;
-
-  function judged(rule: Rule, seen: Observation, was: AlertState | undefined): Change | null {
-    const isMuted = muted.has(rule.name) || muted.has(seen.subject);
-    return judge(was ?? null, seen, { rule: rule.name, remindMs: rule.remindMs, isMuted, now });
-  }
 }
 
 /** Of a rule that this process does not have: after two days without a word, nobody has it. */

@@ -181,7 +181,7 @@ async function observeLate(
     const by = expectedByOf(definition);
     const isDown = by !== null && by <= now;
     moved.push({ id, checkAt: isDown ? now + LATE_AGAIN_MS : by });
-    if (!isDown) return { subject, isDown, detail: 'it has succeeded' };
+    if (!isDown) return { subject, isDown, detail: inTimeText(definition, by) };
     const { lastSuccess } = definition;
     const last =
       lastSuccess === null
@@ -195,6 +195,13 @@ async function observeLate(
     due.filter(({ isActive, isGone }) => !isActive && isGone).map(({ id }) => id),
   );
   return { observations, hasMore: due.length === MAX_WATCHES };
+}
+
+function inTimeText({ lastSuccess, begunAt }: WatchedDefinition, by: number | null): string {
+  if (lastSuccess !== null && lastSuccess > begunAt) return 'it has succeeded';
+  return by === null
+    ? 'no success is expected any more'
+    : `it was changed or resumed; a success is expected by ${utcText(new Date(by))}`;
 }
 
 function expectedByOf(definition: WatchedDefinition): number | null {
