@@ -17,8 +17,12 @@ export type { Why, WhyVerdict } from './engine/why/why.js';
 export type { Fate } from './engine/why/words.js';
 export type {
   AlertChannel,
+  AlertChannelOptions,
+  AlertDefinitionRule,
+  AlertNetworkOptions,
   AlertOptions,
   AlertRule,
+  AlertRuleOptions,
   AlertSecret,
   AlertWhen,
   CommandChannel,

@@ -4,32 +4,34 @@ import type { Duration } from '../duration.js';
 /** A secret, read when it is needed: from an environment variable, or from a file. */
 export type AlertSecret = { readonly env: string } | { readonly file: string };
 
-interface ChannelOptions {
+/** What every channel takes. */
+export interface AlertChannelOptions {
   /** Letters, digits and `. _ : @ -`. Default: `webhook`, `slack`, `mail` or `command`. */
   readonly name?: string;
   /** The longest that one delivery may take. Default `10s`. */
   readonly timeout?: Duration;
 }
 
-interface NetworkOptions extends ChannelOptions {
+/** What a channel takes that connects to another host. */
+export interface AlertNetworkOptions extends AlertChannelOptions {
   /** Allows a connection without TLS to another host than this one. Default false. */
   readonly insecure?: boolean;
 }
 
 /** Posts JSON, signed as the Standard Webhooks specification says. */
-export interface WebhookChannel extends NetworkOptions {
+export interface WebhookChannel extends AlertNetworkOptions {
   readonly webhook: string | AlertSecret;
   /** The receiver's signing secret, `whsec_…` or any text. */
   readonly secret: AlertSecret;
 }
 
 /** Posts `{ text }` to an incoming webhook of Slack, Mattermost, Rocket.Chat … */
-export interface SlackChannel extends NetworkOptions {
+export interface SlackChannel extends AlertNetworkOptions {
   readonly slack: string | AlertSecret;
 }
 
 /** Sends a mail. Needs the package nodemailer. */
-export interface MailChannel extends NetworkOptions {
+export interface MailChannel extends AlertNetworkOptions {
   /** One address or several. */
   readonly mail: string | readonly string[];
   readonly from: string;
@@ -38,7 +40,7 @@ export interface MailChannel extends NetworkOptions {
 }
 
 /** Starts a program, without a shell. It gets the message as JSON on its standard input. */
-export interface CommandChannel extends ChannelOptions {
+export interface CommandChannel extends AlertChannelOptions {
   /** The program and its arguments. */
   readonly command: readonly string[];
   /** Environment variables to pass on, beside PATH, HOME, LANG, TZ and `TOCK_ALERT_…`. Default: none. */
@@ -48,7 +50,8 @@ export interface CommandChannel extends ChannelOptions {
 /** Where alerts are told. */
 export type AlertChannel = WebhookChannel | SlackChannel | MailChannel | CommandChannel;
 
-interface RuleOptions {
+/** What every rule takes. */
+export interface AlertRuleOptions {
   /** For `tock alerts` and its `mute`. Default: what `when` says. */
   readonly name?: string;
   /** Names of channels. Default: all. */
@@ -57,7 +60,8 @@ interface RuleOptions {
   readonly remind?: Duration | false;
 }
 
-interface DefinitionRule extends RuleOptions {
+/** What a rule about definitions takes. */
+export interface AlertDefinitionRule extends AlertRuleOptions {
   /** Only these definitions, and one-off runs of these jobs. Default: all. */
   readonly definitions?: readonly string[];
 }
@@ -65,24 +69,25 @@ interface DefinitionRule extends RuleOptions {
 /** When to alert. Durations are texts such as `'15m'`, or milliseconds. */
 export type AlertRule =
   /** So many attempts in a row have failed. Default 3. */
-  | ({ readonly when: 'failing'; readonly times?: number } & DefinitionRule)
+  | ({ readonly when: 'failing'; readonly times?: number } & AlertDefinitionRule)
   /** A run has ended dead. */
-  | ({ readonly when: 'dead' } & DefinitionRule)
+  | ({ readonly when: 'dead' } & AlertDefinitionRule)
   /** No success within `expect.within` of an occurrence; for definitions that have it. */
-  | ({ readonly when: 'late' } & DefinitionRule)
+  | ({ readonly when: 'late' } & AlertDefinitionRule)
   /** A run takes longer than `expect.maxDuration`; for definitions that have it. */
-  | ({ readonly when: 'running-long' } & DefinitionRule)
+  | ({ readonly when: 'running-long' } & AlertDefinitionRule)
   /** A due run waits for longer than this for a worker. Default `15m`. */
   | ({
       readonly when: 'waiting';
       readonly longerThan?: Duration;
       readonly queues?: readonly string[];
-    } & RuleOptions)
+    } & AlertRuleOptions)
   /** A host that ticked has not for longer than this. Default `10m`. */
-  | ({ readonly when: 'silent'; readonly longerThan?: Duration } & RuleOptions)
+  | ({ readonly when: 'silent'; readonly longerThan?: Duration } & AlertRuleOptions)
   /** A definition cannot be evaluated, or was paused after too many dead runs. */
-  | ({ readonly when: 'broken' } & DefinitionRule);
+  | ({ readonly when: 'broken' } & AlertDefinitionRule);
 
+/** The conditions. */
 export type AlertWhen = AlertRule['when'];
 
 /** Asked over HTTP after each healthy tick, or beat of a daemon: whoever expects that can miss it. */
