@@ -19,7 +19,7 @@ const EXAMPLES = new Map(
 let receiver: Receiver;
 let inbox: Inbox;
 let folder: string;
-let test: TestTock;
+let test: TestTock | null = null;
 beforeAll(async () => {
   receiver = await openReceiver();
   inbox = await openInbox();
@@ -28,7 +28,8 @@ beforeAll(async () => {
 afterEach(async () => {
   vi.unstubAllEnvs();
   receiver.posted.length = 0;
-  await test.close();
+  await test?.close();
+  test = null;
 });
 afterAll(async () => {
   await receiver.close();

@@ -13,6 +13,9 @@ import { statement } from '../connection/statement.js';
 
 const epoch = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
+// The planner takes the look at each definition's successes for one that is worth compiling.
+const NO_JIT = statement<object, never>('evaluate-without-jit', 'set local jit = off');
+
 // Twice within some seconds only where something has happened: several daemons beat at the same second.
 const LOCK_CLOCK = statement<{ readonly isAgain: boolean }, { readonly now: number }>(
   'lock-alert-clock',
@@ -28,11 +31,12 @@ const START_CLOCK = statement<object, { readonly now: number }>(
 );
 
 /**
- * Begins an evaluation: locks the clock until the transaction ends.
+ * Begins an evaluation: locks the clock, and turns JIT off, until the transaction ends.
  * @param isAgain there was more to do than the last evaluation has done
  * @returns the database's time in epoch ms; null if another evaluates now, or did a moment ago
  */
 export async function lockAlertClock(session: Session, isAgain: boolean): Promise<number | null> {
+  await NO_JIT.run(session, {});
   const row = (await LOCK_CLOCK.first(session, { isAgain })) ?? (await START_CLOCK.first(session, {}));
   return row === undefined ? null : Math.floor(row.now);
 }

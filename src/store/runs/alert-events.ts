@@ -15,9 +15,10 @@ export const DELIVERY_JOB = 'tock:deliver-alert';
 /** Nobody has evaluated alerts for longer than this: then nobody takes the events. */
 const EVALUATED = `exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')`;
 
-// In the order of the index, so that the planner uses it whatever it expects to find: mostly nothing.
-const openStates = (column: string) =>
-  `select s.${column} from tock.alert_states s where s.job is not null order by s.job limit 1000`;
+// In the order of the index, so that the planner uses it whatever it expects to find: mostly nothing. EXISTS
+// would drop the order.
+const openStates = (column: string, limit = 1000) =>
+  `select s.${column} from tock.alert_states s where s.job is not null order by s.job limit ${limit}`;
 
 /**
  * CTE `alerted`, for statements that end runs.
@@ -31,7 +32,7 @@ export const noteEnds = (ended: string, status: string) => `alerted as (
   group by e.definition_id, e.job
   union all
   select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ${ended} e
-  where ${status} = 'succeeded' and exists (${openStates('job')}) and e.job = any(array(${openStates('job')}))
+  where ${status} = 'succeeded' and (${openStates('job', 1)}) is not null and e.job = any(array(${openStates('job')}))
   group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(${openStates('run_id')})) then e.id end
 )`;
 
