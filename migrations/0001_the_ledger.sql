@@ -225,7 +225,7 @@ comment on column tock.job_runs.slot_limits is 'How many slots there are under e
 comment on column tock.job_runs.blocked_on is 'The concurrency key without a free slot. Claims pass the run over until one is free.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The end of the lease. After it, any tick may take the run back.';
-comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause.';
+comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause; and when it was due and began, and its worker.';
 comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
 
 -- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
@@ -272,6 +272,9 @@ alter table tock.job_runs_finished add primary key (id, finished_at);
 create index job_runs_finished_definition on tock.job_runs_finished (definition_id, scheduled_for) where definition_id is not null;
 create index job_runs_finished_dead on tock.job_runs_finished (finished_at) where status = 'dead';
 create index job_runs_finished_at on tock.job_runs_finished using brin (finished_at);
+-- For people who look for runs, newest first: those of a job, also a rare one, and those that did not succeed.
+create index job_runs_finished_job on tock.job_runs_finished (job, id);
+create index job_runs_finished_unsuccessful on tock.job_runs_finished (status, id) where status in ('dead', 'cancelled', 'skipped');
 create table tock.job_runs_finished_default partition of tock.job_runs_finished default;
 
 comment on table tock.job_runs_finished is 'Runs that have ended, in partitions by month or day of their end. Retention drops whole partitions.';
@@ -378,6 +381,9 @@ create table tock.job_effects (
   created_at timestamptz not null default tock.now(),
   constraint job_effects_length_check check (octet_length(key) between 1 and 1024)
 );
+
+-- For people who look at a run.
+create index job_effects_run on tock.job_effects (run_id);
 
 comment on table tock.job_effects is 'The ledger of effects that must happen once: the row and the effect are committed together.';
 

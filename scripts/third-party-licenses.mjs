@@ -6,6 +6,9 @@ import path from 'node:path';
 // MIT-0 and 0BSD ask for less than MIT and BSD do.
 const ALLOWED = new Set(['MIT', 'MIT-0', 'Apache-2.0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD']);
 
+/** Names that packages use, and what SPDX calls the same licence. */
+const SPDX = { 'BSD-0-Clause': '0BSD' };
+
 /** The folders of the packages of which something is bundled. */
 export function bundledPackages(metafile) {
   const folders = Object.keys(metafile.inputs).map(file => PACKAGE_FOLDER.exec(file)?.[0]);
@@ -16,7 +19,9 @@ const PACKAGE_FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
 
 /** Everything that a package asks to be passed on: its licence, and notices where there are any. */
 export async function readLicense(folder) {
-  const { name, version, license } = JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8'));
+  const manifest = JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8'));
+  const { name, version } = manifest;
+  const license = SPDX[manifest.license] ?? manifest.license;
   if (!ALLOWED.has(license))
     throw new Error(
       `${name} ${version} is bundled, and its licence ${license} is not one of ${[...ALLOWED].join(', ')}`,
@@ -38,9 +43,9 @@ async function sectionOfReadme(folder) {
   return /^#+ *licen[cs]e *\n([\s\S]*?)(?=^#|(?![\s\S]))/im.exec(readme)?.[1] ?? '';
 }
 
-/** The file that goes with the bundles. */
-export async function thirdPartyLicenses(metafile) {
-  const packages = await Promise.all(bundledPackages(metafile).map(readLicense));
+/** The file that goes with the bundles. `copied`: folders of packages that are not bundled, but copied. */
+export async function thirdPartyLicenses(metafile, copied = []) {
+  const packages = await Promise.all([...bundledPackages(metafile), ...copied].sort().map(readLicense));
   const rule = '-'.repeat(80);
   const entries = packages.map(
     ({ name, version, license, text }) => `${rule}\n${name} ${version} (${license})\n${rule}\n\n${text}\n`,

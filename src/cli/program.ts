@@ -8,6 +8,7 @@ import { addAlerts } from './commands/alerts.js';
 import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
 import { addDashboard } from './commands/dashboard.js';
+import { addDoctor } from './commands/doctor.js';
 import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
@@ -29,7 +30,7 @@ import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
-  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAlerts, addAudit]],
+  ['Inspect:', [addStatus, addDoctor, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAlerts, addAudit]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];
@@ -98,7 +99,7 @@ Environment:
 ${variables.join('\n')}
 
 Exit codes:
-  0 ok, 1 failed, 2 usage, 3 database unreachable
+  0 ok, 1 failed, 2 usage, 3 database unreachable; doctor --exit-code and status --check: 4 a warning
 
 Examples:
   tock start                                    run the scheduler here until Ctrl-C

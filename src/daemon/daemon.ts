@@ -86,7 +86,8 @@ export async function startDaemon(
   };
   await registerJobs();
   await worker.announce();
-  await noteOwnTick(engine, 'daemon');
+  // If the database is away, a beat notes it.
+  await noteOwnTick(engine, 'daemon').catch(() => undefined);
 
   let plan = FIRST_PLAN;
   let mustRegister = false;

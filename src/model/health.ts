@@ -11,6 +11,7 @@ import type { SchedulerStatus } from './scheduler-view.js';
 export type HealthLevel = 'ok' | 'warning' | 'failing' | 'unknown';
 
 export interface HealthSentence {
+  readonly level: HealthLevel;
   /** Begins with a capital and has no full stop. */
   readonly text: string;
   /** What to do; null: nothing, or wait. */
@@ -35,11 +36,11 @@ export function healthOf(status: SchedulerStatus, limits: Partial<ProblemLimits>
   const [worst] = problems;
   if (worst !== undefined) return { level: worst.level, sentences: problems.map(sentenceOf) };
   const text = `Nothing is wrong: ${[lastTickText(status), workersText(status)].filter(Boolean).join(', ')}`;
-  return { level: 'ok', sentences: [{ text, remedy: null, command: null, link: null }] };
+  return { level: 'ok', sentences: [{ level: 'ok', text, remedy: null, command: null, link: null }] };
 }
 
-function sentenceOf({ text, remedy, command, link }: Problem): HealthSentence {
-  return { text: capital(text), remedy: remedy === null ? null : capital(remedy), command, link };
+function sentenceOf({ level, text, remedy, command, link }: Problem): HealthSentence {
+  return { level, text: capital(text), remedy: remedy === null ? null : capital(remedy), command, link };
 }
 
 /** Not a command, which is written as it is. */

@@ -3,6 +3,7 @@ import { formatSpan } from './duration.js';
 import type { Words } from './problems.js';
 import { utcText } from './schedule/instant-text.js';
 import type { LastTick, MissedOccurrences, SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
+import { shellWord } from './shell-word.js';
 
 const START_TICKING = 'check the line in the crontab, or run tock start';
 
@@ -14,13 +15,31 @@ export function silenceMs({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>):
 
 const REGULAR = 5;
 const DAY_MS = 86_400_000;
+/** However seldom it ticks: its outages count in its average. */
+const MAX_SILENCE_MS = 3_600_000;
 
-/** Hosts that ticked again and again, and no longer do, while others go on. After a day they count as gone. */
-export function silentTicks({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>, limitMs: number): LastTick[] {
-  return ticks.filter(tick => {
-    const ageMs = at.getTime() - tick.at.getTime();
-    return tick.count >= REGULAR && tick.stoppedAt === null && ageMs > limitMs && ageMs < DAY_MS;
-  });
+/** `gone`: it ticked a few times only, or was silent for a day; nobody misses it. */
+export type TickState = 'ticking' | 'silent' | 'stopped' | 'gone';
+
+/**
+ * What a host is at now. Silent: it ticked again and again, and has missed two ticks of its own, and
+ * `limitMs`.
+ */
+export function tickState(tick: LastTick, now: Date, limitMs: number): TickState {
+  const { count, at, firstAt, stoppedAt } = tick;
+  if (stoppedAt !== null) return 'stopped';
+  const ageMs = now.getTime() - at.getTime();
+  const intervalMs = (at.getTime() - firstAt.getTime()) / Math.max(1, count - 1);
+  if (ageMs <= Math.max(limitMs, Math.min(3 * intervalMs, MAX_SILENCE_MS))) return 'ticking';
+  return count >= REGULAR && ageMs < DAY_MS ? 'silent' : 'gone';
+}
+
+/** Hosts that are silent while others go on. */
+export function silentTicks(
+  { ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>,
+  limitMs: number,
+): LastTick[] {
+  return ticks.filter(tick => tickState(tick, at, limitMs) === 'silent');
 }
 
 /** `cron on web-1, in /srv/app`. */
@@ -41,7 +60,7 @@ export function silentTick(status: SchedulerStatus): Words {
   return { text: `${since}${missedText(status)}`, remedy, command: 'tock tick', link: '/doctor' };
 }
 
-/** `; missed meanwhile: 10 of nightly, over 1000 of probe and 3 more definitions`. Empty if nothing is due. */
+/** `; missed meanwhile: 10 of nightly and occurrences of 3 more`. Empty if nothing is due. */
 export function missedText({ missed, definitions }: SchedulerStatus): string {
   if (missed.length === 0) return '';
   const counted = ({ definition, count, isCapped }: MissedOccurrences) =>
@@ -54,8 +73,8 @@ export function missedText({ missed, definitions }: SchedulerStatus): string {
 export function silentHost(tick: LastTick, at: Date): Words {
   return {
     text: `${tickerText(tick)} has not ticked for ${formatSpan(at.getTime() - tick.at.getTime())}, since ${utcText(tick.at)}; others still tick`,
-    remedy: `Check cron or the service there with tock doctor; if the host is gone, run tock doctor --forget ${tick.host}`,
-    command: `tock doctor --forget ${tick.host}`,
+    remedy: `Check cron or the service there with tock doctor; if the host is gone, run tock doctor --forget ${shellWord(tick.host)}`,
+    command: `tock doctor --forget ${shellWord(tick.host)}`,
     link: '/doctor',
   };
 }
@@ -109,7 +128,7 @@ export function longWait({ oldestWaitMs, runs, workers }: SchedulerStatus, isPau
 export function pausedQueue(names: readonly string[]): Words {
   const [first = ''] = names;
   const queues = names.length === 1 ? `queue ${first} holds` : `queues ${names.join(', ')} hold`;
-  const command = `tock queue resume ${first}`;
+  const command = `tock queue resume ${shellWord(first)}`;
   return { text: `the paused ${queues} back due runs`, remedy: command, command, link: '/queues' };
 }
 
@@ -141,7 +160,8 @@ export function nothingTicks(status: SchedulerStatus): Words {
     return { text: `${due} and nothing ticks${missed}`, remedy: START_TICKING, command, link: '/doctor' };
   return {
     text: `${due} although ${tickerText(last)} ticks${missed}`,
-    remedy: 'tock tick says what goes wrong; see also the log of the ticks, and whether a session holds a lock',
+    remedy:
+      'tock tick says what goes wrong; see also the log of the ticks, and whether a session holds a lock',
     command,
     link: '/doctor',
   };

@@ -45,7 +45,7 @@ export type ProblemCode =
   | 'partitions-end'
   | 'zone-data';
 
-/** `failing`: work is not being done. `warning`: it soon will not, or somebody must look. `unknown`: no news. */
+/** `failing`: work is not being done. `warning`: somebody must look. `unknown`: no news. */
 export type ProblemLevel = 'failing' | 'warning' | 'unknown';
 
 /** Something that is wrong with the scheduler, or not known of it, in words. */
@@ -114,8 +114,11 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   report('stuck-runs', 'warning', runs.stuck > 0 && runs.stuck >= limit.stuckRuns, () =>
     stuckRuns(runs.stuck),
   );
-  report('long-wait', workers.length === 0 ? 'failing' : 'warning', status.oldestWaitMs > limit.oldestWaitMs, () =>
-    longWait(status, pausedQueues.length > 0),
+  report(
+    'long-wait',
+    workers.length === 0 && pausedQueues.length === 0 ? 'failing' : 'warning',
+    status.oldestWaitMs > limit.oldestWaitMs,
+    () => longWait(status, pausedQueues.length > 0),
   );
   report('paused-queue', 'warning', pausedQueues.length > 0, () =>
     pausedQueue(pausedQueues.map(({ queue }) => queue)),
@@ -126,7 +129,9 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   report('bad-rows', 'warning', lastDay.setAside > 0, () => badRows(lastDay.setAside));
   report('nothing-ticks', 'failing', isOverdue && !isSilent, () => nothingTicks(status));
   report('clock-set-back', 'failing', definitions.ahead > 0, () => clockSetBack(definitions));
-  report('broken-definitions', 'failing', definitions.broken > 0, () => brokenDefinitions(definitions.broken));
+  report('broken-definitions', 'failing', definitions.broken > 0, () =>
+    brokenDefinitions(definitions.broken),
+  );
   report('silent-workers', 'warning', silentWorkers.length > 0, () => silentText(silentWorkers, status.at));
   for (const worker of workers.filter(each => isUnseen(each, status.at)))
     report('unseen-worker', 'unknown', true, () => unseenWorker(worker, status.at));

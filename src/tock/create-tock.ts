@@ -125,6 +125,8 @@ export function assembleTock(
         list: later((tock, ...input) => tock.runs.list(...input)),
         retry: later((tock, ...input) => tock.runs.retry(...input)),
         cancel: later((tock, ...input) => tock.runs.cancel(...input)),
+        retryMany: later((tock, ...input) => tock.runs.retryMany(...input)),
+        cancelMany: later((tock, ...input) => tock.runs.cancelMany(...input)),
         wait: later((tock, ...input) => tock.runs.wait(...input)),
       },
       schedules: {
@@ -152,6 +154,9 @@ export function assembleTock(
       },
       why: later((tock, ...input) => tock.why(...input)),
       status: later((tock, ...input) => tock.status(...input)),
+      health: later((tock, ...input) => tock.health(...input)),
+      doctor: later((tock, ...input) => tock.doctor(...input)),
+      forgetHost: later((tock, ...input) => tock.forgetHost(...input)),
       prune: later((tock, ...input) => tock.prune(...input)),
       heartbeat: alerting?.heartbeat ?? null,
       get logger() {

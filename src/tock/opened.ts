@@ -6,12 +6,20 @@ import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
-import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
+import {
+  removeSchedule,
+  type ScheduleInput,
+  upsertSchedule,
+  type VersionGuard,
+} from '../engine/definitions/schedules.js';
+import { examine } from '../engine/doctor/examine.js';
+import { forgetHost } from '../engine/doctor/forget-host.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
-import { createSchedulerView } from '../engine/execute/scheduler-view.js';
+import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
 import * as alerts from '../engine/operate/alerts.js';
+import { cancelMany, retryMany } from '../engine/operate/many.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
 import { prune } from '../engine/retention/prune.js';
@@ -22,10 +30,12 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
+import { quote } from '../model/names.js';
 import {
   type Action,
   checkOperator,
   checkOperatorName,
+  REDACTED,
   redacted,
   requireRole,
   type Work,
@@ -40,13 +50,19 @@ import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { OpenedTock, ReadOptions } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
-  const { registry, settings, statementTimeoutMs, isolation, logger, kind, alerting } = read;
+  const { registry, settings, statementTimeoutMs, isolation, logger, alerting } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
   const hooks = options.hooks ?? {};
   const workers: Engine['workers'] = new Set();
   const appName = options.operator === undefined ? null : checkOperatorName(options.operator);
   const engine: Engine = {
-    ...{ database, registry, logger, settings, isolation, hooks, workers },
+    database,
+    registry,
+    logger,
+    settings,
+    isolation,
+    hooks,
+    workers,
     operator: null,
     appName,
     alerting,
@@ -55,8 +71,8 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   let isClosed = false;
 
   return methodsFor(engine, {
-    kind,
     daemons,
+    kind: read.kind,
     open: () => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
     },
@@ -71,8 +87,9 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 
 /** What a Tock has in common with those that act for somebody on it. */
 interface Shared {
-  readonly kind: 'tick' | 'library';
   readonly daemons: Set<Daemon>;
+  /** Whose ticks they are. */
+  readonly kind: ReadOptions['kind'];
   /** @throws TockError TOCK_CLOSED */
   readonly open: () => void;
   readonly close: () => Promise<void>;
@@ -120,9 +137,9 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       return await withHeartbeat(engine, () => runTick(engine, tick));
     },
     start: async startOptions => {
+      const engine = mayWork('start');
       checkConcurrency(checked('start', startOptions)?.concurrency);
       checkQueues(startOptions?.queues);
-      const engine = mayWork('start');
       // Loaded late: a tick does not need node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
       const daemonQueues = withAlertQueue(startOptions?.queues, engine.alerting);
@@ -148,6 +165,14 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
       cancel: async (id, options) =>
         shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),
+      retryMany: async (match, options) =>
+        await retryMany(may('runs.retry'), checked('runs.match', match), checked('runs.retryMany', options)),
+      cancelMany: async (match, options) =>
+        await cancelMany(
+          may('runs.cancel'),
+          checked('runs.match', match),
+          checked('runs.cancelMany', options),
+        ),
       wait: async <Id extends string>(id: Id, options: WaitOptions = {}) => {
         const { onChange, ...rest } = checked('runs.wait', options);
         const watching = onChange ? { onChange: (run: RunRecord) => onChange(shown(run)) } : {};
@@ -158,8 +183,13 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     schedules: {
       list: async filter =>
         (await listDefinitions(open().database, checked('schedules.list', filter))).map(shown),
-      upsert: async (schedule, guard) =>
-        shown(await upsertSchedule(may('schedules.upsert'), schedule, checked('schedules.upsert', guard))),
+      upsert: async (schedule, guard) => {
+        const engine = may('schedules.upsert');
+        checkMethodOptions('schedules.upsert', guard);
+        const unseen = operator?.seesPayloads === false && schedule.payload === REDACTED;
+        const kept = unseen ? await withStoredPayload(engine, schedule, guard) : { schedule, guard };
+        return shown(await upsertSchedule(engine, kept.schedule, kept.guard));
+      },
       remove: async (name, guard) =>
         shown(await removeSchedule(may('schedules.remove'), name, checked('schedules.remove', guard))),
       pause: async (name, options) =>
@@ -196,6 +226,9 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
+    health: async limits => await readHealth(open(), checked('health', limits)),
+    doctor: async doctorOptions => await examine(open(), checked('doctor', doctorOptions)),
+    forgetHost: async host => await forgetHost(may('forgetHost'), host),
     prune: async pruneOptions =>
       await prune(may('prune'), checked('prune', pruneOptions), { isByHand: true }),
     logger: acting.logger,
@@ -216,6 +249,24 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       });
     },
     close: shared.close,
+  };
+}
+
+/**
+ * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes it
+ * meanwhile.
+ * @throws TockError TOCK_NOT_FOUND
+ */
+async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {
+  const [stored] = await listDefinitions(engine.database, { name: schedule.name });
+  if (!stored)
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `there is no schedule ${quote(schedule.name)} whose payload could be kept`,
+    );
+  return {
+    schedule: { ...schedule, payload: stored.payload },
+    guard: { ifVersion: stored.version, ...guard },
   };
 }
 

@@ -53,6 +53,7 @@ describe('healthOf', () => {
       level: 'ok',
       sentences: [
         {
+          level: 'ok',
           text: 'Nothing is wrong: the last tick was 20s ago, all 2 workers were seen within the last 12s',
           remedy: null,
           command: null,
@@ -71,6 +72,7 @@ describe('healthOf', () => {
       level: 'unknown',
       sentences: [
         {
+          level: 'unknown',
           text: 'Worker web-1 pid 812 has not been seen for 19s; its 3 runs are taken back in 41s, unless it reports again',
           remedy: null,
           command: 'tock status',
@@ -83,7 +85,9 @@ describe('healthOf', () => {
   it('knows nothing before the first tick', () => {
     const { level, sentences } = healthOf({ ...CALM, workers: [], ticks: [] });
     expect(level).toBe('unknown');
-    expect(sentences).toMatchObject([{ text: /^Nothing has ticked yet/, command: 'tock tick' }].map(matching));
+    expect(sentences).toMatchObject(
+      [{ text: /^Nothing has ticked yet/, command: 'tock tick' }].map(matching),
+    );
   });
 
   it('puts the worst first, and has its level', () => {

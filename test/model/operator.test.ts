@@ -32,6 +32,7 @@ describe('mayDo', () => {
         'queues.resume',
         'alerts.mute',
         'alerts.unmute',
+        'forgetHost',
       ],
     ],
     ['admin', Object.keys(ACTIONS)],

@@ -11,7 +11,7 @@ const TICK: LastTick = {
   kind: 'tick',
   firstAt: new Date('2026-03-01T00:00:00Z'),
   at: new Date(NOW.getTime() - 20_000),
-  count: 1000,
+  count: 12_000,
   version: '0.1.0',
   node: '24.0.0',
   zoneData: '2025c',
@@ -134,6 +134,22 @@ describe('findProblems', () => {
       /^cron on web-2, in \/srv\/app has not ticked for 10m, .*tock doctor --forget web-2$/,
     ],
     [
+      'silent-host',
+      {
+        ticks: [
+          TICK,
+          {
+            ...TICK,
+            host: 'web-2',
+            at: new Date(NOW.getTime() - 16 * MINUTE),
+            firstAt: new Date(NOW.getTime() - (16 + 5 * 60) * MINUTE),
+            count: 61,
+          },
+        ],
+      },
+      /^cron on web-2, in \/srv\/app has not ticked for 16m, /,
+    ],
+    [
       'unseen-worker',
       { workers: [{ ...WORKER, seenAt: new Date(NOW.getTime() - 19_000), silent: false }] },
       /^worker web-1 pid 812 has not been seen for 19s; its 3 runs are taken back in 48s, unless/,
@@ -153,7 +169,11 @@ describe('findProblems', () => {
       /1 definition gets no runs .* up to 6h.*tock reset-cursor --all$/,
     ],
     ['broken-definitions', { definitions: { ...CALM.definitions, broken: 1 } }, /tock jobs says why$/],
-    ['silent-workers', { workers: [WORKER] }, /^worker web-1 pid 812, last seen 2m ago: no heartbeat; 3 runs are taken back in 48s\. /],
+    [
+      'silent-workers',
+      { workers: [WORKER] },
+      /^worker web-1 pid 812, last seen 2m ago: no heartbeat; 3 runs are taken back in 48s\. /,
+    ],
     [
       'silent-workers',
       { workers: [{ ...WORKER, seenAt: new Date('2026-03-09T08:00:00Z') }] },
@@ -202,6 +222,8 @@ describe('findProblems', () => {
       { ...gone, count: 4 },
       { ...gone, stoppedAt: gone.at },
       { ...gone, at: new Date(NOW.getTime() - 86_400_000) },
+      // It ticks every five minutes, so it has not missed two.
+      { ...gone, firstAt: new Date(gone.at.getTime() - 60 * 5 * MINUTE), count: 61 },
     ])
       expect(found({ ticks: [TICK, tick] })).toEqual([]);
   });
@@ -210,7 +232,9 @@ describe('findProblems', () => {
     expect(found({ ticks: [{ ...TICK, at: new Date(NOW.getTime() + 60 * MINUTE) }] })).toEqual([]);
     const others = [TICK, { ...TICK, host: 'web-2', count: 1, at: new Date(NOW.getTime() - 60 * MINUTE) }];
     expect(found({ ticks: others })).toEqual([]);
-    expect(found({ ticks: [TICK] }, { silentTickMs: 19_000 }).map(({ code }) => code)).toEqual(['silent-tick']);
+    expect(found({ ticks: [TICK] }, { silentTickMs: 19_000 }).map(({ code }) => code)).toEqual([
+      'silent-tick',
+    ]);
   });
 
   it('takes other limits', () => {

@@ -9,6 +9,7 @@ export function isSameOrigin(request: Request): boolean {
   if (site !== null) return site === 'same-origin';
   const origin = request.headers.get('origin');
   if (origin === null || !URL.canParse(origin)) return false;
-  // A proxy that ends TLS changes the scheme, so only the names are compared.
-  return new URL(origin).host === new URL(request.url).host;
+  // A proxy that ends TLS changes the scheme, so only the names are compared. Some frameworks put a name of
+  // their own into the address.
+  return new URL(origin).host === (request.headers.get('host') ?? new URL(request.url).host);
 }

@@ -92,6 +92,20 @@ export async function readDueDefinitions(session: Session, limit: number): Promi
   return await runQuery(session, query);
 }
 
+/** The planned definitions of some queues, those due next first. */
+export async function readQueueDefinitions(
+  session: Session,
+  queues: readonly string[],
+  limit: number,
+): Promise<StoredDefinition[]> {
+  const query = DEFINITIONS.where(isPlanned)
+    .where(eb => isAnyOf(eb.ref('d.queue'), queues, 'text'))
+    .orderBy('d.next_at')
+    .orderBy('d.id')
+    .limit(limit);
+  return await runQuery(session, query);
+}
+
 /** The names that no definition has; with `isLive`, also those that vanished from code or were removed. */
 export async function readUnknownNames(
   session: Session,

@@ -17,7 +17,7 @@ type StatusRow = SchedulerStatus & {
   readonly partitions: { readonly end: string };
 };
 
-const READ_STATUS = statement<object, { status: StatusRow }>(
+const READ_STATUS = statement<{ countsEnded: boolean }, { status: StatusRow }>(
   'read-status',
   `
 with live as (
@@ -30,10 +30,13 @@ with live as (
     min(r.run_at) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as oldest
   from tock.job_runs_live r group by r.queue
 ), finished as (
-  select r.status, count(*) as count,
-    count(*) filter (where r.status = 'dead' and r.errors -> -1 ->> 'code' = 'TOCK_BAD_ROW') as set_aside
+  select r.status, count(*) as count from tock.job_runs_finished r
+  where :countsEnded::boolean and r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status <> 'dead'
+  group by r.status
+), dead as (
+  select count(*) as count, count(*) filter (where r.errors -> -1 ->> 'code' = 'TOCK_BAD_ROW') as set_aside
   from tock.job_runs_finished r
-  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() group by r.status
+  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status = 'dead'
 ), queues as (
   select coalesce(l.queue, q.name) as queue, coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running,
     coalesce(l.failed, 0) as failed, q.paused_at is not null as paused
@@ -70,7 +73,7 @@ select jsonb_build_object(
   'oldestWaitMs', coalesce((select extract(epoch from tock.now() - ${readable('min(oldest)')}) * 1000 from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
-    || jsonb_build_object('setAside', coalesce((select sum(set_aside) from finished), 0)),
+    || (select jsonb_build_object('dead', count, 'setAside', set_aside) from dead),
   'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', ${readable('seen_at')}, 'silent', is_silent,
     'heartbeatMs', heartbeat_ms, 'running', running, 'leasesEndMs', leases_end_ms) order by host, pid) from holders), '[]'),
   'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'firstAt', ${readable('first_at')},
@@ -87,8 +90,12 @@ select jsonb_build_object(
 from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`,
 );
 
-export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements' | 'missed'>> {
-  const row = await READ_STATUS.first(database, {});
+/** @param countsEnded false: of the last day only dead runs are counted, by their index */
+export async function readStatus(
+  database: Database,
+  { countsEnded = true } = {},
+): Promise<Omit<SchedulerStatus, 'zoneDisagreements' | 'missed'>> {
+  const row = await READ_STATUS.first(database, { countsEnded });
   if (!row) throw new Error('the status query gave no row');
   const { status } = row;
   return {

@@ -1,0 +1,5 @@
+/** @type {import('next').NextConfig} */
+export default {
+  // Loaded by Node, not bundled.
+  serverExternalPackages: ['pg-tock'],
+};
