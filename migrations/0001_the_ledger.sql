@@ -217,7 +217,7 @@ comment on column tock.job_runs.slot_limits is 'How many slots there are under e
 comment on column tock.job_runs.blocked_on is 'The concurrency key without a free slot. Claims pass the run over until one is free.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The end of the lease. After it, any tick may take the run back.';
-comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause.';
+comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause; and when it was due and began, and its worker.';
 comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
 
 -- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
@@ -264,6 +264,9 @@ alter table tock.job_runs_finished add primary key (id, finished_at);
 create index job_runs_finished_definition on tock.job_runs_finished (definition_id, scheduled_for) where definition_id is not null;
 create index job_runs_finished_dead on tock.job_runs_finished (finished_at) where status = 'dead';
 create index job_runs_finished_at on tock.job_runs_finished using brin (finished_at);
+-- For people who look for runs, newest first: those of a job, also a rare one, and those that did not succeed.
+create index job_runs_finished_job on tock.job_runs_finished (job, id);
+create index job_runs_finished_unsuccessful on tock.job_runs_finished (status, id) where status in ('dead', 'cancelled', 'skipped');
 create table tock.job_runs_finished_default partition of tock.job_runs_finished default;
 
 comment on table tock.job_runs_finished is 'Runs that have ended, in partitions by month or day of their end. Retention drops whole partitions.';
@@ -334,6 +337,33 @@ create table tock.sleepers (
 comment on table tock.sleepers is 'Daemons that may be asleep: whoever enqueues for one of them sends a notification.';
 comment on column tock.sleepers.queues is 'The queues that it claims from; null: all.';
 
+-- Ticks: who wakes the scheduler, so that silence is seen -----------------------------------------
+
+-- A row is updated once a minute at most, and HOT: each page has room for the new versions.
+create table tock.ticks (
+  host       text not null,
+  folder     text not null,
+  kind       text not null,
+  first_at   timestamptz not null default tock.now(),
+  at         timestamptz not null default tock.now(),
+  tick_count bigint not null default 1,
+  version    text not null,
+  node       text not null,
+  zone_data  text not null,
+  clock_ms   bigint not null,
+  stopped_at timestamptz,
+  primary key (host, folder, kind),
+  constraint ticks_kind_check check (kind in ('tick', 'daemon', 'library'))
+) with (fillfactor = 50);
+
+comment on table tock.ticks is 'The last tick, or beat of a daemon, of each host and checkout. Noted at most once in half a minute.';
+comment on column tock.ticks.folder is 'The checkout: the folder of the project.';
+comment on column tock.ticks.tick_count is 'How many ticks were noted. A host that has ticked a few times only is not missed when it stops.';
+comment on column tock.ticks.version is 'Of Tock.';
+comment on column tock.ticks.zone_data is 'Of Node''s time zone data, such as 2025c.';
+comment on column tock.ticks.clock_ms is 'The host''s clock minus that of the database, in milliseconds.';
+comment on column tock.ticks.stopped_at is 'When a daemon was stopped in order; it is not missed.';
+
 -- Effects -----------------------------------------------------------------------------------------
 
 create table tock.job_effects (
@@ -343,6 +373,9 @@ create table tock.job_effects (
   created_at timestamptz not null default tock.now(),
   constraint job_effects_length_check check (octet_length(key) between 1 and 1024)
 );
+
+-- For people who look at a run.
+create index job_effects_run on tock.job_effects (run_id);
 
 comment on table tock.job_effects is 'The ledger of effects that must happen once: the row and the effect are committed together.';
 

@@ -1,27 +1,42 @@
-// /healthz, for who watches from outside: one word on what is wrong, and nothing else. Needs no session.
+// /healthz: for probes and monitors, without signing in. It says the level of the health, and nothing else.
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { SchedulerStatus } from '../model/scheduler-view.js';
+import type { HealthLevel } from '../model/health.js';
 import type { Tock } from '../tock/types.js';
-import { cached } from './cached.js';
-import { healthOf } from './now/health.js';
 import type { App } from './view.js';
 
-/** Anybody may ask, however often: the database is asked once in so long. */
-const MAX_AGE_MS = 5000;
+/** Everybody may ask, so that many who ask cost the database no more than one. */
+const MAX_AGE_MS = 2000;
+const MAX_KEPT = 20;
 
-/** Adds the address. It must come before whoever asks is asked who they are. */
+interface Asked {
+  readonly at: number;
+  readonly level: Promise<HealthLevel>;
+}
+
+/**
+ * Adds `GET /healthz?max_age=5m`: 200 with `ok`, `unknown` or `warning`, 503 with `failing` or `unreachable`.
+ * `max_age` is how long nothing may tick. Names no host, job or error.
+ */
 export function addHealthz(app: App, tock: Tock): void {
-  const read = cached(MAX_AGE_MS, async (of: Tock) => await of.status());
+  const asked = new Map<number | null, Asked>();
+  const ask = (silentTickMs: number | null): Promise<HealthLevel> => {
+    const kept = asked.get(silentTickMs);
+    if (kept !== undefined && performance.now() - kept.at < MAX_AGE_MS) return kept.level;
+    if (asked.size >= MAX_KEPT) asked.clear();
+    const level = tock.health(silentTickMs === null ? {} : { silentTickMs }).then(health => health.level);
+    asked.set(silentTickMs, { at: performance.now(), level });
+    return level;
+  };
   app.get('/healthz', async c => {
     const maxAge = readMaxAge(c.req.query('max_age'));
     if (maxAge === 'bad') return c.text('max_age is not a duration such as 5m\n', 400);
-    const reason = await read(tock).then(
-      status => failingReason(status, maxAge),
-      (error: unknown) =>
-        error instanceof TockError && error.code === 'TOCK_CLOSED' ? 'closed' : 'database',
-    );
-    return reason === null ? c.text('ok\n') : c.text(`failing ${reason}\n`, 503);
+    try {
+      const level = await ask(maxAge);
+      return c.text(`${level}\n`, level === 'failing' ? 503 : 200);
+    } catch {
+      return c.text('unreachable\n', 503);
+    }
   });
 }
 
@@ -29,14 +44,8 @@ function readMaxAge(text: string | undefined): number | null | 'bad' {
   if (text === undefined) return null;
   try {
     return parseDuration(text, 'max_age');
-  } catch {
-    return 'bad';
+  } catch (error) {
+    if (error instanceof TockError) return 'bad';
+    throw error;
   }
-}
-
-/** Null: nothing fails. A warning, such as a dead run, is no failure of the scheduler. */
-export function failingReason(status: SchedulerStatus, maxAgeMs: number | null): string | null {
-  if (status.isCopy) return 'copy';
-  if (maxAgeMs !== null && status.definitions.overdueMs > maxAgeMs) return 'silent';
-  return healthOf(status).level === 'failing' ? 'scheduler' : null;
 }

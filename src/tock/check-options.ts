@@ -2,12 +2,16 @@
 import type { StartOptions } from '../daemon/daemon.js';
 import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { VersionGuard } from '../engine/definitions/schedules.js';
+import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { BackfillOptions } from '../engine/materialize/backfill.js';
+import type { CancelManyOptions, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
 import { checkOptions, optionNames } from '../model/options.js';
+import type { ProblemLimits } from '../model/problems.js';
+import type { RunMatch } from '../model/run/run-match.js';
 import type { Keep, PruneOptions } from '../model/scheduler-view.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { DefinitionFilter, RunFilter } from '../store/reads/runs.js';
@@ -40,17 +44,35 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   operator: true,
 });
 const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });
+const PROBLEM_LIMITS = optionNames<ProblemLimits>({
+  oldestWaitMs: true,
+  silentTickMs: true,
+  stuckRuns: true,
+  deadRuns: true,
+  oldestSnapshotMs: true,
+  deadRows: true,
+});
+const MATCH = {
+  status: true,
+  job: true,
+  definition: true,
+  queue: true,
+  key: true,
+  error: true,
+  errorGroup: true,
+  payload: true,
+  from: true,
+  to: true,
+} as const;
+const MANY = { dryRun: true, limit: true, onProgress: true, signal: true } as const;
 const METHODS = {
   enqueueMany: optionNames<EnqueueManyOptions>({ client: true, details: true }),
   tick: optionNames<TickCallOptions>({ budget: true, concurrency: true, queues: true, signal: true }),
   start: optionNames<StartOptions>({ concurrency: true, queues: true, listen: true }),
-  'runs.list': optionNames<RunFilter>({
-    status: true,
-    job: true,
-    definition: true,
-    limit: true,
-    before: true,
-  }),
+  'runs.list': optionNames<RunFilter>({ ...MATCH, limit: true, before: true }),
+  'runs.match': optionNames<RunMatch>(MATCH),
+  'runs.retryMany': optionNames<RetryManyOptions>({ ...MANY, attempts: true }),
+  'runs.cancelMany': optionNames<CancelManyOptions>({ ...MANY, reason: true }),
   'runs.retry': optionNames<RetryOptions>({ attempts: true }),
   'runs.cancel': optionNames<CancelOptions>({ reason: true }),
   'runs.wait': optionNames<WaitOptions>({ onChange: true, signal: true }),
@@ -86,6 +108,8 @@ const METHODS = {
     signal: true,
   }),
   adopt: optionNames<AdoptOptions>({ dryRun: true }),
+  health: PROBLEM_LIMITS,
+  doctor: optionNames<DoctorOptions>({ limits: true, keepKeys: true }),
 };
 const RATE = optionNames<NonNullable<QueueLimits['rate']>>({ count: true, per: true });
 const KEEP = optionNames<Exclude<Keep, Duration>>({
@@ -111,7 +135,8 @@ export function checkTockOptions(options: TockOptions): void {
 export function checkMethodOptions(method: keyof typeof METHODS, options: unknown): void {
   if (options === undefined) return;
   checkOptions(options, METHODS[method], method);
-  const { rate, keep } = options as { readonly rate?: unknown; readonly keep?: unknown };
+  const { rate, keep, limits } = options as Readonly<Record<string, unknown>>;
   if (method === 'queues.set' && rate !== undefined && rate !== null) checkOptions(rate, RATE, 'rate');
+  if (method === 'doctor' && limits !== undefined) checkOptions(limits, PROBLEM_LIMITS, 'limits');
   if (method === 'prune' && typeof keep === 'object') checkOptions(keep, KEEP, 'keep');
 }

@@ -92,11 +92,11 @@ describe('tock cancel by filter', () => {
     expect(runs.map(run => run.id).toReversed()).toEqual(ids.slice(2));
     await runAt(
       harness.url,
-      `select tock.enqueue('idle', run_at => '2040-01-01') from generate_series(1, 40)`,
+      `select tock.enqueue('idle', run_at => '2040-01-01') from generate_series(1, 440)`,
     );
     const { stdout, stderr } = await harness.tock(['cancel', '--job', 'idle', '--yes']);
-    expect(stdout).toBe('42 cancelled\n');
-    expect(stderr).toMatch(/^\[#+-+\] \d+% \d+ of 42\n/);
+    expect(stdout).toBe('442 cancelled\n');
+    expect(stderr).toMatch(/^\[#+-+\] \d+% 200 of 442\n/);
   }, 60_000);
 });
 

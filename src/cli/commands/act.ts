@@ -1,10 +1,11 @@
 // `tock retry` and `tock cancel`. Exit code 1 if any run failed.
 import type { Command } from 'commander';
+import type { RunMatch } from '../../model/run/run-match.js';
 import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { judgeError } from '../../runtime/exit-codes.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
-import { actOnMany, isByFilter, type ManyFlags } from '../act-on-many.js';
+import { actOnMany, isByFilter, type ManyCall, type ManyFlags } from '../act-on-many.js';
 import { checkRunId, count, examples, statuses, withJson } from '../flags/flags.js';
 import { action, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint, paintStatus } from '../terminal.js';
@@ -38,7 +39,8 @@ export function addRetry(program: Command): Command {
         const options = attempts === undefined ? {} : { attempts };
         if (isByFilter('retry', flags, ids)) {
           const { from } = TRANSITIONS.retry;
-          const act = async (tock: Tock, id: string) => await tock.runs.retry(id, options);
+          const act = async (tock: Tock, match: RunMatch, call: ManyCall) =>
+            await tock.runs.retryMany(match, { ...options, ...call });
           return await actOnMany(shell, flags, { verb: 'retry', from, defaultFrom: ['dead'], act });
         }
         return await forEach(shell, ids, async (tock, id) => {
@@ -73,7 +75,8 @@ export function addCancel(program: Command): Command {
         const options = reason === undefined ? {} : { reason };
         if (isByFilter('cancel', flags, ids)) {
           const defaultFrom = TRANSITIONS.cancel.from;
-          const act = async (tock: Tock, id: string) => await tock.runs.cancel(id, options);
+          const act = async (tock: Tock, match: RunMatch, call: ManyCall) =>
+            await tock.runs.cancelMany(match, { ...options, ...call });
           return await actOnMany(shell, flags, { verb: 'cancel', from: LIVE_STATUSES, defaultFrom, act });
         }
         return await forEach(shell, ids, async (tock, id) => {
@@ -94,6 +97,8 @@ function withFilter(command: Command, which: string): Command {
     .option('--status <status>', `runs in these states: ${which}`, statuses)
     .option('--job <job>', 'runs of this job')
     .option('--definition <name>', 'runs of this definition')
+    .option('--queue <name>', 'runs of this queue')
+    .option('--error <text>', 'runs whose last error has this in its name, code or message')
     .option('--limit <n>', 'at most this many, oldest first', count(1, 1_000_000))
     .option('--yes', 'do not ask; required without a terminal');
 }

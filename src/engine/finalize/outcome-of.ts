@@ -1,9 +1,14 @@
 // What becomes of an attempt's run, by the job's retry policy.
+import { hostname } from 'node:os';
 import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import { type Engine, retryPolicyOf } from '../engine.js';
 
+const worker = `${hostname()} pid ${process.pid}`;
+
+/** An error says which worker had the attempt: its row in `workers` does not outlive it for long. */
 export function outcomeOf(engine: Engine, run: ClaimedRun, ending: Ending): Outcome {
   const attempts = { attempt: run.attempts, maxAttempts: run.max_attempts };
-  return decideOutcome(ending, attempts, retryPolicyOf(engine, run.job), Math.random());
+  const outcome = decideOutcome(ending, attempts, retryPolicyOf(engine, run.job), Math.random());
+  return outcome.error === null ? outcome : { ...outcome, error: { ...outcome.error, worker } };
 }

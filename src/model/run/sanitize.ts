@@ -24,6 +24,8 @@ export interface ErrorEntry extends ErrorDescription {
   readonly at?: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
+  /** Host and process id of its worker, as far as it is known. */
+  readonly worker?: string;
 }
 
 const MAX_MESSAGE = 4000;

@@ -2,7 +2,12 @@
 import type { ErrorEntry } from './sanitize.js';
 
 /** A stored error entry, with the time of the failure. */
-export type DatedError = ErrorEntry & { readonly at: string };
+export type DatedError = ErrorEntry & {
+  readonly at: string;
+  /** When the attempt was due, and when it began: ISO text in UTC. Absent if not on record. */
+  readonly dueAt?: string;
+  readonly startedAt?: string;
+};
 
 /** `events`: how often the handler has reported progress in this attempt. */
 export interface StoredProgress {
@@ -29,8 +34,14 @@ function isEntry(value: unknown): value is DatedError {
     typeof at === 'string' &&
     !Number.isNaN(Date.parse(at)) &&
     typeof attempt === 'number' &&
+    ['dueAt', 'startedAt', 'worker'].every(name => isTextOrAbsent(value, name)) &&
     isDescription(value, 0)
   );
+}
+
+function isTextOrAbsent(value: object, name: string): boolean {
+  const text = (value as Record<string, unknown>)[name];
+  return text === undefined || typeof text === 'string';
 }
 
 /** More than is ever written, so that entries nested by hand cannot exhaust the stack. */

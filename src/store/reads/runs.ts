@@ -4,6 +4,7 @@ import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
+import { type RunMatch, readRunMatch } from '../../model/run/run-match.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import {
   type DatedError,
@@ -13,8 +14,9 @@ import {
 } from '../../model/run/stored-run.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { Session } from '../connection/database.js';
-import { db, firstRow, readableInstant, runQuery } from '../connection/query.js';
+import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../connection/query.js';
 import type { Schema } from '../schema/tables.js';
+import { listRunPage } from './run-list.js';
 
 /** A run as the API and `--json` show it. */
 export interface RunRecord<Output = unknown> {
@@ -58,10 +60,7 @@ export interface RunRecord<Output = unknown> {
 }
 
 /** Which runs `runs.list` gives. */
-export interface RunFilter {
-  readonly status?: RunStatus | readonly RunStatus[];
-  readonly job?: string;
-  readonly definition?: string;
+export interface RunFilter extends RunMatch {
   /** Default 50, at most 1000. */
   readonly limit?: number;
   /** Only runs with an id below this: the next page. */
@@ -119,22 +118,19 @@ const recordOf = (row: RunRow): RunRecord => ({
   errors: readErrors(row.errors, row.createdAt),
 });
 
-/** Lists runs, newest first. Walks the ids downward, so that a page costs the same at any depth. */
+/**
+ * Lists runs, newest first. Walks the ids downward, so that a page costs the same at any depth.
+ * @throws TockError TOCK_BAD_OPTION
+ */
 export async function listRuns(
   session: Session,
-  { status, job, definition, before, limit = 50 }: RunFilter = {},
+  { before, limit = 50, ...match }: RunFilter = {},
 ): Promise<RunRecord[]> {
-  const statuses = status === undefined ? [] : [status].flat();
-  const query = RUNS.where(eb =>
-    eb.and([
-      ...(statuses.length === 0 ? [] : [eb('r.status', 'in', statuses)]),
-      ...(job === undefined ? [] : [eb('r.job', '=', job)]),
-      ...(definition === undefined ? [] : [eb('d.name', '=', definition)]),
-      ...(before === undefined ? [] : [eb('r.id', '<', before)]),
-    ]),
-  )
-    .orderBy('r.id', 'desc')
-    .limit(Math.min(limit, 1000));
+  const page = { before, limit: Math.min(limit, 1000) };
+  const { runs } = await listRunPage(session, readRunMatch(match), page);
+  if (runs.length === 0) return [];
+  const ids = runs.map(run => run.id);
+  const query = RUNS.where(eb => isAnyOf(eb.ref('r.id'), ids, 'bigint')).orderBy('r.id', 'desc');
   return (await runQuery(session, query)).map(recordOf);
 }
 

@@ -66,7 +66,7 @@ export const finishing = `outcome as materialized (
   ${insertFinished('gone join outcome o using (id)', {
     status: 'o.status',
     output: 'o.output',
-    errors: appendOutcomeError('gone.errors', 'o.error'),
+    errors: appendOutcomeError('gone', 'o.error'),
     skip_reason: `case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end`,
   })}
   returning id, generation, definition_id, scheduled_for, job, status

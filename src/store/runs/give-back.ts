@@ -49,7 +49,7 @@ const FAIL = statement<Failures, Moved>(
     'fail',
     ':errors::jsonb[], :delays::float8[], :areSuspect::boolean[]) as o(id, error, delay_ms, is_suspect)',
     `status = '${TRANSITIONS.fail.to}', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
-      locked_by = null, locked_until = null, errors = ${appendOutcomeError('r.errors', 'o.error')},
+      locked_by = null, locked_until = null, errors = ${appendOutcomeError('r', 'o.error')},
       ${setSuspect('o.is_suspect')}`,
   ),
 );
@@ -71,7 +71,7 @@ const RELEASE = statement<Omit<Failures, 'delays'>, Moved>(
     ':errors::jsonb[], :areSuspect::boolean[]) as o(id, error, is_suspect)',
     `status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1,
       attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
-      errors = ${appendOutcomeError('r.errors', 'o.error')}, ${setSuspect('o.is_suspect')}`,
+      errors = ${appendOutcomeError('r', 'o.error')}, ${setSuspect('o.is_suspect')}`,
   ),
 );
 

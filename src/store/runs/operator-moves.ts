@@ -11,32 +11,51 @@ import {
   writeOutbox,
 } from './transition.js';
 
-const CANCEL = statement<{ id: string; reason: string | null }, Cancelled>(
-  'cancel-run',
+const CANCEL = statement<{ ids: string; reason: string | null }, CancelledRuns>(
+  'cancel-runs',
   `
 with target as materialized (
-  select r.id, r.status from tock.job_runs_live r where r.id = :id for update
+  select r.id, r.status from tock.job_runs_live r where r.id = any(:ids::bigint[]) order by r.id for update
 ), asked as (
   update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(:reason, r.skip_reason)
-  from target t where r.id = t.id and t.status = 'running' returning r.id
+  where r.id = any(array(select t.id from target t where t.status = 'running')) returning r.id
 ), gone as (
-  delete from tock.job_runs_live r using target t where r.id = t.id and t.status in (${statuses('cancel')}) returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in (${statuses('cancel')}))) returning r.*
 ), ended as (
   ${insertFinished('gone', { status: `'${TRANSITIONS.cancel.to}'`, skip_reason: ':reason' })} returning id
 ), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
-select ${AFTER_MOVE}, case when exists (select from ended) then 'cancelled' when exists (select from asked) then 'asked' end as result,
+select ${AFTER_MOVE}, array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
-  (select tock.notify('cancel:' || id)::text from asked) as notified`,
+  (select count(tock.notify('cancel:' || id)::text) from asked) as notified`,
 );
+
+/** What became of a batch of cancels; ids that are in neither list are not live. */
+export interface CancelledRuns extends AfterMove {
+  readonly cancelled: readonly string[];
+  /** They are running: their holders are asked to stop. */
+  readonly asked: readonly string[];
+}
+
+/** Cancels runs that are not running at once; asks the holders of running ones to stop. */
+export async function cancelRuns(
+  session: Session,
+  ids: readonly string[],
+  reason: string | null,
+): Promise<CancelledRuns> {
+  const row = await CANCEL.first(session, { ids: `{${ids.join()}}`, reason });
+  return row ?? { cancelled: [], asked: [], freed: null, outboxWritten: false };
+}
 
 /** What became of a cancel: null if the run is not live. */
 export interface Cancelled extends AfterMove {
   readonly result: 'cancelled' | 'asked' | null;
 }
 
-/** Cancels a run that is not running at once; asks the holder of a running one to stop. */
+/** Cancels one run: see {@link cancelRuns}. */
 export async function cancelRun(session: Session, id: string, reason: string | null): Promise<Cancelled> {
-  return (await CANCEL.first(session, { id, reason })) ?? { result: null, freed: null, outboxWritten: false };
+  const { cancelled, asked, freed, outboxWritten } = await cancelRuns(session, [id], reason);
+  const result = cancelled.length > 0 ? 'cancelled' : asked.length > 0 ? 'asked' : null;
+  return { result, freed, outboxWritten };
 }
 
 const SUPERSEDE = statement<{ definitionIds: readonly string[] }, { id: string }>(
@@ -61,11 +80,15 @@ export async function supersedeRuns(session: Session, definitionIds: readonly st
   return (await SUPERSEDE.run(session, { definitionIds })).length;
 }
 
-const RETRY = statement<{ id: string; attempts: number | null }, { id: string }>(
-  'retry-run',
+const RETRY = statement<{ ids: string; attempts: number | null }, { id: string }>(
+  'retry-runs',
   `
-with gone as (
-  delete from tock.job_runs_finished r where r.id = :id and r.status in (${statuses('retry')}) returning r.*
+with target as materialized (
+  select r.id from tock.job_runs_finished r where r.id = any(:ids::bigint[]) and r.status in (${statuses('retry')})
+  order by r.id for update
+), gone as (
+  delete from tock.job_runs_finished r
+  where r.id = any(array(select t.id from target t)) and r.status in (${statuses('retry')}) returning r.*
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
@@ -74,14 +97,24 @@ select id, definition_id, tock.now(), priority, attempts,
   attempts + coalesce(:attempts::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
   idempotency_key, payload, errors, slot_keys, slot_limits, live_key, '${TRANSITIONS.retry.to}'
-from gone
-returning id`,
+from gone order by id
+returning id::text as id`,
 );
 
 /**
- * Puts a dead or cancelled run back into the queue, due now: a new generation with `attempts` more attempts
- * (default: as many as its job's definition gives). The fence grows, so that no older holder can write.
+ * Puts dead or cancelled runs back into the queue, due now: each is a new generation with `attempts` more
+ * attempts (default: as many as its job's definition gives). The fence grows, so that no older holder can
+ * write. Returns the ids of those that were dead or cancelled.
  */
+export async function retryRuns(
+  session: Session,
+  ids: readonly string[],
+  attempts: number | null,
+): Promise<string[]> {
+  return (await RETRY.run(session, { ids: `{${ids.join()}}`, attempts })).map(row => row.id);
+}
+
+/** Retries one run; false if it is neither dead nor cancelled. */
 export async function retryRun(session: Session, id: string, attempts: number | null): Promise<boolean> {
-  return (await RETRY.first(session, { id, attempts })) !== undefined;
+  return (await retryRuns(session, [id], attempts)).length > 0;
 }

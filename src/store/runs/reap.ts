@@ -22,6 +22,7 @@ import {
   AFTER_MOVE,
   type AfterMove,
   appendError,
+  attemptTimes,
   ERROR_TIME,
   freeSlots,
   insertFinished,
@@ -48,11 +49,13 @@ const EXPIRED_OF_THESE = `
   order by r.id limit :limit
   for update skip locked`;
 
-const LEASE_ERROR = `jsonb_build_object(
+const WORKER = `(select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)`;
+const LEASE_ERROR = `(jsonb_build_object(
   'at', ${ERROR_TIME}, 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')`;
+  'message', 'the worker ' || coalesce(${WORKER}, r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
+  || ${attemptTimes('r')} || jsonb_strip_nulls(jsonb_build_object('worker', ${WORKER})))`;
 
 // Grows like the job's own wait, without jitter; the default for a job that is not known here.
 const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case p.backoff

@@ -144,13 +144,20 @@ export const AFTER_MOVE = `(select array_agg(distinct concurrency_key) from free
 export const appendError = (errors: string, error: string) =>
   `(case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${error}`;
 
-/** In the format of errors. */
-export const ERROR_TIME = `to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+const isoText = (instant: string) =>
+  `to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** A run's errors with that of its outcome, if it has one, and its time. */
-export const appendOutcomeError = (errors: string, error: string) =>
-  `case when ${error} is null then ${errors}
-    else ${appendError(errors, `(jsonb_build_object('at', ${ERROR_TIME}) || ${error})`)} end`;
+/** In the format of errors. */
+export const ERROR_TIME = isoText('tock.now()');
+
+/** Of an attempt that failed: when it was due and began. The next claim replaces both. */
+export const attemptTimes = (run: string) =>
+  `jsonb_strip_nulls(jsonb_build_object('dueAt', ${isoText(`${run}.run_at`)}, 'startedAt', ${isoText(`${run}.started_at`)}))`;
+
+/** A run's errors with that of its outcome, if it has one, and what is known of the attempt. */
+export const appendOutcomeError = (run: string, error: string) =>
+  `case when ${error} is null then ${run}.errors
+    else ${appendError(`${run}.errors`, `(jsonb_build_object('at', ${ERROR_TIME}) || ${attemptTimes(run)} || ${error})`)} end`;
 
 /**
  * Marks a run `r` as a suspect under a condition: it may have ended a process, and needs a slot under

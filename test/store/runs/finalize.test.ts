@@ -145,7 +145,16 @@ describe('the end of an attempt', () => {
         skip_reason: null,
         ...expected,
         ...('errors' in expected && (expected.errors as unknown[]).length > 0
-          ? { errors: [{ ...ERROR, at: '2026-03-02T12:00:00.000Z' }] }
+          ? {
+              errors: [
+                {
+                  ...ERROR,
+                  at: '2026-03-02T12:00:00.000Z',
+                  dueAt: '2026-03-02T11:00:00.000Z',
+                  startedAt: '2026-03-02T12:00:00.000Z',
+                },
+              ],
+            }
           : {}),
       });
     },

@@ -1,0 +1,175 @@
+// One run: what happens with it now, its whole life, and what can be done to it.
+import { TockError } from '../../model/errors.js';
+import { inexactNumber } from '../../model/exact-numbers.js';
+import { isFinished, TRANSITIONS } from '../../model/run/states.js';
+import { readPayloadText } from '../../store/reads/run-detail.js';
+import { getRun, type RunRecord } from '../../store/reads/runs.js';
+import { flash } from '../flash.js';
+import { Page } from '../layout/page.js';
+import { ActionForm, StatusPill } from '../layout/parts.js';
+import { plainLine } from '../layout/plain-text.js';
+import { shortTime } from '../layout/text.js';
+import { type LifeMark, RunLifePicture } from '../pictures/run-life.js';
+import { readRunId } from '../query.js';
+import { type ReadRun, readRun } from '../runs/read-run.js';
+import { Documents, Related, RunFacts } from '../runs/run-facts.js';
+import { Story } from '../runs/story.js';
+import type { App, View } from '../view.js';
+
+export function addRunPage(app: App): void {
+  app.get('/runs/:id', async c => {
+    const view = c.get('view');
+    const id = readRunId(c.req.param('id'));
+    const read = await readRun(view.reads, id, { now: view.now, seesPayloads: view.user.seesPayloads });
+    if (read === null) throw notFound(id);
+    return c.html(<RunPage view={view} read={read} />);
+  });
+  app.post('/runs/:id/retry', async c => {
+    const view = c.get('view');
+    const run = await view.tock.runs.retry(readRunId(c.req.param('id')));
+    flash(c, `Run ${run.id} is waiting again: attempt ${run.attempts + 1} of ${run.maxAttempts} is due now.`);
+    return c.redirect(view.link(`/runs/${run.id}`), 303);
+  });
+  app.post('/runs/:id/cancel', async c => {
+    const view = c.get('view');
+    const run = await view.tock.runs.cancel(readRunId(c.req.param('id')));
+    const isAsked = run.status === 'running';
+    flash(c, isAsked ? `The handler of run ${run.id} was asked to stop.` : `Run ${run.id} is cancelled.`);
+    return c.redirect(view.link(`/runs/${run.id}`), 303);
+  });
+  app.post('/runs/:id/again', async c => {
+    const view = c.get('view');
+    const id = await runAgain(view, readRunId(c.req.param('id')));
+    flash(c, `Run ${id} was enqueued, with the payload of run ${c.req.param('id')}.`);
+    return c.redirect(view.link(`/runs/${id}`), 303);
+  });
+}
+
+const notFound = (id: string) =>
+  new TockError('TOCK_NOT_FOUND', `there is no run ${id}; it may have been pruned, as your retention says`);
+
+/** Enqueues the same job with the same payload. The key is not used again: it stands for the first run. */
+async function runAgain(view: View, id: string): Promise<string> {
+  const run = await getRun(view.reads, id);
+  if (run === null) throw notFound(id);
+  const text = (await readPayloadText(view.reads, id)) ?? '{}';
+  const inexact = inexactNumber(text);
+  if (inexact !== null)
+    throw new TockError(
+      'TOCK_BAD_PAYLOAD',
+      `the payload of run ${id} holds the number ${inexact}, which would lose digits on the way; enqueue it by SQL: select tock.enqueue(…)`,
+    );
+  const { queue, priority } = run;
+  return await view.tock.enqueue(run.job, JSON.parse(text), { queue, priority, trigger: 'manual' });
+}
+
+function RunPage({ view, read }: { readonly view: View; readonly read: ReadRun }) {
+  const { run, life } = read;
+  const name = plainLine(run.definition ?? run.job, 120);
+  const isLive = !isFinished(run.status);
+  const clock = (at: number) => shortTime(new Date(at), view.zone, view.now);
+  return (
+    <Page
+      view={view}
+      title={`Run ${run.id} of ${name}`}
+      current="runs"
+      aside={<StatusPill status={run.status} />}
+      {...(isLive ? { live: run.status === 'running' ? 2 : 5 } : {})}
+    >
+      <Now view={view} read={read} />
+      <Progress run={run} />
+      {life.phases.length === 0 ? null : (
+        <RunLifePicture life={life} status={run.status} marks={marksOf(read)} clock={clock} />
+      )}
+      <div class="two">
+        <div>
+          <h2>What happened</h2>
+          <Story view={view} read={read} />
+          <Documents read={read} />
+        </div>
+        <div>
+          <h2>On record</h2>
+          <RunFacts view={view} read={read} />
+          <Related view={view} read={read} />
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+function Now({ view, read: { run, now } }: { readonly view: View; readonly read: ReadRun }) {
+  return (
+    <section class={`run-now ${now.tone}`} aria-label="Now">
+      <p>
+        <b>{plainLine(now.sentence, 600)}</b>
+        {now.remedy === null ? null : <span class="muted"> {now.remedy}</span>}
+      </p>
+      <div class="actions">
+        <Actions view={view} run={run} />
+      </div>
+    </section>
+  );
+}
+
+function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }) {
+  const { id, status } = run;
+  const canRetry = TRANSITIONS.retry.from.some(from => from === status);
+  return (
+    <>
+      {canRetry ? (
+        <ActionForm view={view} action={`/runs/${id}/retry`} label="Retry" main needs="operate" />
+      ) : null}
+      {!isFinished(status) && run.cancelRequestedAt === null ? (
+        <ActionForm
+          view={view}
+          action={`/runs/${id}/cancel`}
+          label="Cancel"
+          confirm={
+            status === 'running'
+              ? `This asks the handler of run ${id} to stop. When it has stopped, the run is cancelled.`
+              : `This cancels run ${id}, which waits. It can be retried.`
+          }
+          needs="operate"
+        />
+      ) : null}
+      {isFinished(status) && view.tock.jobs.has(run.job) ? (
+        <ActionForm
+          view={view}
+          action={`/runs/${id}/again`}
+          label="Run again with this payload"
+          confirm={`This enqueues a new run of ${run.job} with the payload of run ${id}, due now.`}
+          needs="operate"
+        />
+      ) : null}
+    </>
+  );
+}
+
+function Progress({ run: { status, progress } }: { readonly run: RunRecord }) {
+  if (status !== 'running' || progress === null) return null;
+  const { fraction, stage, events } = progress;
+  const percent = Math.floor(Math.min(Math.max(fraction, 0), 1) * 100);
+  return (
+    <div class="run-progress">
+      <progress max="100" value={percent} aria-label="progress" />
+      <span>
+        <b>{percent}%</b>
+        {stage === null ? '' : ` ${plainLine(stage, 160)}`}
+        {events > 1 ? <span class="faint"> · {events} reports</span> : null}
+      </span>
+    </div>
+  );
+}
+
+function marksOf({ run, effects }: ReadRun): readonly LifeMark[] {
+  return [
+    ...effects.map(({ kind, name, at }) => ({
+      kind: 'effect' as const,
+      at: at.getTime(),
+      label: `${kind} ${plainLine(name, 120)}`,
+    })),
+    ...(run.cancelRequestedAt === null
+      ? []
+      : [{ kind: 'cancel' as const, at: run.cancelRequestedAt.getTime(), label: 'asked to stop' }]),
+  ];
+}

@@ -1,0 +1,247 @@
+// Runs: those that match a filter, newest first, page by page; and what can be done to all of them.
+import { TockError } from '../../model/errors.js';
+import { isSlow, MAX_COUNTED, type ReadRunMatch, readRunMatch } from '../../model/run/run-match.js';
+import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
+import { sqlState } from '../../store/connection/errors.js';
+import { readJobNames } from '../../store/reads/job-names.js';
+import { countRuns, listRunPage, type PageBounds, type RunPage } from '../../store/reads/run-list.js';
+import { Page } from '../layout/page.js';
+import { Empty } from '../layout/parts.js';
+import { readCount, readRunId } from '../query.js';
+import {
+  type FilterText,
+  isEmpty,
+  queryOf,
+  type ReadFilter,
+  readFilter,
+  readFilterText,
+} from '../runs/filter.js';
+import { FilterForm, FindForm } from '../runs/filter-form.js';
+import { countedWords, filterWords } from '../runs/filter-words.js';
+import { find } from '../runs/find.js';
+import { addManyActions } from '../runs/many.js';
+import { RunTable } from '../runs/run-table.js';
+import type { App, View } from '../view.js';
+
+const LIMIT = 50;
+const MAX_LIMIT = 500;
+/** statement_timeout. */
+const TOO_LONG = '57014';
+
+export function addRunsPage(app: App): void {
+  app.get('/runs', async c => {
+    const view = c.get('view');
+    const id = c.req.query('id');
+    if (id !== undefined && id !== '') return c.redirect(view.link(`/runs/${readRunId(id)}`), 303);
+    const filter = readFilter(
+      readFilterText(name => c.req.queries(name) ?? []),
+      view.zone,
+      view.now,
+    );
+    const bounds = readBounds(c.req.query('before'), c.req.query('after'), c.req.query('limit'));
+    const jobs = await readJobNames(view.reads);
+    const found = await search(view, filter, bounds);
+    const isFirstPage = bounds.before === undefined && bounds.after === undefined;
+    const isLive = isFirstPage && found !== null && !isSlow(readRunMatch(filter.match));
+    return c.html(
+      <Page view={view} title="Runs" current="runs" {...(isLive ? { live: 5 } : {})}>
+        <FindForm view={view} />
+        <FilterForm view={view} text={filter.text} jobs={jobs} />
+        {found === null ? (
+          <Empty title="This search was stopped after 5 seconds">
+            <p>
+              So many runs would have to be read that it would slow the scheduler down. Name a job, a state or
+              a shorter time.
+            </p>
+          </Empty>
+        ) : (
+          <Found view={view} filter={filter} found={found} bounds={bounds} />
+        )}
+      </Page>,
+      found === null ? 503 : 200,
+    );
+  });
+  app.get('/runs/find', async c => {
+    const view = c.get('view');
+    return c.redirect(view.link(...(await find(view.reads, (c.req.query('q') ?? '').trim()))), 303);
+  });
+  addManyActions(app);
+}
+
+function readBounds(before?: string, after?: string, limit?: string): PageBounds {
+  return {
+    ...(before === undefined || before === '' ? {} : { before: readRunId(before, 'before') }),
+    ...(after === undefined || after === '' ? {} : { after: readRunId(after, 'after') }),
+    limit: readCount(limit, 'limit', { max: MAX_LIMIT, fallback: LIMIT }),
+  };
+}
+
+interface Found extends RunPage {
+  /** Of all pages, up to a cap; null: not counted, because that would take too long. */
+  readonly count: number | null;
+}
+
+/** Null if the server stopped it. */
+async function search(view: View, { match }: ReadFilter, bounds: PageBounds): Promise<Found | null> {
+  const read = readRunMatch(match);
+  try {
+    const page = await listRunPage(view.reads, read, bounds);
+    return { ...page, count: await countOf(view, read, page, bounds) };
+  } catch (error) {
+    const state = sqlState(error);
+    if (state === TOO_LONG) return null;
+    // A number of the payload that PostgreSQL cannot hold.
+    if (state?.startsWith('22') === true)
+      throw new TockError('TOCK_BAD_OPTION', 'this filter has a value that PostgreSQL cannot read', {
+        cause: error,
+      });
+    throw error;
+  }
+}
+
+async function countOf(
+  { reads }: View,
+  match: ReadRunMatch,
+  { runs, hasOlder, hasNewer }: RunPage,
+  { after }: PageBounds,
+): Promise<number | null> {
+  if (!hasOlder && !hasNewer && after === undefined) return runs.length;
+  if (isSlow(match) || match.errorGroup !== undefined) return null;
+  return await countRuns(reads, match, MAX_COUNTED);
+}
+
+function Found({
+  view,
+  filter,
+  found,
+  bounds,
+}: {
+  readonly view: View;
+  readonly filter: ReadFilter;
+  readonly found: Found;
+  readonly bounds: PageBounds;
+}) {
+  const { text, isLastDayOnly } = filter;
+  const { runs, count } = found;
+  return (
+    <>
+      <div class="found">
+        <h2>
+          {sentence(count === null ? filterWords(text) : countedWords(count, MAX_COUNTED, text))}
+          {isEmpty(text) ? null : (
+            <small>
+              <a class="link" href={view.link('/runs')}>
+                clear
+              </a>
+            </small>
+          )}
+        </h2>
+        <AllOfThem view={view} text={text} hasRuns={runs.length > 0} />
+      </div>
+      {isLastDayOnly ? <LastDayOnly view={view} text={text} /> : null}
+      {runs.length === 0 ? <Nothing view={view} text={text} /> : <RunTable view={view} runs={runs} />}
+      <Pager view={view} text={text} found={found} bounds={bounds} />
+    </>
+  );
+}
+
+const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Buttons for all that match, where the states allow it. They lead to a page that counts and asks. */
+function AllOfThem({
+  view,
+  text,
+  hasRuns,
+}: {
+  readonly view: View;
+  readonly text: FilterText;
+  readonly hasRuns: boolean;
+}) {
+  const { status } = text;
+  if (!hasRuns || view.user.role === 'view' || status.length === 0) return null;
+  const isWithin = (states: readonly string[]) => status.every(each => states.includes(each));
+  return (
+    <div class="actions">
+      {isWithin(TRANSITIONS.retry.from) ? (
+        <a class="button" href={view.link('/runs/retry-all', queryOf(text))}>
+          Retry all …
+        </a>
+      ) : null}
+      {isWithin(LIVE_STATUSES) ? (
+        <a class="button" href={view.link('/runs/cancel-all', queryOf(text))}>
+          Cancel all …
+        </a>
+      ) : null}
+    </div>
+  );
+}
+
+function LastDayOnly({ view, text }: { readonly view: View; readonly text: FilterText }) {
+  const since = (from: string) => view.link('/runs', queryOf(text, { from }));
+  return (
+    <p class="muted">
+      Only the last 24 hours were searched, because every run has to be read for this. Search{' '}
+      <a href={since('7d')}>7 days</a>, <a href={since('30d')}>30 days</a> or <a href={since('all')}>all</a>.
+    </p>
+  );
+}
+
+function Nothing({ view, text }: { readonly view: View; readonly text: FilterText }) {
+  if (isEmpty(text))
+    return (
+      <Empty title="There are no runs yet">
+        <p>A run appears here as soon as a schedule is due, or something is enqueued:</p>
+        <pre>
+          <code>tock run &lt;job&gt;</code>
+        </pre>
+      </Empty>
+    );
+  return (
+    <Empty title="No run matches">
+      <p>
+        Runs are kept as long as your retention says.{' '}
+        {text.status.length === 0 ? null : (
+          <a href={view.link('/runs', queryOf(text, { status: [] }))}>Look in all states.</a>
+        )}
+      </p>
+    </Empty>
+  );
+}
+
+function Pager({
+  view,
+  text,
+  found: { runs, hasOlder, hasNewer },
+  bounds: { limit },
+}: {
+  readonly view: View;
+  readonly text: FilterText;
+  readonly found: Found;
+  readonly bounds: PageBounds;
+}) {
+  const [first, last] = [runs[0], runs.at(-1)];
+  const at = (bound: Record<string, string>) =>
+    view.link('/runs', { ...queryOf(text), ...bound, limit: limit === LIMIT ? null : limit });
+  if (!hasOlder && !hasNewer) return null;
+  return (
+    <nav class="pager" aria-label="More runs">
+      {hasNewer ? (
+        <>
+          <a class="button" href={at({})}>
+            Newest
+          </a>
+          {first === undefined ? null : (
+            <a class="button" rel="prev" href={at({ after: first.id })}>
+              Newer
+            </a>
+          )}
+        </>
+      ) : null}
+      {hasOlder && last !== undefined ? (
+        <a class="button" rel="next" href={at({ before: last.id })}>
+          Older
+        </a>
+      ) : null}
+    </nav>
+  );
+}

@@ -1,0 +1,220 @@
+// The life of a run as a list: each wait and attempt with its time, its span, and what happened in it. The
+// words of the picture above it.
+import type { Child } from 'hono/jsx';
+import { formatSpan } from '../../model/duration.js';
+import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-life.js';
+import { isFinished } from '../../model/run/states.js';
+import type { RunEffect } from '../../store/reads/run-detail.js';
+import type { RunRecord } from '../../store/reads/runs.js';
+import { Time } from '../layout/parts.js';
+import { plainLine } from '../layout/plain-text.js';
+import { spanText } from '../layout/text.js';
+import type { View } from '../view.js';
+import { ErrorView } from './error-view.js';
+import { STATE_WORDS } from './filter-words.js';
+import type { ReadRun } from './read-run.js';
+
+const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
+  running: 'is running',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  lost: 'was lost: its lease expired',
+  released: 'was given back by its worker',
+  cancelled: 'was cancelled',
+  skipped: 'was not executed',
+};
+/** More phases than this are folded in the middle. */
+const MAX_SHOWN = 24;
+
+export interface StoryProps {
+  readonly view: View;
+  readonly read: ReadRun;
+  /** What an attempt logged, beneath it. */
+  readonly logOf?: (attempt: number) => Child;
+}
+
+export function Story({ view, read, logOf }: StoryProps) {
+  const { run, life, effects } = read;
+  const { first, last, hidden } = cutLife(life.phases, MAX_SHOWN);
+  const middle = hidden === 0 ? [] : life.phases.slice(first.length, life.phases.length - last.length);
+  const entries = (phases: readonly Phase[]) =>
+    phases.map(phase => <Entry view={view} run={run} phase={phase} effects={effects} log={logOf} />);
+  return (
+    <ol class="story">
+      <li class="s-start">
+        <When view={view} at={life.from} />
+        <div>
+          <p>{createdText(run)}</p>
+        </div>
+      </li>
+      {entries(first)}
+      {middle.length === 0 ? null : (
+        <li class="s-gap">
+          <span />
+          <details>
+            <summary>{middle.filter(phase => phase.kind === 'attempt').length} more attempts</summary>
+            <ol class="story">{entries(middle)}</ol>
+          </details>
+        </li>
+      )}
+      {entries(last)}
+      {outside(effects, life.phases).length === 0 ? null : (
+        <li class="s-gap">
+          <span />
+          <Effects view={view} effects={outside(effects, life.phases)} from={null} />
+        </li>
+      )}
+      {run.cancelRequestedAt === null ? null : (
+        <li class="s-cancel">
+          <When view={view} at={run.cancelRequestedAt.getTime()} />
+          <div>
+            <p>Somebody asked it to stop</p>
+          </div>
+        </li>
+      )}
+      {isFinished(run.status) && run.finishedAt !== null ? (
+        <li class={`s-end s-${run.status}`}>
+          <When view={view} at={run.finishedAt.getTime()} />
+          <div>
+            <p>
+              <b>{endText(run)}</b>{' '}
+              <span class="muted">{formatSpan(life.to - life.from)} after it was created</span>
+            </p>
+          </div>
+        </li>
+      ) : null}
+    </ol>
+  );
+}
+
+function When({ view, at }: { readonly view: View; readonly at: number }) {
+  return <Time view={view} at={new Date(at)} />;
+}
+
+function createdText({ trigger, scheduledFor, occurrenceCount, generation }: RunRecord): string {
+  const by = {
+    cron: 'Made by its schedule',
+    manual: 'Enqueued by hand',
+    api: 'Enqueued by the app',
+    chain: 'Made because another run had ended',
+    backfill: 'Made by a backfill',
+  }[trigger];
+  const more = [
+    scheduledFor !== null && occurrenceCount > 1 ? `stands for ${occurrenceCount} occurrences` : '',
+    generation > 1 ? `retried by hand ${generation === 2 ? 'once' : `${generation - 1} times`} since` : '',
+  ].filter(text => text !== '');
+  return [by, ...more].join('; ');
+}
+
+const endText = ({ status }: RunRecord) => {
+  const word = STATE_WORDS[status];
+  return word.charAt(0).toUpperCase() + word.slice(1);
+};
+
+const lengthText = (ms: number) => (ms < 60_000 ? spanText(ms) : formatSpan(ms));
+
+interface EntryProps {
+  readonly view: View;
+  readonly run: RunRecord;
+  readonly phase: Phase;
+  readonly effects: readonly RunEffect[];
+  readonly log: StoryProps['logOf'];
+}
+
+function Entry({ view, run, phase, effects, log }: EntryProps) {
+  const { kind, from, to, outcome, isOpen } = phase;
+  if (kind !== 'attempt')
+    return (
+      <li class={`s-gap s-${kind}`}>
+        <span />
+        <p class="muted">
+          {gapText(run, phase)}
+          {kind === 'lost' ? null : isOpen && to > view.now.getTime() ? (
+            <>
+              {' '}
+              at <When view={view} at={to} />
+            </>
+          ) : (
+            ` · ${lengthText(to - from)}`
+          )}
+        </p>
+      </li>
+    );
+  const error = phase.error === null ? undefined : run.errors[phase.error];
+  const own = effects.filter(effect => isWithin(effect, phase));
+  return (
+    <li class={`s-attempt s-${outcome ?? 'failed'}`}>
+      <When view={view} at={from} />
+      <div>
+        <p>
+          <b>
+            Attempt {phase.attempt} {OUTCOMES[outcome ?? 'failed']}
+          </b>{' '}
+          <span class="muted">
+            {outcome === 'released'
+              ? 'when is not on record'
+              : outcome === 'running'
+                ? `for ${lengthText(to - from)}`
+                : `after ${lengthText(to - from)}`}
+            {phase.worker === null ? '' : ` on ${plainLine(phase.worker, 120)}`}
+          </span>
+        </p>
+        {own.length === 0 ? null : <Effects view={view} effects={own} from={from} />}
+        {error === undefined ? null : <ErrorView error={error} />}
+        {log?.(phase.attempt)}
+      </div>
+    </li>
+  );
+}
+
+function gapText(run: RunRecord, { kind, attempt, isOpen }: Phase): string {
+  const isAhead = isOpen && kind !== 'wait';
+  switch (kind) {
+    case 'delay':
+      return isAhead ? 'Due' : 'Not due yet';
+    case 'backoff':
+      return isAhead ? `Attempt ${attempt} is due` : `Until attempt ${attempt} was due`;
+    case 'wait': {
+      const what = run.concurrencyKeys === null ? 'a worker' : 'a worker and a slot';
+      return isOpen ? `Waiting for ${what}` : `Waited for ${what}`;
+    }
+    default:
+      return `Attempts up to ${attempt} are no longer on record`;
+  }
+}
+
+const isWithin = (effect: RunEffect, { kind, from, to }: Phase) =>
+  kind === 'attempt' && effect.at.getTime() >= from && effect.at.getTime() <= to;
+
+/** Effects that fall into no attempt, as those of attempts of which only the end is known. */
+const outside = (effects: readonly RunEffect[], phases: readonly Phase[]) =>
+  effects.filter(effect => !phases.some(phase => isWithin(effect, phase)));
+
+function Effects({
+  view,
+  effects,
+  from,
+}: {
+  readonly view: View;
+  readonly effects: readonly RunEffect[];
+  readonly from: number | null;
+}) {
+  return (
+    <ul class="effects">
+      {effects.map(({ kind, name, at, result }) => (
+        <li>
+          <span class="faint">
+            {from === null ? <When view={view} at={at.getTime()} /> : `+${spanText(at.getTime() - from)}`}
+          </span>{' '}
+          {kind === 'step' ? 'step' : 'once'} <code>{plainLine(name, 160)}</code>
+          {result === null || !view.user.seesPayloads ? null : (
+            <details>
+              <summary>result</summary>
+              <pre>{result}</pre>
+            </details>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,253 @@
+// Retry or cancel all runs that match a filter: counted first, then in sorted batches, one transaction each.
+//
+// The runs are walked upwards by id, as far as the newest run at the beginning. So a run that dies again in
+// the meantime is not retried twice. What was done no longer matches: repeated after a crash, an action goes
+// on with what is left.
+import type { Details } from '../../model/audit.js';
+import { TockError } from '../../model/errors.js';
+import { quote, storableNote } from '../../model/names.js';
+import { checkMaxAttempts } from '../../model/run/retry.js';
+import { MAX_COUNTED, type ReadRunMatch, type RunMatch, readRunMatch } from '../../model/run/run-match.js';
+import { LIVE_STATUSES, type RunStatus, TRANSITIONS } from '../../model/run/states.js';
+import type { Session } from '../../store/connection/database.js';
+import { isUniqueViolation } from '../../store/connection/errors.js';
+import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/run-list.js';
+import { getRun } from '../../store/reads/runs.js';
+import { type CancelledRuns, cancelRuns, retryRuns } from '../../store/runs/operator-moves.js';
+import { isDataError } from '../../store/runs/set-aside.js';
+import { audit } from '../audit.js';
+import type { Engine } from '../engine.js';
+import { afterCommit } from '../finalize/after-commit.js';
+import { retry } from './runs.js';
+
+const BATCH_SIZE = 200;
+/** Of runs that could not be retried, these many are named. */
+const MAX_FAILURES = 100;
+
+/** Options of an action on all runs that match. */
+export interface ManyOptions {
+  /** Only count them. Default false. */
+  readonly dryRun?: boolean;
+  /** At most this many, the oldest first. Default: all. */
+  readonly limit?: number;
+  /** Called after each batch with how many were looked at so far. */
+  readonly onProgress?: (done: number) => void;
+  /** When it aborts, no further batch is begun. What was done stays done. */
+  readonly signal?: AbortSignal;
+}
+
+/** Options of `runs.retryMany`. */
+export interface RetryManyOptions extends ManyOptions {
+  /** How many more attempts each gets. Default: as many as its job has. */
+  readonly attempts?: number;
+}
+
+/** Options of `runs.cancelMany`. */
+export interface CancelManyOptions extends ManyOptions {
+  /** Kept with each run; at most 500 characters. */
+  readonly reason?: string;
+}
+
+/** What became of the runs that match. */
+export interface ManyResult {
+  /** How many match; with `dryRun` at most 10,001, which means more than 10,000. */
+  readonly matched: number;
+  /** By the state they are in now: `queued`; `cancelled`, or `running` if they were asked to stop. */
+  readonly done: Readonly<Record<string, number>>;
+  /** They had changed their state meanwhile. */
+  readonly passed: number;
+  /** How many could not be changed, and the first 100 of them. */
+  readonly failedCount: number;
+  readonly failed: readonly { readonly id: string; readonly code: string; readonly message: string }[];
+  /** The signal aborted before the last of them. */
+  readonly isStopped: boolean;
+}
+
+/** Carries out a batch; resolves to how many are in which state now. */
+type Act = (
+  ids: readonly string[],
+  failed: (id: string, error: TockError) => void,
+) => Promise<Record<string, number>>;
+
+/**
+ * Puts all dead (or cancelled) runs that match back into the queue, due now. Default status: dead.
+ * @throws TockError TOCK_BAD_OPTION
+ */
+export async function retryMany(
+  engine: Engine,
+  match: RunMatch,
+  options: RetryManyOptions = {},
+): Promise<ManyResult> {
+  const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
+  const wanted = withStatus(match, TRANSITIONS.retry.from, ['dead'], 'retried');
+  const audited: Audited = { details: detailsOf(wanted, { attempts }), partOf: null };
+  return await actOnMany(engine, wanted, options, async (ids, failed) => {
+    try {
+      return { queued: await retryBatch(engine, ids, attempts, audited) };
+    } catch (error) {
+      if (!isUniqueViolation(error) && !isDataError(error)) throw error;
+    }
+    // One of them cannot be live again. The others can.
+    let queued = 0;
+    for (const id of ids) {
+      try {
+        await retry(engine, id, options.attempts === undefined ? {} : { attempts: options.attempts });
+        queued++;
+      } catch (error) {
+        if (!(error instanceof TockError)) throw error;
+        const run = await getRun(engine.database, id);
+        if (run && TRANSITIONS.retry.from.some(status => status === run.status)) failed(id, error);
+      }
+    }
+    return { queued };
+  });
+}
+
+/** What the audit says of all batches; `partOf` is its first row. */
+interface Audited {
+  readonly details: Details;
+  partOf: string | null;
+}
+
+/** The filter without the payload that it looks for. */
+function detailsOf({ payload, errorGroup, from, to, ...match }: ReadRunMatch, more: Details): Details {
+  return {
+    ...match,
+    ...(errorGroup && { errorGroup: { ...errorGroup } }),
+    ...(payload === undefined ? {} : { payload: 'given' }),
+    ...(from && { from: from.toISOString() }),
+    ...(to && { to: to.toISOString() }),
+    ...Object.fromEntries(Object.entries(more).filter(([, value]) => value !== null)),
+  };
+}
+
+async function retryBatch(
+  engine: Engine,
+  ids: readonly string[],
+  attempts: number | null,
+  audited: Audited,
+): Promise<number> {
+  const { count, auditId } = await engine.database.transaction(async session => {
+    const targets = await retryRuns(session, ids, attempts);
+    const entry = { action: 'runs.retry', targets, ...audited } as const;
+    return { count: targets.length, auditId: await audit(session, engine, entry) };
+  });
+  audited.partOf ??= auditId;
+  return count;
+}
+
+async function cancelBatch(
+  engine: Engine,
+  ids: readonly string[],
+  reason: string | null,
+  audited: Audited,
+): Promise<CancelledRuns> {
+  const { done, auditId } = await engine.database.transaction(async session => {
+    const done = await cancelRuns(session, ids, reason);
+    const entry = { action: 'runs.cancel', targets: [...done.cancelled, ...done.asked], ...audited } as const;
+    return { done, auditId: await audit(session, engine, entry) };
+  });
+  audited.partOf ??= auditId;
+  return done;
+}
+
+/**
+ * Cancels all live runs that match: waiting ones at once; the holders of running ones are asked to stop.
+ * Default status: queued and failed.
+ * @throws TockError TOCK_BAD_OPTION
+ */
+export async function cancelMany(
+  engine: Engine,
+  match: RunMatch,
+  options: CancelManyOptions = {},
+): Promise<ManyResult> {
+  const reason = storableNote(options.reason);
+  const wanted = withStatus(match, LIVE_STATUSES, TRANSITIONS.cancel.from, 'cancelled');
+  const audited: Audited = { details: detailsOf(wanted, { reason }), partOf: null };
+  return await actOnMany(engine, wanted, options, async ids => {
+    const { cancelled, asked, freed, outboxWritten } = await cancelBatch(engine, ids, reason, audited);
+    await afterCommit(engine, { freed, outboxWritten, dead: [] });
+    return { cancelled: cancelled.length, running: asked.length };
+  });
+}
+
+function withStatus(
+  match: RunMatch,
+  possible: readonly RunStatus[],
+  usual: readonly RunStatus[],
+  verb: string,
+): ReadRunMatch {
+  const read = readRunMatch(match);
+  const statuses = read.status ?? usual;
+  const wrong = statuses.find(status => !possible.includes(status));
+  if (wrong === undefined) return { ...read, status: statuses };
+  throw new TockError('TOCK_BAD_OPTION', `only ${listText(possible)} runs can be ${verb}, not ${wrong} ones`);
+}
+
+const listText = (statuses: readonly RunStatus[]) =>
+  `${statuses.slice(0, -1).join(', ')} or ${statuses.at(-1) ?? ''}`;
+
+async function actOnMany(
+  engine: Engine,
+  match: ReadRunMatch,
+  { dryRun = false, limit = Number.POSITIVE_INFINITY, onProgress, signal }: ManyOptions,
+  act: Act,
+): Promise<ManyResult> {
+  if (!(limit >= 1)) throw new TockError('TOCK_BAD_OPTION', `limit ${quote(limit)} must be at least 1`);
+  if (dryRun) {
+    const matched = Math.min(await countMatching(engine.database, match), limit);
+    return { matched, done: {}, passed: 0, failedCount: 0, failed: [], isStopped: false };
+  }
+  const done: Record<string, number> = {};
+  const failed: { id: string; code: string; message: string }[] = [];
+  let [matched, failedCount, passed] = [0, 0, 0];
+  const isStopped = () => signal?.aborted === true;
+  for await (const ids of batchesOf(engine.database, match, limit, isStopped)) {
+    let failures = 0;
+    const counts = await act(ids, (id, { code, message }) => {
+      failures++;
+      if (failed.length < MAX_FAILURES) failed.push({ id, code, message });
+    });
+    let changed = 0;
+    for (const [status, count] of Object.entries(counts)) {
+      if (count > 0) done[status] = (done[status] ?? 0) + count;
+      changed += count;
+    }
+    matched += ids.length;
+    failedCount += failures;
+    passed += ids.length - changed - failures;
+    onProgress?.(matched);
+  }
+  return { matched, done, passed, failedCount, failed, isStopped: isStopped() };
+}
+
+/** Ids that match, ascending, in batches. Each is read when the one before has been carried out. */
+async function* batchesOf(
+  session: Session,
+  match: ReadRunMatch,
+  limit: number,
+  isStopped: () => boolean,
+): AsyncGenerator<readonly string[]> {
+  const upTo = await readNewestRunId(session);
+  let left = limit;
+  for (let after: string | null = '0'; after !== null && left > 0 && !isStopped(); ) {
+    const { ids, next } = await readMatchingRuns(session, match, { after, upTo, limit: BATCH_SIZE });
+    const batch = ids.slice(0, left);
+    left -= batch.length;
+    if (batch.length > 0) yield batch;
+    after = next;
+  }
+}
+
+/** Up to one more than {@link MAX_COUNTED}. */
+async function countMatching(session: Session, match: ReadRunMatch): Promise<number> {
+  if (match.errorGroup === undefined) return await countRuns(session, match, MAX_COUNTED);
+  const upTo = await readNewestRunId(session);
+  let count = 0;
+  for (let after: string | null = '0'; after !== null && count <= MAX_COUNTED; ) {
+    const { ids, next } = await readMatchingRuns(session, match, { after, upTo, limit: 1000 });
+    count += ids.length;
+    after = next;
+  }
+  return Math.min(count, MAX_COUNTED + 1);
+}

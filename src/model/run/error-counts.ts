@@ -1,0 +1,63 @@
+// Errors counted by job and group, and over time.
+import { createNormalizer, type ErrorGroup, groupOf } from './error-group.js';
+
+/** The last error of a run. `at` in epoch milliseconds. */
+export interface LastError {
+  readonly id: string;
+  readonly job: string;
+  readonly name: string | null;
+  readonly code: string | null;
+  readonly message: string | null;
+  readonly at: number;
+}
+
+/** Errors of a job that are the same but for what differs from run to run. */
+export interface ErrorCount {
+  readonly job: string;
+  readonly group: ErrorGroup;
+  readonly count: number;
+  /** In epoch milliseconds. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** The run that had it last, and its message. */
+  readonly lastId: string;
+  readonly sample: string;
+  /** How many in each part of the span. */
+  readonly parts: readonly number[];
+}
+
+/** In epoch milliseconds; divided into parts of the same length. */
+export interface CountedSpan {
+  readonly from: number;
+  readonly to: number;
+  readonly parts: number;
+}
+
+/** The most frequent first. */
+export function countErrors(errors: readonly LastError[], { from, to, parts }: CountedSpan): ErrorCount[] {
+  type Mutable = { -readonly [Key in keyof ErrorCount]: ErrorCount[Key] } & { readonly parts: number[] };
+  const counts = new Map<string, Mutable>();
+  const normalize = createNormalizer();
+  for (const { id, job, at, ...error } of errors) {
+    const group = groupOf(error, normalize);
+    const key = JSON.stringify([job, group.name, group.code, group.message]);
+    const sample = error.message ?? '';
+    const found = counts.get(key) ?? {
+      job,
+      group,
+      count: 0,
+      firstAt: at,
+      lastAt: at,
+      lastId: id,
+      sample,
+      parts: Array.from({ length: parts }, () => 0),
+    };
+    if (found.count === 0) counts.set(key, found);
+    found.count++;
+    found.firstAt = Math.min(found.firstAt, at);
+    if (at > found.lastAt) Object.assign(found, { lastAt: at, lastId: id, sample });
+    const part = Math.min(Math.max(Math.floor(((at - from) / (to - from)) * parts), 0), parts - 1);
+    found.parts[part] = (found.parts[part] ?? 0) + 1;
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count || b.lastAt - a.lastAt);
+}

@@ -1,0 +1,177 @@
+// Store: which runs match a filter, in pages in both directions, and how many.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/run-list.js';
+import { addRuns, emptyTables } from '../../support/runs.js';
+import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+
+const NOW = '2026-03-02T12:00:00Z';
+
+let test: TestTock;
+let database: Database;
+beforeAll(async () => {
+  test = await reuseTestTock();
+  database = openDatabase({ connectionString: test.url });
+});
+beforeEach(async () => {
+  await emptyTables(test);
+  await test.setClock(NOW);
+});
+afterAll(async () => {
+  await database.close();
+  await test.close();
+});
+
+const error = (message: string, more: object = {}) =>
+  JSON.stringify([{ at: NOW, attempt: 1, name: 'Error', code: null, message, stack: null, ...more }]);
+const ended = (status: string, more: object = {}) => ({ status, finished_at: NOW, ...more });
+const found = async (match: RunMatch, limit = 100) =>
+  (await listRunPage(database, readRunMatch(match), { limit })).runs.map(run => run.id);
+
+describe('a filter of runs', () => {
+  beforeEach(async () => {
+    await test.sql(`insert into tock.job_definitions (name, job) values ('nightly', 'report')`);
+    await addRuns(
+      test,
+      { status: 'queued', run_at: '2026-03-02T13:00:00Z' },
+      ended('succeeded', {
+        job: 'mail',
+        payload: '{"to": {"id": 12345678901234567890}, "tags": ["a", "b"]}',
+      }),
+      ended('dead', { job: 'mail', errors: error('no route to 10.0.0.1'), queue: 'slow' }),
+      ended('dead', { job: 'mail', errors: error('no route to 10.0.0.2', { code: 'EHOSTUNREACH' }) }),
+      { status: 'failed', job: 'report', definition_id: 1, errors: error('100% full') },
+      ended('cancelled', { idempotency_key: 'k1' }),
+      ended('skipped', { finished_at: '2026-03-01T12:00:00Z' }),
+      { status: 'running', job: 'report', idempotency_key: 'k2', live_key: 'k2' },
+    );
+    await test.sql(`insert into tock.job_keys (idempotency_key, run_id) values ('k1', 6)`);
+  });
+
+  it.each<[string, RunMatch, readonly string[]]>([
+    ['nothing', {}, ['8', '7', '6', '5', '4', '3', '2', '1']],
+    ['a state', { status: 'dead' }, ['4', '3']],
+    ['states of both sides', { status: ['skipped', 'queued', 'dead'] }, ['7', '4', '3', '1']],
+    [
+      'all states',
+      { status: ['queued', 'running', 'failed', 'succeeded', 'dead', 'cancelled', 'skipped'] },
+      ['8', '7', '6', '5', '4', '3', '2', '1'],
+    ],
+    ['no state', { status: [] }, ['8', '7', '6', '5', '4', '3', '2', '1']],
+    ['a job', { job: 'mail' }, ['4', '3', '2']],
+    ['a misspelt job', { job: 'mial' }, []],
+    ['a definition', { definition: 'nightly' }, ['5']],
+    ['a definition that there is not', { definition: 'weekly' }, []],
+    ['a queue', { queue: 'slow' }, ['3']],
+    ['a key that is used once', { key: 'k1' }, ['6']],
+    ['a key of live runs', { key: 'k2' }, ['8']],
+    ['part of a message', { error: 'ROUTE to' }, ['4', '3']],
+    ['part of a code', { error: 'hostunreach' }, ['4']],
+    ['a message with what LIKE has for signs', { error: '100% f' }, ['5']],
+    ['such a sign that is not there', { error: 'r_ute' }, []],
+    ['a payload', { payload: '{"tags": ["b"]}' }, ['2']],
+    ['a payload with a number of many digits', { payload: '{"to": {"id": 12345678901234567890}}' }, ['2']],
+    ['and without the last of them', { payload: '{"to": {"id": 12345678901234567000}}' }, []],
+    ['a beginning', { from: new Date('2026-03-02T00:00:00Z') }, ['8', '6', '5', '4', '3', '2', '1']],
+    ['an end', { to: new Date('2026-03-02T00:00:00Z') }, ['7']],
+    ['a span in which live runs are due', { from: new Date('2026-03-02T12:30:00Z') }, ['1']],
+    ['an old key, whatever the span', { key: 'k1', to: new Date('2026-01-01T00:00:00Z') }, ['6']],
+    [
+      'a group of errors',
+      { errorGroup: { name: 'Error', code: null, message: 'no route to <address>' } },
+      ['3'],
+    ],
+    ['several conditions', { job: 'mail', status: 'dead', queue: 'slow', error: 'no' }, ['3']],
+  ])('by %s', async (_name, match, expected) => {
+    expect(await found(match)).toEqual(expected);
+    if (match.errorGroup === undefined)
+      expect(await countRuns(database, readRunMatch(match), 100)).toBe(expected.length);
+    const { ids, next } = await readMatchingRuns(database, readRunMatch(match), {
+      after: '0',
+      upTo: '100',
+      limit: 100,
+    });
+    expect([ids, next]).toEqual([expected.toReversed(), null]);
+  });
+
+  it('takes values as values', async () => {
+    const hostile = `x' or true or '%`;
+    for (const name of ['job', 'definition', 'queue', 'key', 'error'] as const)
+      expect(await found({ [name]: hostile })).toEqual([]);
+    expect(await found({ payload: JSON.stringify({ a: hostile }) })).toEqual([]);
+    expect(await found({ errorGroup: { name: hostile, code: hostile, message: hostile } })).toEqual([]);
+  });
+
+  it('shows a row that was written by hand', async () => {
+    await test.sql(
+      `insert into tock.job_runs_finished (id, job, status, finished_at, errors, progress) values
+        (100, 'odd', 'dead', tock.now(), '"no array"', '{"fraction": 1e300}'), (101, 'odd', 'dead', tock.now(), '[7, {"message": {}}]', '[]')`,
+    );
+    const { runs } = await listRunPage(database, readRunMatch({ job: 'odd' }), { limit: 10 });
+    expect(runs.map(run => [run.id, run.fraction, run.errorName])).toEqual([
+      ['101', null, null],
+      ['100', 1, null],
+    ]);
+  });
+});
+
+describe('pages', () => {
+  beforeEach(async () => {
+    await test.sql(`insert into tock.job_runs_finished (id, job, status, finished_at, errors)
+      select n, 'noop', 'dead', tock.now(), '${error('at')}'::jsonb from generate_series(1, 9) n`);
+    await addRuns(test, { id: 10 }, { id: 11 });
+  });
+
+  it.each<[string, RunMatch]>([
+    ['of all runs', {}],
+    ['of a job', { job: 'noop' }],
+    ['of a group of errors and others', { status: ['dead', 'queued'] }],
+  ])('%s go on where the one before ended, in both directions', async (_name, match) => {
+    const read = readRunMatch(match);
+    const seen: string[] = [];
+    for (let before: string | undefined, more = true; more; before = seen.at(-1)) {
+      const page = await listRunPage(database, read, { before, limit: 4 });
+      expect(page.hasNewer).toBe(before !== undefined);
+      seen.push(...page.runs.map(run => run.id));
+      more = page.hasOlder;
+    }
+    expect(seen).toEqual(['11', '10', '9', '8', '7', '6', '5', '4', '3', '2', '1']);
+    const newer = await listRunPage(database, read, { after: '4', limit: 4 });
+    expect(newer.runs.map(run => run.id)).toEqual(['8', '7', '6', '5']);
+    expect([newer.hasNewer, newer.hasOlder]).toEqual([true, true]);
+    const newest = await listRunPage(database, read, { after: '9', limit: 4 });
+    expect([newest.runs.map(run => run.id), newest.hasNewer]).toEqual([['11', '10'], false]);
+  });
+
+  it('read on until they are full, where errors are compared', async () => {
+    await test.sql(`update tock.job_runs_finished set errors = '${error('other')}'::jsonb where id % 2 = 0`);
+    const match = readRunMatch({ errorGroup: { name: 'Error', code: null, message: 'at' } });
+    const page = await listRunPage(database, match, { limit: 3 });
+    expect([page.runs.map(run => run.id), page.hasOlder]).toEqual([['9', '7', '5'], true]);
+  });
+
+  it('are counted up to a cap', async () => {
+    expect(await countRuns(database, readRunMatch({}), 5)).toBe(6);
+    expect(await countRuns(database, readRunMatch({}), 11)).toBe(11);
+    expect(await countRuns(database, readRunMatch({ definition: 'none' }), 11)).toBe(0);
+  });
+});
+
+describe('readRunMatch', () => {
+  it.each<[string, unknown]>([
+    ['a state that is none', { status: ['dead', 'killed'] }],
+    ['a payload that is no JSON', { payload: '{a: 1}' }],
+    ['a payload with NUL', { payload: '{"a": "\\u0000"}' }],
+    ['a payload that is no text', { payload: { a: 1 } }],
+    ['a long payload', { payload: `"${'x'.repeat(10_000)}"` }],
+    ['text with NUL', { error: 'a\0b' }],
+    ['text that is too long', { key: 'k'.repeat(600) }],
+    ['a time that is none', { from: new Date('never') }],
+    ['text for a time', { to: '2026-01-01' }],
+  ])('refuses %s', (_name, match) => {
+    expect(() => readRunMatch(match as RunMatch)).toThrow(
+      expect.objectContaining({ code: 'TOCK_BAD_OPTION' }),
+    );
+  });
+});

@@ -1,0 +1,122 @@
+// Store: what people look for is found by an index, however many runs have ended: also a rare job, a misspelt one, and
+// the few dead among many that succeeded.
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrationsFolder } from '../../../src/environment/paths.js';
+import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
+import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { readLastErrors } from '../../../src/store/reads/last-errors.js';
+import { readEffects } from '../../../src/store/reads/run-detail.js';
+import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/run-list.js';
+import { migrate } from '../../../src/store/schema/migrate.js';
+import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+
+const ENDED = 120_000;
+
+let home: TestDatabase;
+let client: pg.Client;
+beforeAll(async () => {
+  home = await createTestDatabase();
+  const database = openDatabase({ connectionString: home.url });
+  await migrate(database, migrationsFolder());
+  await database.close();
+  client = new pg.Client({ connectionString: home.url });
+  await client.connect();
+  // All in the partition of this month: a thousandth is of a rare job, and one in 500 is dead, of any job.
+  await client.query(`
+    insert into tock.job_runs_finished (id, job, status, finished_at, errors)
+    select n, case when n % 1000 = 0 then 'rare' else 'common-' || n % 5 end, case when n % 500 = 3 then 'dead' else 'succeeded' end,
+      date_trunc('month', now()) + n * interval '1 millisecond', '[{"name": "Error", "message": "no"}]'
+    from generate_series(1, ${ENDED}) n;
+    insert into tock.job_effects (key, run_id) select 'step:' || n || ':a', n from generate_series(1, 50000) n;
+    analyze;`);
+});
+afterAll(async () => {
+  await client.end();
+  await home.drop();
+});
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Actual Rows'?: number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Node[];
+}
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+/** How the statements of some work were executed: as with values that are sent beside the text, and planned each time. */
+async function executed(work: (session: Session) => Promise<unknown>): Promise<Node[]> {
+  const nodes: Node[] = [];
+  await work({
+    async run<Row>(text: string, values: readonly unknown[] = []) {
+      const explained = await client.query(`explain (analyze, format json) ${text}`, [...values]);
+      nodes.push(...nodesOf(explained.rows[0]['QUERY PLAN'][0].Plan));
+      return (await client.query(text, [...values])).rows as Row[];
+    },
+  });
+  return nodes;
+}
+
+/** Rows of ended runs that were read, whether they were used or not. */
+const rowsRead = (nodes: readonly Node[]) =>
+  nodes
+    .filter(node => node['Relation Name']?.startsWith('job_runs_finished') === true)
+    .reduce((sum, node) => sum + (node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0), 0);
+
+const page =
+  (match: RunMatch, more: object = {}) =>
+  async (session: Session) =>
+    await listRunPage(session, readRunMatch(match), { limit: 50, ...more });
+
+describe('among many runs that have ended', () => {
+  it.each<[string, (session: Session) => Promise<unknown>, number]>([
+    ['the newest', page({}), 100],
+    ['those before one in the middle', page({}, { before: '60000' }), 100],
+    ['those after it', page({}, { after: '60000' }), 100],
+    ['those of a rare job', page({ job: 'rare' }), 200],
+    ['those of a misspelt job', page({ job: 'raer' }), 0],
+    ['the dead', page({ status: 'dead' }), 300],
+    ['the dead of a rare job', page({ job: 'rare', status: 'dead' }), 300],
+    ['the dead and cancelled', page({ status: ['dead', 'cancelled'] }), 300],
+    ['the dead with an error', page({ status: 'dead', error: 'nothing' }), 300],
+    [
+      'those that are to be retried',
+      s => readMatchingRuns(s, readRunMatch({ status: 'dead' }), { after: '0', upTo: '999999', limit: 50 }),
+      300,
+    ],
+    ['how many there are, up to a cap', s => countRuns(s, readRunMatch({}), 1000), 1100],
+    ['how many of a rare job', s => countRuns(s, readRunMatch({ job: 'rare' }), 1000), 200],
+    [
+      'the errors of the dead',
+      s =>
+        readLastErrors(s, 'dead', {
+          from: new Date(Date.now() - 40 * 86_400_000),
+          to: new Date(Date.now() + 40 * 86_400_000),
+        }),
+      300,
+    ],
+  ])('%s are read without the others', async (_name, work, most) => {
+    const nodes = await executed(work);
+    expect(nodes.length).toBeGreaterThan(0);
+    expect(rowsRead(nodes)).toBeLessThanOrEqual(most);
+  });
+
+  it('each partition, also one that is made later, has the index of jobs', async () => {
+    await client.query(`select tock.create_partitions(6, 'month')`);
+    const { rows } = await client.query<{ partition: string; indexes: number }>(`
+      select c.relname as partition, (select count(*)::int from pg_index i where i.indrelid = c.oid
+        and pg_get_indexdef(i.indexrelid) ~ 'btree \\((job, id|status, id)\\)') as indexes
+      from pg_inherits h join pg_class c on c.oid = h.inhrelid where h.inhparent = 'tock.job_runs_finished'::regclass`);
+    expect(rows.length).toBeGreaterThan(5);
+    expect(rows.filter(({ indexes }) => indexes !== 2)).toEqual([]);
+  });
+});
+
+describe('the effects of a run', () => {
+  it('are read without those of others', async () => {
+    const nodes = await executed(session => readEffects(session, '4711'));
+    expect(nodes.map(node => node['Index Name'])).toContain('job_effects_run');
+  });
+});
