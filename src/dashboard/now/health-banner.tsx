@@ -1,7 +1,7 @@
 // The first thing on the page Now: is anything wrong, and what helps.
+import type { Health } from '../../model/health.js';
 import { includesRole } from '../../model/operator.js';
 import type { View } from '../view.js';
-import type { Health } from './health.js';
 import { RETRY_ALL } from './tables.js';
 
 type Sentence = Health['sentences'][number];

@@ -3,7 +3,6 @@ import { cached } from '../cached.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
 import { FiguresRow } from '../now/figures-row.js';
-import { healthOf } from '../now/health.js';
 import { HealthBanner } from '../now/health-banner.js';
 import { type NowContent, readNow } from '../now/read-now.js';
 import { ComingTable, RunningTable, TroubledTable } from '../now/tables.js';
@@ -12,14 +11,14 @@ import { Minutes, MinutesTable } from '../pictures/minutes.js';
 import type { App, View } from '../view.js';
 
 const SECONDS = 5;
-/** A status counts more than this page shows, so that everybody who watches shares one. */
-const STATUS_MAX_AGE_MS = 10_000;
+/** The health counts more than this page shows, so that everybody who watches shares one. */
+const HEALTH_MAX_AGE_MS = 4000;
 
 export function addNowPage(app: App): void {
-  const status = cached(STATUS_MAX_AGE_MS, async ({ tock }: View) => await tock.status());
+  const readHealth = cached(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health());
   app.get('/', async c => {
     const view = c.get('view');
-    const [content, health] = await Promise.all([readNow(view), status(view).then(healthOf)]);
+    const [content, health] = await Promise.all([readNow(view), readHealth(view)]);
     return c.html(
       <Page view={view} title="Now" current="now" live={SECONDS}>
         {isUnused(view, content) ? null : <HealthBanner view={view} health={health} />}
