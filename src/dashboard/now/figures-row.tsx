@@ -26,7 +26,7 @@ export function FiguresRow({ view, content }: { readonly view: View; readonly co
           : `oldest ${formatSpan(Math.max(0, view.now.getTime() - live.oldestDue.getTime()))}`}
       </Figure>
       <Figure view={view} name="Running" value={numberText(live.running)} query={{ status: 'running' }}>
-        {live.workers === 0 ? 'no worker at present' : `of ${numberText(live.capacity)} places`}
+        {live.workers === 0 ? 'no worker now' : `of ${numberText(live.capacity)} places`}
       </Figure>
       <Figure
         view={view}

@@ -13,6 +13,9 @@ const WORDS: Readonly<Record<Health['level'], string>> = {
   unknown: 'Not everything is known',
 };
 
+/** Of the sentences after the first; the rest is a click away, so that the figures are in sight. */
+const SHOWN = 2;
+
 export function HealthBanner({ view, health }: { readonly view: View; readonly health: Health }) {
   const [first, ...others] = health.sentences;
   if (first === undefined) return null;
@@ -27,18 +30,29 @@ export function HealthBanner({ view, health }: { readonly view: View; readonly h
         <Remedy sentence={first} />
       </div>
       <Help view={view} sentence={first} main />
-      {others.length === 0 ? null : (
-        <ul>
-          {others.map(sentence => (
-            <li>
-              <p>{withStop(sentence.text)}</p>
-              <Remedy sentence={sentence} />
-              <Help view={view} sentence={sentence} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Others view={view} sentences={others.slice(0, SHOWN)} />
+      {others.length > SHOWN ? (
+        <details>
+          <summary>and {others.length - SHOWN} more</summary>
+          <Others view={view} sentences={others.slice(SHOWN)} />
+        </details>
+      ) : null}
     </section>
+  );
+}
+
+function Others({ view, sentences }: { readonly view: View; readonly sentences: readonly Sentence[] }) {
+  if (sentences.length === 0) return null;
+  return (
+    <ul>
+      {sentences.map(sentence => (
+        <li>
+          <p>{withStop(sentence.text)}</p>
+          <Remedy sentence={sentence} />
+          <Help view={view} sentence={sentence} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

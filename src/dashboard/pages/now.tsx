@@ -21,9 +21,15 @@ export function addNowPage(app: App): void {
     const [content, health] = await Promise.all([readNow(view), readHealth(view)]);
     return c.html(
       <Page view={view} title="Now" current="now" live={SECONDS}>
-        {isUnused(view, content) ? null : <HealthBanner view={view} health={health} />}
-        <FiguresRow view={view} content={content} />
-        <Content view={view} content={content} />
+        {isUnused(view, content) ? (
+          <NoJobs />
+        ) : (
+          <>
+            <HealthBanner view={view} health={health} />
+            <FiguresRow view={view} content={content} />
+            <Content view={view} content={content} />
+          </>
+        )}
       </Page>,
     );
   });
@@ -40,7 +46,6 @@ const totalOf = ({ succeeded, dead, cancelled, skipped }: NowContent['day']) =>
 
 function Content({ view, content }: { readonly view: View; readonly content: NowContent }) {
   const { live, day, coming, troubled } = content;
-  if (isUnused(view, content)) return <NoJobs />;
   const isNew = totalOf(day) === 0 && live.running === 0;
   return (
     <div class="two now">
@@ -97,7 +102,7 @@ function LastHour({ view, content: { minutes } }: { readonly view: View; readonl
             <Minutes minutes={minutes} zone={view.zone} />
             <div class="legend">
               <span class="pill ok">succeeded</span>
-              <span class="pill skip">skipped or cancelled</span>
+              <span class="pill other">skipped or cancelled</span>
               <span class="pill dead">dead, below the line</span>
               <details class="right">
                 <summary>As a table</summary>
