@@ -1,4 +1,5 @@
-// /healthz: for probes and monitors, without signing in. It says the level of the health, and why in one word.
+// /healthz: for probes and monitors, without signing in. It says the level of the health, and why in one
+// word.
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { Health } from '../model/health.js';
@@ -11,9 +12,9 @@ const MAX_AGE_MS = 2000;
 const MAX_KEPT = 20;
 
 /**
- * Adds `GET /healthz?max_age=5m`: 200 with `ok`, `unknown` or `warning`, 503 with `failing` and the code of the
- * worst problem, or `failing database` where that cannot be reached. `max_age` is how long nothing may tick.
- * Names no host, job or error.
+ * Adds `GET /healthz?max_age=5m`: 200 with `ok`, `unknown` or `warning`, 503 with `failing` and the code of
+ * the worst problem, or `failing database` where that cannot be reached. `max_age` is how long nothing may
+ * tick. Names no host, job or error.
  */
 export function addHealthz(app: App, tock: Tock): void {
   const asked = new Map<number | null, (tock: Tock) => Promise<Health>>();

@@ -16,6 +16,7 @@ import type { SchedulerStatus } from './scheduler-view.js';
  */
 export type HealthLevel = 'ok' | 'warning' | 'failing' | 'unknown';
 
+/** One thing that is wrong or not known; or that nothing is. */
 export interface HealthSentence {
   readonly level: HealthLevel;
   /** What kind of problem it is; null: none. */
@@ -30,6 +31,7 @@ export interface HealthSentence {
   readonly link: string | null;
 }
 
+/** How a scheduler is: the level of its worst problem, and a sentence for each. */
 export interface Health {
   readonly level: HealthLevel;
   /** At least one. */

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Authorized, createDashboard } from '../../src/dashboard.js';
 import { defineJob } from '../../src/index.js';
-import { readLiveFigures } from '../../src/store/reads/live-figures.js';
+import { readLiveFigures } from '../../src/store/reads/now/live-figures.js';
 import { databaseOf } from '../../src/tock/database-of.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 import { SCENE_JOBS, sceneDisaster, sceneNew, sceneOrdinary } from './scenes.js';

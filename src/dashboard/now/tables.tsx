@@ -1,8 +1,8 @@
 // The lists of the page Now: what comes, what runs, and which schedules need somebody.
 import { formatSpan } from '../../model/duration.js';
 import { includesRole } from '../../model/operator.js';
-import type { TroubledDefinition } from '../../store/reads/coming.js';
-import type { RunningRun } from '../../store/reads/live-figures.js';
+import type { TroubledDefinition } from '../../store/reads/now/coming.js';
+import type { RunningRun } from '../../store/reads/now/live-figures.js';
 import { Sheet, Time } from '../layout/parts.js';
 import { clockTime, longTime, numberText, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';

@@ -95,22 +95,16 @@ function LastHour({ view, content: { minutes } }: { readonly view: View; readonl
     <>
       <h2>Runs a minute, last hour</h2>
       <Sheet>
-        {minutes === null ? (
-          <p class="muted">More runs ended than can be counted at once.</p>
-        ) : (
-          <>
-            <Minutes minutes={minutes} zone={view.zone} />
-            <div class="legend">
-              <span class="pill ok">succeeded</span>
-              <span class="pill other">skipped or cancelled</span>
-              <span class="pill dead">dead, below the line</span>
-              <details class="right">
-                <summary>As a table</summary>
-                <MinutesTable minutes={minutes} zone={view.zone} />
-              </details>
-            </div>
-          </>
-        )}
+        <Minutes minutes={minutes} zone={view.zone} />
+        <div class="legend">
+          <span class="pill ok">succeeded</span>
+          <span class="pill other">skipped or cancelled</span>
+          <span class="pill dead">dead, below the line</span>
+          <details class="right">
+            <summary>As a table</summary>
+            <MinutesTable minutes={minutes} zone={view.zone} />
+          </details>
+        </div>
       </Sheet>
     </>
   );
