@@ -126,7 +126,7 @@ function Found({
   return (
     <>
       <div class="found">
-        <h2>
+        <h2 hidden={runs.length === 0 && isEmpty(text)}>
           {sentence(count === null ? filterWords(text) : countedWords(count, MAX_COUNTED, text))}
           {isEmpty(text) ? null : (
             <small>
