@@ -11,6 +11,7 @@ const UNIT = [
   'test/model/**/*.test.ts',
   'test/{architecture,docs,types,exported-types}.test.ts',
   'test/cli/flags/*.test.ts',
+  'test/dashboard/{access,assets,text}.test.ts',
 ];
 /** They start processes, or servers of their own. */
 const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
@@ -18,6 +19,7 @@ const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
 const CHAOS = ['test/chaos/**/*.test.ts'];
 /** What takes long and is not needed at each save: `npm run test:exhaustive`, and with it `npm run check`. */
 const EXHAUSTIVE = [
+  'test/dashboard/{*browser,recipes}.test.ts',
   'test/model/schedule/{oracle,postgres-oracle}.test.ts',
   'test/embedded/**/*.test.ts',
   'test/engine/retention/{coming-partitions,prune-faults}.test.ts',

@@ -40,7 +40,8 @@ export default defineJob({
       oldestSnapshotMs: parseDuration(limit.oldestSnapshot, 'oldestSnapshot'),
       deadRows: limit.deadRows,
     });
-    const problems = found.map(({ message }) => message);
+    // What is not known yet is no reason to wake somebody.
+    const problems = found.filter(({ level }) => level !== 'unknown').map(({ message }) => message);
     for (const problem of problems) ctx.log.warn({ event: 'scheduler.problem', problem }, problem);
     // A problem is a result, not a failure: a failed check would be retried instead of reported.
     return {

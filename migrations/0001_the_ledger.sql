@@ -337,6 +337,33 @@ create table tock.sleepers (
 comment on table tock.sleepers is 'Daemons that may be asleep: whoever enqueues for one of them sends a notification.';
 comment on column tock.sleepers.queues is 'The queues that it claims from; null: all.';
 
+-- Ticks: who wakes the scheduler, so that silence is seen -----------------------------------------
+
+-- A row is updated once a minute at most, and HOT: each page has room for the new versions.
+create table tock.ticks (
+  host       text not null,
+  folder     text not null,
+  kind       text not null,
+  first_at   timestamptz not null default tock.now(),
+  at         timestamptz not null default tock.now(),
+  tick_count bigint not null default 1,
+  version    text not null,
+  node       text not null,
+  zone_data  text not null,
+  clock_ms   bigint not null,
+  stopped_at timestamptz,
+  primary key (host, folder, kind),
+  constraint ticks_kind_check check (kind in ('tick', 'daemon', 'library'))
+) with (fillfactor = 50);
+
+comment on table tock.ticks is 'The last tick, or beat of a daemon, of each host and checkout. Noted at most once in half a minute.';
+comment on column tock.ticks.folder is 'The checkout: the folder of the project.';
+comment on column tock.ticks.tick_count is 'How many ticks were noted. A host that has ticked a few times only is not missed when it stops.';
+comment on column tock.ticks.version is 'Of Tock.';
+comment on column tock.ticks.zone_data is 'Of Node''s time zone data, such as 2025c.';
+comment on column tock.ticks.clock_ms is 'The host''s clock minus that of the database, in milliseconds.';
+comment on column tock.ticks.stopped_at is 'When a daemon was stopped in order; it is not missed.';
+
 -- Effects -----------------------------------------------------------------------------------------
 
 create table tock.job_effects (

@@ -135,20 +135,22 @@ export async function bundleOptions() {
   };
 }
 
+const HTMX = 'node_modules/htmx.org';
+
 /** The files of the dashboard that browsers load: src/dashboard/assets.ts finds them beside the bundles. */
 async function copyAssets() {
   await rm('dist/assets', { recursive: true, force: true });
   await mkdir('dist/assets', { recursive: true });
   for (const name of await readdir('src/dashboard/assets'))
     await copyFile(path.join('src/dashboard/assets', name), path.join('dist/assets', name));
-  await copyFile('node_modules/htmx.org/dist/htmx.min.js', 'dist/assets/htmx.min.js');
+  await copyFile(`${HTMX}/dist/htmx.min.js`, 'dist/assets/htmx.min.js');
 }
 
 async function main() {
   const quiet = process.argv.includes('--quiet');
   const startedAt = Date.now();
   const { metafile } = await build(await bundleOptions());
-  await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(metafile));
+  await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(metafile, [HTMX]));
   // What an earlier build left and this one has no use for.
   const made = new Set(Object.keys(metafile.outputs).map(name => path.normalize(name)));
   for (const name of await readdir('dist', { recursive: true })) {

@@ -38,9 +38,9 @@ async function sectionOfReadme(folder) {
   return /^#+ *licen[cs]e *\n([\s\S]*?)(?=^#|(?![\s\S]))/im.exec(readme)?.[1] ?? '';
 }
 
-/** The file that goes with the bundles. */
-export async function thirdPartyLicenses(metafile) {
-  const packages = await Promise.all(bundledPackages(metafile).map(readLicense));
+/** The file that goes with the bundles. `copied`: folders of packages that are not bundled, but copied. */
+export async function thirdPartyLicenses(metafile, copied = []) {
+  const packages = await Promise.all([...bundledPackages(metafile), ...copied].sort().map(readLicense));
   const rule = '-'.repeat(80);
   const entries = packages.map(
     ({ name, version, license, text }) => `${rule}\n${name} ${version} (${license})\n${rule}\n\n${text}\n`,

@@ -5,6 +5,7 @@ export type { ResumedDefinition } from './engine/definitions/pause.js';
 export type { RegisterResult } from './engine/definitions/register.js';
 export type { CursorReset, ResetCursorsOptions } from './engine/definitions/reset-cursors.js';
 export type { ScheduleInput, VersionGuard } from './engine/definitions/schedules.js';
+export type { DoctorOptions } from './engine/doctor/examine.js';
 export type { SettingsInput } from './engine/engine.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
@@ -21,9 +22,11 @@ export type { TickSummary } from './engine/run-tick.js';
 export type { Why, WhyVerdict } from './engine/why/why.js';
 export type { Fate } from './engine/why/words.js';
 export type { AuditRecord, Details } from './model/audit.js';
+export type { CheckCode, CheckResult, DoctorReport, Finding } from './model/doctor/check.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
+export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
 export { defineJob } from './model/job/define-job.js';
 export type { EnqueueOptions, QueryClient } from './model/job/enqueue-options.js';
 export type { HookRun, Hooks } from './model/job/hooks.js';
@@ -58,7 +61,13 @@ export type { Action, Operator, Role, Via } from './model/operator.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
 export type { OutsideWindow } from './model/planning/window.js';
-export { findProblems, type Problem, type ProblemCode, type ProblemLimits } from './model/problems.js';
+export {
+  findProblems,
+  type Problem,
+  type ProblemCode,
+  type ProblemLevel,
+  type ProblemLimits,
+} from './model/problems.js';
 export type { ErrorGroup } from './model/run/error-group.js';
 export type { OutcomeCounts } from './model/run/outcome-counts.js';
 export type { RunMatch } from './model/run/run-match.js';
@@ -70,6 +79,8 @@ export { nextOccurrence, occurrencesBetween, previousOccurrence } from './model/
 export type { Dst, ScheduleSpec } from './model/schedule/spec.js';
 export type {
   Keep,
+  LastTick,
+  MissedOccurrences,
   PruneOptions,
   PruneProgress,
   PruneResult,

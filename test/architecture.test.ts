@@ -115,12 +115,12 @@ const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   engine: [
     ['engine'],
     ['audit'],
-    ['enqueue', 'materialize', 'retention', 'why'],
+    ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
     ['set-aside'],
     ['reap', 'claim', 'execute'],
     ['worker'],
-    ['run-tick', 'operate'],
+    ['run-tick', 'operate', 'doctor'],
     ['idle-tick'],
   ],
 };
@@ -159,6 +159,7 @@ describe('packages', () => {
     pino: file => file === path.join('src', 'environment', 'logger.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',
+    cronstrue: file => file === path.join('src', 'dashboard', 'words', 'schedule-words.ts'),
     hono: file => roomOf(file) === 'dashboard',
     '@hono/node-server': file => roomOf(file) === 'dashboard',
   };

@@ -50,6 +50,11 @@ describe('dist/THIRD-PARTY-LICENSES.txt', () => {
     }
   });
 
+  it('has htmx, which is copied', () => {
+    expect(text).toMatch(/\nhtmx\.org \d+\.\d+\.\d+ \(0BSD\)\n/);
+    expect(readFileSync(path.join(DIST, 'assets/htmx.min.js'), 'utf8').length).toBeGreaterThan(30_000);
+  });
+
   it('has the versions that package.json names', () => {
     const { dependencies = {} } = manifestOf(ROOT);
     const bundled = new Map(folders.map(manifestOf).map(({ name, version }) => [name, version]));

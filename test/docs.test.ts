@@ -49,7 +49,7 @@ describe('docs/operations.md', () => {
   it('has every event that is logged, and no other', () => {
     const sources = ['src', 'jobs'].flatMap(folder =>
       readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-        .filter(name => name.endsWith('.ts'))
+        .filter(name => /\.tsx?$/.test(name))
         .map(name => read(path.join(folder, name))),
     );
     const find = (pattern: RegExp) =>

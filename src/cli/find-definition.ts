@@ -6,12 +6,12 @@ import type { AnyJob } from '../model/job/job.js';
 import { quote } from '../model/names.js';
 import { didYouMean } from '../model/nearest.js';
 import type { Chain } from '../model/planning/chain.js';
+import { chainOfJob, scheduleOfRecord } from '../model/planning/schedule-words.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
 import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
-import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 
 export interface Found {
   /** Null: it has no schedule of its own. */

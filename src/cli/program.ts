@@ -1,14 +1,13 @@
 // All commands, the general help, and usage errors.
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { packageFolder } from '../environment/paths.js';
+import { packageVersion } from '../environment/paths.js';
 import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
 import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
 import { addDashboard } from './commands/dashboard.js';
+import { addDoctor } from './commands/doctor.js';
 import { addJobs } from './commands/jobs.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
@@ -30,7 +29,7 @@ import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
-  ['Inspect:', [addStatus, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAudit]],
+  ['Inspect:', [addStatus, addDoctor, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAudit]],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];
@@ -57,7 +56,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
 function createProgram(): Command {
   const program = new Command('tock')
     .description('A scheduler for PostgreSQL: cron wakes it, the database decides, TypeScript runs.')
-    .version(readVersion(), '-V, --version', 'print the version')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help; tock <command> --help has examples')
     .usage('<command> [options]')
     .exitOverride()
@@ -91,11 +90,6 @@ function termOf(command: Command): string {
   return [command.name(), ...names].join(' ');
 }
 
-function readVersion(): string {
-  const manifest = readFileSync(path.join(packageFolder(), 'package.json'), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
-}
-
 function afterHelp(): string {
   const width = Math.max(...Object.keys(VARIABLES).map(name => name.length));
   const variables = Object.entries(VARIABLES).map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`);
@@ -104,7 +98,7 @@ Environment:
 ${variables.join('\n')}
 
 Exit codes:
-  0 ok, 1 failed, 2 usage, 3 database unreachable
+  0 ok, 1 failed, 2 usage, 3 database unreachable; doctor --exit-code and status --check: 4 a warning
 
 Examples:
   tock start                                    run the scheduler here until Ctrl-C

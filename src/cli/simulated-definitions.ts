@@ -4,13 +4,12 @@ import { TockError, type TockErrorCode } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import { quote } from '../model/names.js';
 import { didYouMean } from '../model/nearest.js';
-import { type Chain, chainWords } from '../model/planning/chain.js';
 import { describeDefinition } from '../model/planning/definition.js';
-import type { SimulatedDefinition } from '../model/planning/simulate.js';
+import { chainOfJob, scheduleOfRecord } from '../model/planning/schedule-words.js';
+import { reasonNotSimulated, type SimulatedDefinition } from '../model/planning/simulate.js';
 import type { DefinitionRecord } from '../store/reads/runs.js';
 import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
-import { chainOfJob, scheduleOfRecord } from './views/schedule-words.js';
 
 export interface Simulated {
   readonly definitions: readonly SimulatedDefinition[];
@@ -47,8 +46,13 @@ export async function findSimulated(shell: Shell, names: readonly string[]): Pro
     const [record, job] = [byName.get(name), inCode.get(name)];
     const isStored = job === undefined || record?.origin === 'runtime';
     const chain = isStored ? (record?.after ?? null) : chainOfJob(job);
-    const reason =
-      (record === undefined ? null : reasonForNoRuns(record, job !== undefined)) ?? reasonForChain(chain);
+    const reason = reasonNotSimulated({
+      isPaused: record?.pausedAt != null,
+      isBroken: record?.brokenReason != null,
+      isVanished: record?.vanishedAt != null && job === undefined,
+      remaining: record?.remaining ?? null,
+      chain,
+    });
     const definition = isStored ? ofRecord(record) : ofJob(job, record);
     if (definition === null && chain === null) continue;
     if (reason === null && definition !== null) definitions.push(definition);
@@ -70,22 +74,6 @@ async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
     shell.note(`only the definitions in code: ${error.message}`);
     return [];
   }
-}
-
-/** Null if it makes some. */
-function reasonForNoRuns(
-  { pausedAt, brokenReason, vanishedAt, remaining }: DefinitionRecord,
-  inCode: boolean,
-): string | null {
-  if (pausedAt) return 'paused';
-  if (brokenReason !== null) return 'broken';
-  if (vanishedAt && !inCode) return 'vanished from code';
-  return remaining === 0 ? 'remaining is 0' : null;
-}
-
-/** When a chained run starts depends on how long others take, which is not simulated. */
-function reasonForChain(chain: Chain | null): string | null {
-  return chain === null ? null : `it runs ${chainWords(chain)}; chains are not simulated`;
 }
 
 function ofRecord(record: DefinitionRecord | undefined): SimulatedDefinition | null {

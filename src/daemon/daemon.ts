@@ -7,6 +7,7 @@ import { createNoticeLimiter } from '../engine/claim/notice-limiter.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
 import { materialize } from '../engine/materialize/materialize.js';
+import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
 import { reap } from '../engine/reap.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
 import { openWorker } from '../engine/worker/worker.js';
@@ -84,6 +85,8 @@ export async function startDaemon(
   };
   await registerJobs();
   await worker.announce();
+  // If the database is away, a beat notes it.
+  await noteOwnTick(engine, 'daemon').catch(() => undefined);
 
   let plan = FIRST_PLAN;
   let mustRegister = false;
@@ -128,7 +131,8 @@ export async function startDaemon(
   /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
     const startedAt = performance.now();
-    if (mustRegister) await registerOrGoOn();
+    const isBeat = mustRegister;
+    if (isBeat) await registerOrGoOn();
     mustRegister = false;
     if (dueSteps(plan, startedAt).reaps) {
       const reapedAt = performance.now();
@@ -138,6 +142,7 @@ export async function startDaemon(
     const steps = dueSteps(plan, startedAt);
     const { materializes } = steps;
     const isRefused = materializes && !(await materializeOrGoOn());
+    if (isBeat && !isRefused) await noteOwnTick(engine, 'daemon');
     const notified = await noticeClaim.take();
     // What else is due is found by the look.
     const claims = steps.claims && (materializes || notified === null || !hint.isEmpty || worker.hasMore);
@@ -215,12 +220,14 @@ export async function startDaemon(
       limiter.close();
       worker.wake();
       await working;
+      const noted = noteOwnStop(engine);
       try {
         await worker.stop(engine.settings.drainMs);
       } finally {
         // A claim may have been under way over its connection.
         listener?.stop();
       }
+      await noted;
       await upkeep.done();
     },
   };

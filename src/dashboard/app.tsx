@@ -12,9 +12,10 @@ import { isSameOrigin } from './access/same-origin.js';
 import { secure } from './access/security-headers.js';
 import { type Assets, readAssets } from './assets.js';
 import { type Explained, explainError } from './explain-error.js';
+import { addHealthz } from './healthz.js';
 import { BarePage } from './layout/bare-page.js';
 import { Page } from './layout/page.js';
-import { makeLink, withoutBase } from './links.js';
+import { makeLink, OUTSIDE, withoutBase } from './links.js';
 import { makeViews } from './make-view.js';
 import { checkQuery } from './query.js';
 import { addPages } from './routes.js';
@@ -63,7 +64,12 @@ export function createApp(options: AppOptions): App {
       );
     return await next();
   });
+  app.use(async (c, next) => {
+    if (c.req.path !== OUTSIDE) return await next();
+    return bare(c, 404, 'There is no such page', `The pages of the scheduler are below ${link('/')}.`);
+  });
   addAssets(app, assets);
+  addHealthz(app, options.tock);
   if (access.signIn) addSignIn(app, access.signIn, link, bare);
   app.use(async (c, next) => {
     if (!isSafe(c.req.method) && !isSameOrigin(c.req.raw))
@@ -155,10 +161,18 @@ async function readChange(request: Request, user: Operator) {
 }
 
 function addAssets(app: App, assets: Assets): void {
-  for (const { path, type, content } of Object.values(assets))
-    app.get(path, c =>
-      c.body(content, 200, { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }),
-    );
+  for (const { path, type, content, compressed } of Object.values(assets))
+    app.get(path, c => {
+      const headers = {
+        'content-type': type,
+        'cache-control': 'public, max-age=31536000, immutable',
+        vary: 'accept-encoding',
+      };
+      const isCompressed = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '');
+      return isCompressed
+        ? c.body(compressed(), 200, { ...headers, 'content-encoding': 'gzip' })
+        : c.body(content, 200, headers);
+    });
 }
 
 function addSignIn(app: App, signIn: NonNullable<Access['signIn']>, link: View['link'], bare: Bare): void {

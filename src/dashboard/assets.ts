@@ -4,12 +4,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 export interface Asset {
   /** `/assets/tock-0123456789ab.css` */
   readonly path: string;
   readonly type: string;
   readonly content: string;
+  /** By gzip. */
+  readonly compressed: () => Uint8Array<ArrayBuffer>;
 }
 
 export interface Assets {
@@ -44,5 +47,7 @@ function readHtmx(): string {
 
 function asset(name: string, extension: string, type: string, content: string): Asset {
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
-  return { path: `/assets/${name}-${hash}.${extension}`, type, content };
+  let gzip: Uint8Array<ArrayBuffer> | null = null;
+  const compressed = () => (gzip ??= Uint8Array.from(gzipSync(content)));
+  return { path: `/assets/${name}-${hash}.${extension}`, type, content, compressed };
 }

@@ -11,9 +11,12 @@ export function makeLink(basePath: string): View['link'] {
   };
 }
 
-/** The path as the routes know it; a path outside of the base path fits no route. */
+/** Fits no route. */
+export const OUTSIDE = '*';
+
+/** The path as the routes know it; {@link OUTSIDE} for one that is not below the base path. */
 export function withoutBase(pathname: string, basePath: string): string {
   if (basePath === '') return pathname;
   if (pathname === basePath) return '/';
-  return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '*';
+  return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : OUTSIDE;
 }

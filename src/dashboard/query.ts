@@ -33,6 +33,7 @@ export const MAX_LIMIT = 1000;
 /** Checks what every page understands in the same way. @throws TockError TOCK_BAD_OPTION */
 export function checkQuery(search: URLSearchParams): void {
   readCount(search.get('limit'), 'limit', { max: MAX_LIMIT, fallback: MAX_LIMIT });
+  // A form sends its empty fields too.
   const id = search.get('id');
-  if (id !== null) readRunId(id);
+  if (id) readRunId(id);
 }

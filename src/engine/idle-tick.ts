@@ -1,5 +1,6 @@
 // A tick with nothing to do: one statement, without loading the rest of the engine.
 import type pg from 'pg';
+import { processIdentity } from '../environment/process-identity.js';
 import type { Registry } from '../model/job/registry.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
 import { queryWithin } from '../store/connection/deadline.js';
@@ -7,6 +8,7 @@ import { isConnectionFailure } from '../store/connection/errors.js';
 import { inSchema } from '../store/connection/schema-name.js';
 import { askWhetherIdle } from '../store/reads/next-due.js';
 import { migrationNames } from '../store/schema/migrate.js';
+import type { TickKind } from '../store/schema/tables.js';
 import type { TickSummary } from './run-tick.js';
 
 export interface IdleTickOptions {
@@ -17,6 +19,7 @@ export interface IdleTickOptions {
   readonly statementTimeoutMs: number;
   /** The migrations in this folder must all have been applied. */
   readonly migrations: string;
+  readonly kind: TickKind;
 }
 
 const NOTHING = {
@@ -47,7 +50,8 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
   try {
     const migrations = migrationNames(options.migrations);
     const { fingerprint } = registry;
-    if (!(await askWhetherIdle(session, { queues, fingerprint, migrations }))) return null;
+    const ticker = { ...processIdentity(), kind: options.kind };
+    if (!(await askWhetherIdle(session, { queues, fingerprint, migrations }, ticker))) return null;
   } catch (error) {
     if (isConnectionFailure(error)) throw error;
     return null;

@@ -5,6 +5,7 @@ import type { ReapedRuns } from '../store/runs/reap.js';
 import { type RegisterResult, register } from './definitions/register.js';
 import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';
+import { noteOwnTick } from './note-tick.js';
 import { reap } from './reap.js';
 import { beginUpkeep } from './retention/coming-partitions.js';
 import { openWorker } from './worker/worker.js';
@@ -43,6 +44,7 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const registered = await register(engine);
   const reaped = await reap(engine);
   const materialized = await materialize(engine);
+  await noteOwnTick(engine, options.kind ?? 'tick');
   const execution = await executeDue(
     engine,
     options,

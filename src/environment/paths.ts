@@ -5,23 +5,36 @@ import { fileURLToPath } from 'node:url';
 
 /** The folder of this package: the nearest folder above this file with Tock's package.json. */
 export function packageFolder(): string {
-  known ??= findPackageFolder();
+  return findPackage().folder;
+}
+
+/** The version in this package's package.json. */
+export function packageVersion(): string {
+  return findPackage().version;
+}
+
+interface Package {
+  readonly folder: string;
+  readonly version: string;
+}
+
+let known: Package | undefined;
+
+function findPackage(): Package {
+  known ??= searchPackage();
   return known;
 }
 
-let known: string | undefined;
-
-function findPackageFolder(): string {
+function searchPackage(): Package {
   let folder = path.dirname(fileURLToPath(import.meta.url));
   for (;;) {
     const manifest = path.join(folder, 'package.json');
-    if (
-      existsSync(manifest) &&
-      (JSON.parse(readFileSync(manifest, 'utf8')) as { name?: unknown }).name === 'pg-tock'
-    )
-      return folder;
+    if (existsSync(manifest)) {
+      const read = JSON.parse(readFileSync(manifest, 'utf8')) as { name?: unknown; version?: string };
+      if (read.name === 'pg-tock') return { folder, version: read.version ?? 'unknown' };
+    }
     const parent = path.dirname(folder);
-    if (parent === folder) return process.cwd();
+    if (parent === folder) return { folder: process.cwd(), version: 'unknown' };
     folder = parent;
   }
 }

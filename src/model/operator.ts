@@ -31,6 +31,7 @@ export const ACTIONS = {
   'schedules.backfill': 'operate',
   'queues.pause': 'operate',
   'queues.resume': 'operate',
+  forgetHost: 'operate',
   'schedules.upsert': 'admin',
   'schedules.remove': 'admin',
   'schedules.resetCursors': 'admin',
@@ -112,7 +113,10 @@ export function actionsNamed(name: string): readonly Action[] {
   );
 }
 
-/** Stands for a payload or an output that the operator may not see. */
+/**
+ * Stands for a payload or an output that the operator may not see. In an edit of a schedule by them it stands
+ * for the stored payload.
+ */
 export const REDACTED = '[redacted]';
 
 interface Sensitive {

@@ -44,8 +44,16 @@ export interface SchedulerStatus {
     readonly seenAt: Date;
     /** It has missed two heartbeats: killed, cut off, or too busy. Its leases have not expired yet. */
     readonly silent: boolean;
+    /** How often it reports. */
+    readonly heartbeatMs: number;
     readonly running: number;
+    /** Until the last of its leases expires, unless it renews them; null: it holds none. */
+    readonly leasesEndMs: number | null;
   }[];
+  /** The last tick, or beat of a daemon, of each host and checkout; the latest first, 100 at most. */
+  readonly ticks: readonly LastTick[];
+  /** Occurrences that have been due for over a minute and have no run: of ten definitions at most. */
+  readonly missed: readonly MissedOccurrences[];
   readonly queues: readonly {
     readonly queue: string;
     readonly waiting: number;
@@ -68,6 +76,39 @@ export interface SchedulerStatus {
   };
   /** Zones in use whose offsets differ between this process and the server within the next 400 days. */
   readonly zoneDisagreements: readonly ZoneDisagreement[];
+}
+
+/** When a host last ticked, or its daemon last reported. Noted at most once in half a minute. */
+export interface LastTick {
+  readonly host: string;
+  /** The checkout: the folder of the project. */
+  readonly folder: string;
+  /** `tick`: cron, or a person; `daemon`: tock start; `library`: an app that ticks. */
+  readonly kind: 'tick' | 'daemon' | 'library';
+  readonly firstAt: Date;
+  readonly at: Date;
+  /** How many were noted. */
+  readonly count: number;
+  /** Of Tock. */
+  readonly version: string;
+  /** Of Node. */
+  readonly node: string;
+  /** Of Node's time zone data, such as `2025c`. */
+  readonly zoneData: string;
+  /** The host's clock minus the database's, in milliseconds. */
+  readonly clockMs: number;
+  /** When the daemon was stopped in order; null: it should go on. */
+  readonly stoppedAt: Date | null;
+}
+
+/** What a definition has missed since nothing ticks. */
+export interface MissedOccurrences {
+  readonly definition: string;
+  readonly count: number;
+  /** There are more than `count`. */
+  readonly isCapped: boolean;
+  readonly first: Date;
+  readonly last: Date;
 }
 
 /** A span in which Node and the server differ about a zone: the data of one of them are older. */

@@ -1,5 +1,7 @@
-// Exit codes of errors: 1 failed, 2 usage, 3 database unreachable.
+// Exit codes: 1 failed, 2 usage, 3 database unreachable; where a monitor asks, 4 for a warning.
+
 import { TockError, type TockErrorCode } from '../model/errors.js';
+import type { HealthLevel } from '../model/health.js';
 import { redact } from '../model/run/sanitize.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 
@@ -36,4 +38,13 @@ export function judgeError(thrown: unknown, schema: string): Verdict {
     code: error.code,
     message,
   };
+}
+
+/**
+ * For a monitor: 0 nothing is wrong, 1 work is not being done, 4 somebody must look, or something is not
+ * known that should be. 2 and 3 have their meaning in every command, so a warning is neither.
+ */
+export function healthExitCode(level: HealthLevel): 0 | 1 | 4 {
+  if (level === 'ok') return 0;
+  return level === 'failing' ? 1 : 4;
 }

@@ -24,9 +24,10 @@ export interface OpenOptions {
   readonly pretty?: boolean;
   /**
    * `true`: migrate first. `'if-needed'`: only if a migration is missing, so that a role without the right to
-   * change the schema can start. Otherwise an unmigrated schema is an error.
+   * change the schema can start. `'unchecked'`: leave the schema to the caller. Otherwise an unmigrated
+   * schema is an error.
    */
-  readonly migrate?: boolean | 'if-needed';
+  readonly migrate?: boolean | 'if-needed' | 'unchecked';
   /** Whether to load the jobs. Default true. */
   readonly needsJobs?: boolean;
   /** For whom it acts. Default: for nobody, and the audit names TOCK_OPERATOR or the database role. */
@@ -143,6 +144,7 @@ function reportTo(logger: Logger): (report: ServerReport) => void {
 }
 
 async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Promise<MigrateResult | null> {
+  if (migrate === 'unchecked') return null;
   try {
     if (migrate !== true) {
       await tock.requireMigrated();

@@ -2,6 +2,7 @@
 import type { StartOptions } from '../daemon/daemon.js';
 import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { VersionGuard } from '../engine/definitions/schedules.js';
+import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { BackfillOptions } from '../engine/materialize/backfill.js';
 import type { CancelManyOptions, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
@@ -9,6 +10,7 @@ import type { WaitOptions } from '../engine/operate/runs.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
 import { checkOptions, optionNames } from '../model/options.js';
+import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
 import type { Keep, PruneOptions } from '../model/scheduler-view.js';
 import type { AuditFilter } from '../store/reads/audit.js';
@@ -42,6 +44,14 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   operator: true,
 });
 const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });
+const PROBLEM_LIMITS = optionNames<ProblemLimits>({
+  oldestWaitMs: true,
+  silentTickMs: true,
+  stuckRuns: true,
+  deadRuns: true,
+  oldestSnapshotMs: true,
+  deadRows: true,
+});
 const MATCH = {
   status: true,
   job: true,
@@ -98,6 +108,8 @@ const METHODS = {
     signal: true,
   }),
   adopt: optionNames<AdoptOptions>({ dryRun: true }),
+  health: PROBLEM_LIMITS,
+  doctor: optionNames<DoctorOptions>({ limits: true, keepKeys: true }),
 };
 const RATE = optionNames<NonNullable<QueueLimits['rate']>>({ count: true, per: true });
 const KEEP = optionNames<Exclude<Keep, Duration>>({
@@ -123,7 +135,8 @@ export function checkTockOptions(options: TockOptions): void {
 export function checkMethodOptions(method: keyof typeof METHODS, options: unknown): void {
   if (options === undefined) return;
   checkOptions(options, METHODS[method], method);
-  const { rate, keep } = options as { readonly rate?: unknown; readonly keep?: unknown };
+  const { rate, keep, limits } = options as Readonly<Record<string, unknown>>;
   if (method === 'queues.set' && rate !== undefined && rate !== null) checkOptions(rate, RATE, 'rate');
+  if (method === 'doctor' && limits !== undefined) checkOptions(limits, PROBLEM_LIMITS, 'limits');
   if (method === 'prune' && typeof keep === 'object') checkOptions(keep, KEEP, 'keep');
 }

@@ -25,14 +25,22 @@ import type { OpenedTock, ShellTock, Tock } from './types.js';
 export function createTock<const Jobs extends readonly AnyJob[] = readonly AnyJob[]>(
   options: TockOptions<Jobs>,
 ): Tock<Jobs> {
-  return assembleTock(options, async () => {
+  const makeLogger = async () => {
     if (options.logger !== undefined) return options.logger || silentLogger;
     return (await import('../environment/logger.js')).createLogger();
-  });
+  };
+  return assembleTock(options, makeLogger, 'library');
 }
 
-/** Like {@link createTock}; makes the logger when the engine is loaded, and ignores `options.logger`. */
-export function assembleTock(options: TockOptions, makeLogger: () => Promise<Logger>): ShellTock {
+/**
+ * Like {@link createTock}; makes the logger when the engine is loaded, and ignores `options.logger`.
+ * @param kind whose ticks they are
+ */
+export function assembleTock(
+  options: TockOptions,
+  makeLogger: () => Promise<Logger>,
+  kind: 'tick' | 'library' = 'tick',
+): ShellTock {
   checkTockOptions(options);
   const registry = createRegistry(options.jobs ?? []);
   const checked = {
@@ -40,6 +48,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
     settings: readSettings(options),
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
     isolation: readIsolation(registry, isolatedEntry(), options),
+    kind,
   };
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   requireReachable(options);
@@ -93,6 +102,7 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
               queues,
               statementTimeoutMs,
               migrations: migrationsFolder(),
+              kind,
             })
           : null;
       },
@@ -127,6 +137,9 @@ export function assembleTock(options: TockOptions, makeLogger: () => Promise<Log
       },
       why: later((tock, ...input) => tock.why(...input)),
       status: later((tock, ...input) => tock.status(...input)),
+      health: later((tock, ...input) => tock.health(...input)),
+      doctor: later((tock, ...input) => tock.doctor(...input)),
+      forgetHost: later((tock, ...input) => tock.forgetHost(...input)),
       prune: later((tock, ...input) => tock.prune(...input)),
       get logger() {
         return opened?.logger ?? null;

@@ -4,10 +4,17 @@ import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
-import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
+import {
+  removeSchedule,
+  type ScheduleInput,
+  upsertSchedule,
+  type VersionGuard,
+} from '../engine/definitions/schedules.js';
+import { examine } from '../engine/doctor/examine.js';
+import { forgetHost } from '../engine/doctor/forget-host.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
-import { createSchedulerView } from '../engine/execute/scheduler-view.js';
+import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
 import { cancelMany, retryMany } from '../engine/operate/many.js';
 import * as queues from '../engine/operate/queues.js';
@@ -20,10 +27,12 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
+import { quote } from '../model/names.js';
 import {
   type Action,
   checkOperator,
   checkOperatorName,
+  REDACTED,
   redacted,
   requireRole,
   type Work,
@@ -44,7 +53,13 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   const workers: Engine['workers'] = new Set();
   const appName = options.operator === undefined ? null : checkOperatorName(options.operator);
   const engine: Engine = {
-    ...{ database, registry, logger, settings, isolation, hooks, workers },
+    database,
+    registry,
+    logger,
+    settings,
+    isolation,
+    hooks,
+    workers,
     operator: null,
     appName,
   };
@@ -53,6 +68,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 
   return methodsFor(engine, {
     daemons,
+    kind: read.kind,
     open: () => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
     },
@@ -68,6 +84,8 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 /** What a Tock has in common with those that act for somebody on it. */
 interface Shared {
   readonly daemons: Set<Daemon>;
+  /** Whose ticks they are. */
+  readonly kind: ReadOptions['kind'];
   /** @throws TockError TOCK_CLOSED */
   readonly open: () => void;
   readonly close: () => Promise<void>;
@@ -109,13 +127,13 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
         queues: checkQueues(rest.queues),
-        kind: 'library',
+        kind: shared.kind,
       });
     },
     start: async startOptions => {
+      const engine = mayWork('start');
       checkConcurrency(checked('start', startOptions)?.concurrency);
       checkQueues(startOptions?.queues);
-      const engine = mayWork('start');
       // Loaded late: a tick does not need node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
       const daemon = await startDaemon(engine, startOptions);
@@ -158,8 +176,13 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     schedules: {
       list: async filter =>
         (await listDefinitions(open().database, checked('schedules.list', filter))).map(shown),
-      upsert: async (schedule, guard) =>
-        shown(await upsertSchedule(may('schedules.upsert'), schedule, checked('schedules.upsert', guard))),
+      upsert: async (schedule, guard) => {
+        const engine = may('schedules.upsert');
+        checkMethodOptions('schedules.upsert', guard);
+        const unseen = operator?.seesPayloads === false && schedule.payload === REDACTED;
+        const kept = unseen ? await withStoredPayload(engine, schedule, guard) : { schedule, guard };
+        return shown(await upsertSchedule(engine, kept.schedule, kept.guard));
+      },
       remove: async (name, guard) =>
         shown(await removeSchedule(may('schedules.remove'), name, checked('schedules.remove', guard))),
       pause: async (name, options) =>
@@ -188,6 +211,9 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
+    health: async limits => await readHealth(open(), checked('health', limits)),
+    doctor: async doctorOptions => await examine(open(), checked('doctor', doctorOptions)),
+    forgetHost: async host => await forgetHost(may('forgetHost'), host),
     prune: async pruneOptions =>
       await prune(may('prune'), checked('prune', pruneOptions), { isByHand: true }),
     logger: acting.logger,
@@ -208,6 +234,24 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       });
     },
     close: shared.close,
+  };
+}
+
+/**
+ * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes it
+ * meanwhile.
+ * @throws TockError TOCK_NOT_FOUND
+ */
+async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {
+  const [stored] = await listDefinitions(engine.database, { name: schedule.name });
+  if (!stored)
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `there is no schedule ${quote(schedule.name)} whose payload could be kept`,
+    );
+  return {
+    schedule: { ...schedule, payload: stored.payload },
+    guard: { ifVersion: stored.version, ...guard },
   };
 }
 

@@ -4,6 +4,7 @@ import type { ResumedDefinition } from '../engine/definitions/pause.js';
 import type { RegisterResult } from '../engine/definitions/register.js';
 import type { CursorReset, ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { ScheduleInput, VersionGuard } from '../engine/definitions/schedules.js';
+import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { Settings } from '../engine/engine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
@@ -14,12 +15,15 @@ import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Why } from '../engine/why/why.js';
 import type { AuditRecord } from '../model/audit.js';
+import type { DoctorReport } from '../model/doctor/check.js';
+import type { Health } from '../model/health.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
 import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { Operator } from '../model/operator.js';
+import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { Database } from '../store/connection/database.js';
@@ -169,6 +173,22 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
   /**
+   * The state of the scheduler in sentences, the most important first. Quick enough for a probe: it does not
+   * count the runs that ended well, and does not compare time zone data, as `status` and `doctor` do.
+   */
+  health(limits?: Partial<ProblemLimits>): Promise<Health>;
+  /**
+   * Checks everything that can be checked from here: the last tick, schema, rights, clocks, notifications,
+   * the server's settings, definitions, leases, limits and more. Changes nothing; sends one notification. A
+   * check that fails to read what it needs is `unknown`. @throws TockError TOCK_BAD_DURATION
+   */
+  doctor(options?: DoctorOptions): Promise<DoctorReport>;
+  /**
+   * Forgets the ticks of a host that is gone, so that it is not missed; resolves to how many rows it had. If
+   * it ticks again, it is on record again.
+   */
+  forgetHost(host: string): Promise<number>;
+  /**
    * Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does.
    * Needs the owner's rights. @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */
@@ -225,4 +245,6 @@ export interface ReadOptions {
   readonly statementTimeoutMs: number;
   readonly isolation: Isolation | null;
   readonly logger: Logger;
+  /** Whose ticks they are: a program's, or an app's. */
+  readonly kind: 'tick' | 'library';
 }

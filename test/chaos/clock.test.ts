@@ -4,6 +4,7 @@ import { mkdtemp, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { DoctorReport } from '../../src/index.js';
 import { bundleJobs, CLI, type Running, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
@@ -103,6 +104,32 @@ describe.skipIf(LIBRARY === undefined)('13: the host’s clock is wrong (needs D
     ]);
   });
 
+  it.each([
+    ['+1h', 'ahead'],
+    ['-1h', 'behind'],
+  ])(
+    'the doctor on a host at %s of the time says so, and other hosts see it on record',
+    async (shift, side) => {
+      const examine = async (clock: string) => {
+        const { stdout } = await (await shifted(CLI, clock, ['doctor', '--json'])).ended;
+        const { checks } = JSON.parse(stdout) as DoctorReport;
+        return checks.find(({ code }) => code === 'clock');
+      };
+      expect(await (await shifted(TICK, '+0s')).ended).toMatchObject({ code: 0 });
+      const found = await examine(shift);
+      expect(found).toMatchObject({ level: 'warning', command: 'timedatectl set-ntp true' });
+      expect(found?.text).toMatch(new RegExp(`'s is (1h|59m \\d+s|1h \\d+s) ${side}`));
+      // What that command does.
+      expect(await examine('+0s')).toMatchObject({ level: 'ok' });
+      // Another host's tick with a wrong clock.
+      expect(await (await shifted(TICK, shift)).ended).toMatchObject({ code: 0 });
+      await test.sql(
+        `update tock.ticks set host = 'web-2', clock_ms = ${side === 'ahead' ? '' : '-'}3600000`,
+      );
+      expect((await examine('+0s'))?.text).toContain(`web-2's is 1h ${side}`);
+    },
+  );
+
   it.each(['+1h', '-1h'])('a daemon at %s of the time runs what comes due, at its time', async shift => {
     const daemon = await shifted(CLI, shift, ['start', '--no-listen']);
     await until(
@@ -147,7 +174,15 @@ describe.skipIf(LIBRARY === undefined)('13: the host’s clock is wrong (needs D
       await until(isUp, 'the daemon to work');
       await clock.set(untilTurn - 8 + hours * 3600);
       await test.sql(`update tock.registrations set seen_at = tock.now() - interval '5 minutes'`);
+      await test.sql(`update tock.ticks set at = tock.now() - interval '5 minutes'`);
       await until(seen, 'a beat', 90_000);
+      const noted = async () =>
+        (
+          await test.sql(
+            `select from tock.ticks where kind = 'daemon' and at > tock.now() - interval '4 minutes'`,
+          )
+        ).length > 0;
+      await until(noted, 'the beat to be on record');
       daemon.child.kill('SIGTERM');
       expect(await daemon.ended).toMatchObject({ code: 0, stderr: '' });
     },

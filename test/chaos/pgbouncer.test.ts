@@ -9,7 +9,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { serverAccount } from '../../src/embedded/embedded-process.js';
-import { type AnyJob, type Daemon, defineJob, type TockOptions } from '../../src/index.js';
+import { type AnyJob, type CheckCode, type Daemon, defineJob, type TockOptions } from '../../src/index.js';
 import { bundleJobs, type Running, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 import { freePort } from './servers.js';
@@ -127,6 +127,33 @@ describe.skipIf(!existsSync(PGBOUNCER))(
       // Counted once the worker has heard that it is written, which others may see before.
       await until(async () => daemons[0]?.outcomeCounts.succeeded === 61, 'the counts');
       expect(daemons[0]?.outcomeCounts).toMatchObject({ succeeded: 61, failed: 0, lost: 0 });
+    });
+
+    it('the doctor recognizes it, and that a daemon listens in vain', async () => {
+      const quick = defineJob({ name: 'quick', run: () => 'done' });
+      const find = async (code: CheckCode) =>
+        (await behind([quick]).doctor()).checks.find(check => check.code === code);
+      expect((await test.tock.doctor()).checks.find(({ code }) => code === 'pooler')?.text).toMatch(/^none/);
+      expect(await find('pooler')).toMatchObject({
+        level: 'ok',
+        text: 'one is in between, in transaction mode: Tock works through it, without LISTEN',
+      });
+      expect(await find('listen')).toMatchObject({ level: 'ok' });
+      await start([quick], true);
+      await until(
+        async () => (await test.sql('select from tock.sleepers')).length > 0,
+        'the daemon to sleep',
+      );
+      expect(await find('listen')).toMatchObject({
+        level: 'warning',
+        text: expect.stringMatching(
+          /because the pooler is in transaction mode, but a daemon listens/,
+        ) as string,
+        command: 'tock start --no-listen',
+      });
+      await Promise.all(daemons.splice(0).map(each => each.stop()));
+      await start([quick], false);
+      expect(await find('listen')).toMatchObject({ level: 'ok' });
     });
 
     it('ctx.once, ctx.step and ctx.transaction do their work once', async () => {

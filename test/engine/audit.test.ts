@@ -94,7 +94,11 @@ const CASES: readonly Case[] = [
     what: 'of many by hand, the first 100 named',
     isRepeated: true,
     act: tock => tock.enqueueMany(Array.from({ length: 130 }, () => ({ job: 'plain' }))),
-    row: () => ({ targets: expect.toSatisfy((ids: string[]) => ids.length === 100), count: 130 }),
+    row: () => ({
+      targets: expect.toSatisfy((ids: string[]) => ids.length === 100),
+      count: 130,
+      details: { job: 'plain' },
+    }),
   },
   {
     action: 'runs.retry',
@@ -265,6 +269,19 @@ const CASES: readonly Case[] = [
     },
     act: tock => tock.queues.resume('resumed-queue'),
     row: () => ({ targets: ['resumed-queue'], details: { pausedAt: NOW, note: 'fire' } }),
+  },
+  {
+    action: 'forgetHost',
+    what: 'that is gone',
+    before: async () => {
+      await test.sql(
+        `insert into tock.ticks (host, folder, kind, version, node, zone_data, clock_ms)
+         values ('gone', '/a', 'tick', '1', '1', '1', 0), ('gone', '/b', 'tick', '1', '1', '1', 0)`,
+      );
+      return 'gone';
+    },
+    act: tock => tock.forgetHost('gone'),
+    row: () => ({ targets: ['gone'], details: {} }),
   },
   {
     action: 'queues.remove',

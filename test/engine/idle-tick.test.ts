@@ -1,8 +1,9 @@
 // The idle tick: it may find nothing to do only where a full tick would do nothing.
+import { hostname } from 'node:os';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { askIdleTick } from '../../src/engine/idle-tick.js';
-import { migrationsFolder } from '../../src/environment/paths.js';
+import { migrationsFolder, packageVersion, projectFolder } from '../../src/environment/paths.js';
 import { type AnyJob, defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
@@ -25,6 +26,15 @@ afterEach(async () => {
   await test.close();
 });
 
+const QUESTION = {
+  schema: 'tock',
+  registry: createRegistry(jobs),
+  queues: undefined,
+  statementTimeoutMs: 10_000,
+  migrations: migrationsFolder(),
+  kind: 'tick',
+} as const;
+
 const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: readonly string[] } = {}) =>
   askIdleTick({
     pool,
@@ -33,6 +43,7 @@ const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: rea
     queues: options.queues,
     statementTimeoutMs: 10_000,
     migrations: migrationsFolder(),
+    kind: 'tick',
   });
 
 describe('askIdleTick', () => {
@@ -115,6 +126,103 @@ describe('askIdleTick', () => {
     expect(await look()).not.toBeNull();
   });
 
+  it('notes the tick, at most once in half a minute', async () => {
+    await test.sql('delete from tock.ticks');
+    const noted = async () =>
+      await test.sql(
+        `select host, folder, kind, tick_count::int as count, version, node, zone_data, stopped_at,
+           extract(epoch from tock.now() - at)::float8 < 15 as "isNew", abs(clock_ms) < 60000 as "isRight" from tock.ticks`,
+      );
+    await look();
+    const first = {
+      host: hostname(),
+      folder: projectFolder(),
+      kind: 'tick',
+      count: 1,
+      version: packageVersion(),
+      node: process.versions.node,
+      zone_data: process.versions['tz'],
+      stopped_at: null,
+      isNew: true,
+      isRight: true,
+    };
+    expect(await noted()).toEqual([first]);
+    await test.sql(`update tock.ticks set at = tock.now() - interval '20 seconds'`);
+    await look();
+    expect(await noted()).toEqual([{ ...first, isNew: false }]);
+    for (const change of [
+      `at = tock.now() - interval '31 seconds'`,
+      `at = tock.now() + interval '2 minutes'`,
+      `at = tock.now() - interval '20 seconds', version = 'older'`,
+      `at = tock.now() - interval '20 seconds', stopped_at = tock.now()`,
+    ]) {
+      await test.sql(`update tock.ticks set tick_count = 1, ${change}`);
+      await look();
+      expect(await noted(), change).toEqual([{ ...first, count: 2 }]);
+    }
+  });
+
+  it('does not note a tick that finds something to do: the whole tick notes itself when it has done it', async () => {
+    await test.sql('delete from tock.ticks');
+    await test.tock.enqueue(plain);
+    expect(await look()).toBeNull();
+    expect(await test.sql('select from tock.ticks')).toEqual([]);
+    await test.tock.tick();
+    expect(await test.sql('select kind from tock.ticks')).toEqual([{ kind: 'library' }]);
+  });
+
+  it('is not kept from its work by a role that may not note it', async () => {
+    await test.sql('delete from tock.ticks');
+    const role = `unnoted_${process.pid}_${Date.now()}`;
+    await test.sql(`create role ${role} login password 'secret'`);
+    const url = new URL(test.url);
+    [url.username, url.password] = [role, 'secret'];
+    try {
+      for (const grant of [
+        'usage on schema tock',
+        'select, insert, update, delete on all tables in schema tock',
+        'usage on all sequences in schema tock',
+        'execute on all functions in schema tock',
+      ])
+        await test.sql(`grant ${grant} to ${role}`);
+      await test.sql(`revoke insert, update on tock.ticks from ${role}`);
+      const limited = test.another({ connectionString: url.href });
+      const id = await limited.enqueue(plain);
+      expect(await limited.tick()).toMatchObject({ executed: { succeeded: 1 } });
+      expect((await limited.runs.get(id))?.status).toBe('succeeded');
+      await limited.close();
+      expect(await test.sql('select from tock.ticks')).toEqual([]);
+    } finally {
+      await test.sql(`drop owned by ${role}`);
+      await test.sql(`drop role ${role}`);
+    }
+  });
+
+  it('waits neither for the disk nor for a standby at its commit', async () => {
+    // The commit's mode is recorded by a trigger that fires at the commit itself.
+    await test.sql('create table public.commits (mode text)');
+    await test.sql(`create function public.record() returns trigger language plpgsql as $$ begin
+      insert into public.commits values (current_setting('synchronous_commit')); return null; end $$`);
+    await test.sql(`create constraint trigger record after insert or update on tock.ticks
+      deferrable initially deferred for each row execute function public.record()`);
+    const [row] = await test.sql<{ name: string }>('select current_database() as name');
+    await test.sql(`alter database ${row?.name ?? ''} set synchronous_commit = on`);
+    await test.sql('delete from tock.ticks');
+    const fresh = new pg.Pool({ connectionString: test.url, max: 1 });
+    fresh.on('error', () => undefined);
+    try {
+      await askIdleTick({ ...QUESTION, pool: fresh });
+      expect(await test.sql('select mode from public.commits')).toEqual([{ mode: 'off' }]);
+      // Only for that transaction.
+      const { rows } = await fresh.query<{ mode: string }>(
+        `select current_setting('synchronous_commit') as mode`,
+      );
+      expect(rows).toEqual([{ mode: 'on' }]);
+    } finally {
+      await fresh.end();
+    }
+  });
+
   it('says at once that the database is away', async () => {
     const away = new pg.Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
     const asking = askIdleTick({
@@ -124,6 +232,7 @@ describe('askIdleTick', () => {
       queues: undefined,
       statementTimeoutMs: 10_000,
       migrations: migrationsFolder(),
+      kind: 'tick',
     });
     await expect(asking).rejects.toThrow(/ECONNREFUSED/);
     await away.end();

@@ -16,6 +16,8 @@ const CALM: SchedulerStatus = {
   oldestWaitMs: 0,
   lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
   workers: [],
+  ticks: [],
+  missed: [],
   queues: [],
   oldestSnapshot: null,
   deadRows: 0,

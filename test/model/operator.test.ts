@@ -30,6 +30,7 @@ describe('mayDo', () => {
         'schedules.backfill',
         'queues.pause',
         'queues.resume',
+        'forgetHost',
       ],
     ],
     ['admin', Object.keys(ACTIONS)],

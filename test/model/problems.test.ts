@@ -1,10 +1,30 @@
 // Model: what is wrong with a scheduler, and how to fix it.
 import { describe, expect, it } from 'vitest';
 import { findProblems } from '../../src/model/problems.js';
-import type { SchedulerStatus } from '../../src/model/scheduler-view.js';
+import type { LastTick, SchedulerStatus } from '../../src/model/scheduler-view.js';
 
 const MINUTE = 60_000;
 const NOW = new Date('2026-03-09T07:00:00Z');
+const TICK: LastTick = {
+  host: 'web-1',
+  folder: '/srv/app',
+  kind: 'tick',
+  firstAt: new Date('2026-03-01T00:00:00Z'),
+  at: new Date(NOW.getTime() - 20_000),
+  count: 12_000,
+  version: '0.1.0',
+  node: '24.0.0',
+  zoneData: '2025c',
+  clockMs: 3,
+  stoppedAt: null,
+};
+const MISSED = {
+  definition: 'nightly',
+  count: 10,
+  isCapped: false,
+  first: new Date(NOW.getTime() - 10 * MINUTE),
+  last: new Date(NOW.getTime() - MINUTE),
+};
 const CALM: SchedulerStatus = {
   at: NOW,
   isCopy: false,
@@ -13,6 +33,8 @@ const CALM: SchedulerStatus = {
   oldestWaitMs: 0,
   lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
   workers: [],
+  ticks: [TICK],
+  missed: [],
   queues: [],
   oldestSnapshot: null,
   deadRows: 0,
@@ -27,7 +49,9 @@ const WORKER = {
   pid: 812,
   seenAt: new Date(NOW.getTime() - 2 * MINUTE),
   silent: true,
+  heartbeatMs: 15_000,
   running: 3,
+  leasesEndMs: 48_000,
 };
 const ZONE = {
   timezone: 'Europe/Berlin',
@@ -50,7 +74,8 @@ describe('findProblems', () => {
       deadRows: 99_999,
       definitions: { ...CALM.definitions, overdueMs: 5 * MINUTE },
       queues: [{ ...QUEUE, waiting: 0 }],
-      workers: [{ ...WORKER, silent: false }],
+      workers: [{ ...WORKER, seenAt: new Date(NOW.getTime() - 18_000), silent: false }],
+      ticks: [{ ...TICK, at: new Date(NOW.getTime() - 5 * MINUTE) }],
     };
     expect(found(status)).toEqual([]);
   });
@@ -62,7 +87,7 @@ describe('findProblems', () => {
     ['long-wait', { oldestWaitMs: 5 * MINUTE + 1 }, /no worker claims runs: .*tock start$/],
     [
       'long-wait',
-      { oldestWaitMs: 60 * MINUTE, workers: [{ ...WORKER, silent: false }] },
+      { oldestWaitMs: 60 * MINUTE, workers: [{ ...WORKER, seenAt: NOW, silent: false }] },
       /waited for 1h .*--concurrency/,
     ],
     ['paused-queue', { queues: [QUEUE] }, /^the paused queue reports holds back.*tock queue resume reports$/],
@@ -70,8 +95,73 @@ describe('findProblems', () => {
     ['bad-rows', { lastDay: { ...CALM.lastDay, setAside: 1 } }, /bad data in the row: tock show/],
     [
       'nothing-ticks',
-      { definitions: { ...CALM.definitions, overdueMs: 6 * MINUTE } },
+      { definitions: { ...CALM.definitions, overdueMs: 6 * MINUTE }, ticks: [] },
       /due for 6m .*tock start$/,
+    ],
+    [
+      'nothing-ticks',
+      { definitions: { ...CALM.definitions, overdueMs: 6 * MINUTE } },
+      /due for 6m although cron on web-1, in \/srv\/app ticks: tock tick says/,
+    ],
+    ['nothing-known', { ticks: [] }, /^nothing has ticked yet, .*tock tick/],
+    [
+      'silent-tick',
+      {
+        ticks: [{ ...TICK, at: new Date(NOW.getTime() - 10 * MINUTE) }],
+        definitions: { ...CALM.definitions, due: 6, overdueMs: 10 * MINUTE },
+        missed: [
+          MISSED,
+          { ...MISSED, definition: 'probe', count: 1000, isCapped: true },
+          { ...MISSED, definition: 'a' },
+          { ...MISSED, definition: 'b' },
+        ],
+      },
+      /^nothing has ticked for 10m, since 2026-03-09T06:50:00Z \(cron on web-1, in \/srv\/app\); missed meanwhile: 10 of nightly, over 1000 of probe, 10 of a and occurrences of 3 more\. Check on web-1 that cron runs/,
+    ],
+    [
+      'silent-tick',
+      {
+        ticks: [
+          { ...TICK, kind: 'daemon', at: new Date(NOW.getTime() - 10 * MINUTE), stoppedAt: NOW },
+          { ...TICK, at: new Date(NOW.getTime() - 2 * 86_400_000) },
+        ],
+      },
+      /the daemon on web-1, in \/srv\/app, which was stopped\)\. Start it again/,
+    ],
+    [
+      'silent-host',
+      { ticks: [TICK, { ...TICK, host: 'web-2', at: new Date(NOW.getTime() - 10 * MINUTE) }] },
+      /^cron on web-2, in \/srv\/app has not ticked for 10m, .*tock doctor --forget web-2$/,
+    ],
+    [
+      'silent-host',
+      {
+        ticks: [
+          TICK,
+          {
+            ...TICK,
+            host: 'web-2',
+            at: new Date(NOW.getTime() - 16 * MINUTE),
+            firstAt: new Date(NOW.getTime() - (16 + 5 * 60) * MINUTE),
+            count: 61,
+          },
+        ],
+      },
+      /^cron on web-2, in \/srv\/app has not ticked for 16m, /,
+    ],
+    [
+      'unseen-worker',
+      { workers: [{ ...WORKER, seenAt: new Date(NOW.getTime() - 19_000), silent: false }] },
+      /^worker web-1 pid 812 has not been seen for 19s; its 3 runs are taken back in 48s, unless/,
+    ],
+    [
+      'unseen-worker',
+      {
+        workers: [
+          { ...WORKER, seenAt: new Date(NOW.getTime() - 19_000), silent: false, running: 1, leasesEndMs: -1 },
+        ],
+      },
+      /; its run is taken back by the next tick, unless/,
     ],
     [
       'clock-set-back',
@@ -79,7 +169,11 @@ describe('findProblems', () => {
       /1 definition gets no runs .* up to 6h.*tock reset-cursor --all$/,
     ],
     ['broken-definitions', { definitions: { ...CALM.definitions, broken: 1 } }, /tock jobs says why$/],
-    ['silent-workers', { workers: [WORKER] }, /^web-1 pid 812, last seen 2m ago: no heartbeat/],
+    [
+      'silent-workers',
+      { workers: [WORKER] },
+      /^worker web-1 pid 812, last seen 2m ago: no heartbeat; 3 runs are taken back in 48s\. /,
+    ],
     [
       'silent-workers',
       { workers: [{ ...WORKER, seenAt: new Date('2026-03-09T08:00:00Z') }] },
@@ -108,13 +202,38 @@ describe('findProblems', () => {
       /The hours of queues are affected/,
     ],
   ] as const)('%s: %j', (code, status, message) => {
-    expect(found(status)).toEqual([{ code, message: expect.stringMatching(message) as string }]);
+    const problems = found(status);
+    expect(problems).toMatchObject([{ code, message: expect.stringMatching(message) as string }]);
+    const [{ text, remedy } = { text: '', remedy: null }] = problems;
+    expect(problems[0]?.message.startsWith(text)).toBe(true);
+    expect(problems[0]?.message.endsWith(remedy ?? text)).toBe(true);
   });
 
   it('says of a long wait that a queue is paused, and which', () => {
     expect(found({ oldestWaitMs: 60 * MINUTE, queues: [QUEUE] }).map(({ message }) => message)).toEqual([
       expect.stringMatching(/; a queue is paused$/),
       expect.stringMatching(/queue reports/),
+    ]);
+  });
+
+  it('does not miss a host that ticked a few times only, was stopped, or has been gone for a day', () => {
+    const gone = { ...TICK, host: 'web-2', at: new Date(NOW.getTime() - 10 * MINUTE) };
+    for (const tick of [
+      { ...gone, count: 4 },
+      { ...gone, stoppedAt: gone.at },
+      { ...gone, at: new Date(NOW.getTime() - 86_400_000) },
+      // It ticks every five minutes, so it has not missed two.
+      { ...gone, firstAt: new Date(gone.at.getTime() - 60 * 5 * MINUTE), count: 61 },
+    ])
+      expect(found({ ticks: [TICK, tick] })).toEqual([]);
+  });
+
+  it('takes the last tick of all hosts, and no alarm from a clock that was set back', () => {
+    expect(found({ ticks: [{ ...TICK, at: new Date(NOW.getTime() + 60 * MINUTE) }] })).toEqual([]);
+    const others = [TICK, { ...TICK, host: 'web-2', count: 1, at: new Date(NOW.getTime() - 60 * MINUTE) }];
+    expect(found({ ticks: others })).toEqual([]);
+    expect(found({ ticks: [TICK] }, { silentTickMs: 19_000 }).map(({ code }) => code)).toEqual([
+      'silent-tick',
     ]);
   });
 

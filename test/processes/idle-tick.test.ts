@@ -1,6 +1,6 @@
 // A tick that has nothing to do: what it loads, what it asks, and that it always notices when there is something.
 import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -146,6 +146,27 @@ describe('a tick with nothing to do', () => {
     await test.sql(`update tock.registrations set seen_at = tock.now() - interval '40 seconds'`);
     await tick();
     expect(await seen()).toBeLessThan(39);
+  });
+
+  it('is on record as a tick of this host and checkout, and costs no statement', async () => {
+    await tick();
+    await test.sql('delete from tock.ticks');
+    const recorder = await openRecorder(test.url);
+    try {
+      expect(await tick({ DATABASE_URL: recorder.url })).toMatch(/nothing due/);
+      expect(recorder.statements()).toHaveLength(1);
+    } finally {
+      await recorder.close();
+    }
+    expect(await test.sql('select host, folder, kind, tick_count::int as count from tock.ticks')).toEqual([
+      { host: hostname(), folder: path.dirname(path.dirname(TICK)), kind: 'tick', count: 1 },
+    ]);
+    // Of two ticks in half a minute, the second writes nothing.
+    const writer = async () =>
+      (await test.sql<{ xmin: string }>('select xmin::text as xmin from tock.ticks'))[0]?.xmin;
+    const before = await writer();
+    await tick();
+    expect(await writer()).toBe(before);
   });
 
   it('is not kept from it by a role that is not READ COMMITTED', async () => {

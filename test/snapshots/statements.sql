@@ -447,6 +447,12 @@ with mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
   returning 1
+), gone as (
+  -- Hosts that ticked no more for a week; those that ticked a few times only, such as containers that live for
+  -- one tick, for a day. Counted from the latest tick, which stays on record.
+  delete from tock.ticks t using (select max(at) as at from tock.ticks) latest
+  where exists (select from mine)
+    and t.at < latest.at - case when t.tick_count < 5 then interval '1 day' else interval '7 days' end
 )
 select case when exists (select from mine) then
     has_function_privilege('tock.create_partitions(integer, text)', 'execute')
@@ -487,6 +493,18 @@ select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(
 
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
+
+-- count-ended-by-minute
+select floor(extract(epoch from e.finished_at - $1::timestamptz) / 60)::int as minute, e.status, count(*)::int as count
+from (select r.finished_at, r.status from tock.job_runs_finished r
+  where r.finished_at >= $1 and r.finished_at <= tock.now() limit $2) e
+group by 1, 2;
+
+-- count-ended-of-day
+select e.status, count(*)::int as count from (
+  select r.status from tock.job_runs_finished r
+  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() limit $1) e
+group by e.status;
 
 -- count-live-runs
 select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
@@ -915,13 +933,13 @@ with recursive queue_priorities as (
 ), seen as (
   update tock.registrations set seen_at = tock.now()
   where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
-)
-select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
-  and exists (select from tock.registrations
-    where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
-  and not tock.is_copy()
-  and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
-  and not exists (select from open) and not (exists (select from queue_priorities p cross join lateral (
+), question as materialized (
+  select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+    and exists (select from tock.registrations
+      where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
+    and not tock.is_copy()
+    and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
+    and not exists (select from open) and not (exists (select from queue_priorities p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
@@ -932,7 +950,17 @@ select not exists (select from unnest($3::text[]) n(name) where n.name not in (s
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) as "isIdle";
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) as is_idle
+), noted as (
+  insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
+  select $4, $5, $6, $7, $8, $9, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
+  from question where is_idle and not exists (
+    select from tock.ticks n where n.host = $4 and n.folder = $5 and n.kind = $6 and n.version = $7 and n.node = $8
+      and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
+  on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null
+)
+select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question;
 
 -- keep result of effect
 update tock.job_effects set result = $1 where key = $2 returning result::text as result;
@@ -1061,6 +1089,18 @@ select * from tock.this_database() on conflict do nothing;
 
 -- note-migration
 insert into tock.migrations (name, checksum) values ($1, $2);
+
+-- note-stopped
+update tock.ticks set stopped_at = tock.now() where host = $1 and folder = $2 and kind = $3;
+
+-- note-tick
+insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
+  select $1, $2, $3, $4, $5, $6, round($7::float8 - extract(epoch from tock.now())::float8 * 1000)
+  from (values (true)) always(yes) where yes and not exists (
+    select from tock.ticks n where n.host = $1 and n.folder = $2 and n.kind = $3 and n.version = $4 and n.node = $5
+      and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
+  on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null;
 
 -- notify-queued
 select tock.notify('queued');
@@ -1202,6 +1242,13 @@ cross join lateral (select count(*)::integer as count from tock.job_slots s wher
 where $1::text is null or f.queue = $1
 order by w.count desc, w.at, k.key limit $2;
 
+-- read-coming
+select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
+  case when isfinite(d.at) then case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end end as at, d.after, d.timezone, case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end as "nextAt", d.jitter_ms::float8 as "jitterMs"
+from tock.job_definitions d
+where d.next_at is not null and d.paused_at is null and d.broken_at is null and d.vanished_at is null and isfinite(d.next_at)
+order by d.next_at, d.id limit $1;
+
 -- read-cursor-places
 -- The last occurrence that was considered while the clock was right, and no earlier than the last edit and
 -- the end of the last pause. Whatever the wrong clock wrote has a time after now. The real time of such an edit
@@ -1235,6 +1282,56 @@ where c.relnamespace = (select relnamespace from pg_class where oid = 'tock.job_
   and ((c.relname ~ '^job_runs_detached_\d+$' and obj_description(c.oid, 'pg_class') like 'tock: detached %')
     or (c.relname ~ '^job_runs_kept_[0-9a-f]+$' and obj_description(c.oid, 'pg_class') = 'tock: copy for retention'))
 order by c.oid;
+
+-- read-live-figures
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), due as materialized (
+  select s.* from queue_priorities p cross join lateral (
+    select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+    order by r.run_at, r.id limit 10001) s limit 30003
+), later as materialized (
+  select s.* from queue_priorities p cross join lateral (
+    select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at > tock.now()
+    order by r.run_at, r.id limit 10001) s limit 30003
+), blocked as materialized (
+  select r.run_at from tock.job_runs_live r where r.blocked_on is not null limit $1
+), alive as materialized (
+  select w.capacity from tock.workers w
+  where w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+), longest as materialized (
+  select id from due where status = 'running' order by started_at, id limit $2
+)
+select jsonb_build_object(
+  'waiting', (select count(*) from due where status <> 'running') + (select count(*) from blocked),
+  'oldestDue', (select case when min(o.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(o.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(o.run_at) end from (
+    select run_at from due where status <> 'running' union all select run_at from blocked) o where o.run_at <= tock.now()),
+  'running', (select count(*) from due where status = 'running'),
+  'capacity', (select coalesce(sum(capacity), 0) from alive), 'workers', (select count(*) from alive),
+  'retrying', (select count(*) from due where status = 'failed') + (select count(*) from later where status = 'failed'),
+  'nextRetry', (select case when min(run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(run_at) end from later where status = 'failed'),
+  'scheduled', (select count(*) from later where status = 'queued'),
+  'longest', coalesce((select jsonb_agg(jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'attempts', r.attempts,
+    'startedAt', case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end, 'isStuck', coalesce(r.locked_until < tock.now(), true),
+    'worker', w.host || ' pid ' || w.pid, 'progress', r.progress) order by r.started_at, r.id)
+    from longest join tock.job_runs_live r on r.id = longest.id
+      left join tock.job_definitions d on d.id = r.definition_id left join tock.workers w on w.id = r.locked_by), '[]')
+) as figures;
+
+-- read-oldest-key
+-- Rows are appended, and the space of deleted ones is used again: the oldest are among the first blocks. There is no index
+-- by age, and none is worth its cost.
+select case when k.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when k.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else k.at end as oldest, k.name as table from (
+  select min(created_at) as at, 'job_keys' as name from tock.job_keys where ctid < '(64,0)'::tid
+  union all select min(created_at), 'job_occurrences' from tock.job_occurrences where ctid < '(64,0)'::tid
+  union all select min(created_at), 'job_effects' from tock.job_effects where ctid < '(64,0)'::tid
+) k(at, name) where k.at is not null order by k.at limit 1;
 
 -- read-orphans
 with recursive queue_priorities as (
@@ -1336,6 +1433,32 @@ select jsonb_build_object(
     where r.finished_at >= $1 and r.finished_at < $2 group by 1, 2, 3 order by count(*) desc limit 20) e), '[]')
 ) as report;
 
+-- read-role-rights
+select current_user::text as role, array(
+  select missing from (
+    select p.name || ' on ' || t.name as missing from unnest($1::text[]) t(name), unnest('{select,insert,update,delete}'::text[]) p(name)
+    where not has_table_privilege('tock.' || quote_ident(t.name), p.name)
+    union all
+    select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
+    union all
+    select 'execute on ' || f.oid::regprocedure from pg_proc f
+    where f.pronamespace = 'tock'::regnamespace and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')
+  ) m order by 1) as missing;
+
+-- read-server-facts
+select current_setting('autovacuum') = 'on' as "isOn",
+  coalesce((select c.reloptions from pg_class c where c.oid = 'tock.job_runs_live'::regclass), '{}') as "tableOptions",
+  (select count(*)::integer from pg_stat_replication s where s.application_name <> 'pg_basebackup') as standbys,
+  current_setting('synchronous_standby_names') as "synchronousNames", current_setting('synchronous_commit') as "synchronousCommit",
+  (select count(*)::integer from tock.sleepers) as listeners,
+  case when current_setting('pg_tock.notify', true) = 'off' then coalesce((
+    select case when s.setrole = 0 and s.setdatabase = 0 then 'role all' when s.setrole = 0 then 'database ' || quote_ident(current_database())
+      else 'role ' || quote_ident(current_user) || case when s.setdatabase = 0 then '' else ' in database ' || quote_ident(current_database()) end end
+    from pg_db_role_setting s
+    where 'pg_tock.notify=off' = any(s.setconfig) and (s.setrole = 0 or pg_get_userbyid(s.setrole) = current_user)
+      and s.setdatabase in (0, (select d.oid from pg_database d where d.datname = current_database()))
+    order by s.setrole desc, s.setdatabase desc limit 1), 'system') end as "turnedOffFor";
+
 -- read-server-version
 select current_setting('server_version_num')::integer as version, current_setting('server_version') as name;
 
@@ -1350,20 +1473,25 @@ with live as (
     min(r.run_at) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as oldest
   from tock.job_runs_live r group by r.queue
 ), finished as (
-  select r.status, count(*) as count,
-    count(*) filter (where r.status = 'dead' and r.errors -> -1 ->> 'code' = 'TOCK_BAD_ROW') as set_aside
+  select r.status, count(*) as count from tock.job_runs_finished r
+  where $1::boolean and r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status <> 'dead'
+  group by r.status
+), dead as (
+  select count(*) as count, count(*) filter (where r.errors -> -1 ->> 'code' = 'TOCK_BAD_ROW') as set_aside
   from tock.job_runs_finished r
-  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() group by r.status
+  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status = 'dead'
 ), queues as (
   select coalesce(l.queue, q.name) as queue, coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running,
     coalesce(l.failed, 0) as failed, q.paused_at is not null as paused
   from live l full join tock.job_queues q on q.name = l.queue
 ), holders as (
-  select w.id, w.kind, w.host, w.pid, w.seen_at,
+  select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
     w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
       and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
-    (select count(*) from tock.job_runs_live r where r.status = 'running' and r.locked_by = w.id) as running
-  from tock.workers w
+    coalesce(l.running, 0) as running, l.leases_end_ms
+  from tock.workers w left join (
+    select r.locked_by, count(*) as running, round(extract(epoch from max(r.locked_until) - tock.now()) * 1000) as leases_end_ms
+    from tock.job_runs_live r where r.status = 'running' group by r.locked_by) l on l.locked_by = w.id
 ), snapshot as (
   select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
@@ -1388,9 +1516,13 @@ select jsonb_build_object(
   'oldestWaitMs', coalesce((select extract(epoch from tock.now() - case when min(oldest) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(oldest) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(oldest) end) * 1000 from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
-    || jsonb_build_object('setAside', coalesce((select sum(set_aside) from finished), 0)),
+    || (select jsonb_build_object('dead', count, 'setAside', set_aside) from dead),
   'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', case when seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else seen_at end, 'silent', is_silent,
-    'running', running) order by host, pid) from holders), '[]'),
+    'heartbeatMs', heartbeat_ms, 'running', running, 'leasesEndMs', leases_end_ms) order by host, pid) from holders), '[]'),
+  'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'firstAt', case when first_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when first_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else first_at end,
+    'at', case when at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else at end, 'count', tick_count, 'version', version, 'node', node, 'zoneData', zone_data, 'clockMs', clock_ms,
+    'stoppedAt', case when stopped_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when stopped_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else stopped_at end) order by at desc, host, folder)
+    from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused) order by queue) from queues), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
@@ -1404,6 +1536,27 @@ from (select tock.partitions_end() as until, tock.partition_unit() as unit) part
 select o.definition_id::text as id, (extract(epoch from o.scheduled_for) * 1000)::float8 as at
 from unnest($1::bigint[], $2::float8[]) as w(definition_id, at)
 join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled_for = to_timestamp(w.at / 1000);
+
+-- read-troubled
+with dead as materialized (
+  select definition_id, count(*)::int as count, max(finished_at) as at, (array_agg(id order by finished_at desc))[1] as id from (
+    select definition_id, finished_at, id from tock.job_runs_finished
+    where status = 'dead' and finished_at > tock.now() - interval '24 hours' limit 1000) r
+  where definition_id is not null group by definition_id
+)
+select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
+  case when isfinite(d.at) then case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end end as at, d.after, d.timezone, case when isfinite(d.next_at) then case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end end as "nextAt", d.broken_reason as "brokenReason",
+  d.paused_at as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
+  dead.at as "lastDeadAt", dead.id::text as "lastDeadId",
+  (select concat_ws(': ', e.error ->> 'name', left(e.error ->> 'message', 300)) from (select r.errors -> -1 as error
+    from tock.job_runs_finished r where r.id = dead.id and r.finished_at = dead.at) e) as "lastError",
+  case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) and d.next_at < tock.now()
+    then (extract(epoch from tock.now() - d.next_at) * 1000)::float8 else 0 end as "overdueMs"
+from tock.job_definitions d left join dead on dead.definition_id = d.id
+where d.vanished_at is null and (dead.count is not null or d.broken_at is not null
+  or (d.paused_at is not null and (d.next_at is not null or d.after is not null))
+  or (d.next_at < tock.now() - $1 * interval '1 millisecond' and isfinite(d.next_at)))
+order by d.broken_at is null, dead.count is null, d.paused_at is not null, dead.count desc, d.name limit $2;
 
 -- read-volume
 -- From the planner's figures and the statistics: counting a million rows each night would cost too much.

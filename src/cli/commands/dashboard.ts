@@ -1,6 +1,7 @@
 // `tock dashboard`: serves the pages until Ctrl-C.
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { DASHBOARD_VARIABLES } from '../../dashboard/server/settings.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import { examples, withJson } from '../flags/flags.js';
 import { type AddressFlags, serveFor, withAddress } from '../serve-dashboard.js';
@@ -14,6 +15,7 @@ export function addDashboard(program: Command): Command {
     .description(
       'Serves the dashboard until Ctrl-C, and prints a link that signs one browser in. Executes no runs. On another address than this machine’s own it needs users with passwords, or a proxy that signs people in: see docs/dashboard.md.',
     )
+    .addHelpText('after', variables())
     .addHelpText(
       'after',
       examples(
@@ -25,6 +27,14 @@ export function addDashboard(program: Command): Command {
       ),
     )
     .action(action(dashboard));
+}
+
+function variables(): string {
+  const width = Math.max(...Object.keys(DASHBOARD_VARIABLES).map(name => name.length));
+  const lines = Object.entries(DASHBOARD_VARIABLES).map(
+    ([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`,
+  );
+  return `\nEnvironment (each but the hosts also with _FILE, which names a file):\n${lines.join('\n')}`;
 }
 
 async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {

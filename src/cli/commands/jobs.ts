@@ -1,13 +1,18 @@
 // `tock jobs`: the jobs in code and the definitions in the database, side by side.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
+import {
+  chainOfJob,
+  definitionWords,
+  jobWords,
+  scheduleOfRecord,
+} from '../../model/planning/schedule-words.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
 import { count, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';
 import { flagsOf, type Listed } from '../views/listed.js';
-import { chainOfJob, definitionWords, jobWords, scheduleOfRecord } from '../views/schedule-words.js';
 import { type Cell, drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { type Chain, chainWords } from '../../model/planning/chain.js';
+import { scheduleWords } from '../../model/planning/schedule-words.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
@@ -10,7 +11,6 @@ import { count, duration, examples, instant, withJson } from '../flags/flags.js'
 import { action, type CommonOptions, type Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { clockChange, listOccurrences, type Window } from '../views/occurrence-list.js';
-import { scheduleWords } from '../views/schedule-words.js';
 import { drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
+import { definitionWords } from '../../model/planning/schedule-words.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { count, examples, withJson } from '../flags/flags.js';
 import { readPayload } from '../flags/payload-source.js';
@@ -16,7 +17,6 @@ import {
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { nextText } from '../views/definition-text.js';
-import { definitionWords } from '../views/schedule-words.js';
 
 interface GuardFlags extends CommonOptions {
   readonly ifVersion?: number;

@@ -1,6 +1,7 @@
 // `tock start`: runs the scheduler until a signal. Exit code 0 after a drain.
 import type { Command } from 'commander';
 import type { AnyJob } from '../../model/job/job.js';
+import { definitionWords } from '../../model/planning/schedule-words.js';
 import { underCrashGuard } from '../../runtime/crash-guard.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import { boundYoungGeneration } from '../../runtime/young-generation.js';
@@ -10,7 +11,6 @@ import { count, examples, queues, withJson } from '../flags/flags.js';
 import { type AddressFlags, serveFor, withAddress } from '../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
-import { definitionWords } from '../views/schedule-words.js';
 import { type Cell, drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 

@@ -1,13 +1,17 @@
 // `tock status`: the scheduler's figures on one screen, and how to fix what is wrong.
 
 import type { Command } from 'commander';
-import { formatDuration, formatSpan } from '../../model/duration.js';
+import { formatDuration, formatSpan, parseDuration } from '../../model/duration.js';
+import { healthOf } from '../../model/health.js';
+import { tickerText } from '../../model/problem-words.js';
 import { findProblems } from '../../model/problems.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
-import { examples, withJson } from '../flags/flags.js';
+import { healthExitCode } from '../../runtime/exit-codes.js';
+import { duration, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
+import { paintLevel } from '../views/level-text.js';
 import { nameColumn } from '../views/queue-text.js';
 import { drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
@@ -18,18 +22,40 @@ export function addStatus(program: Command): Command {
     .description(
       'Shows the scheduler’s figures: waiting, running and failed runs, the last 24 hours, queues, workers, and what slows the database down. If something is wrong, says what to do.',
     )
+    .option('--check', 'for a monitor: only what is wrong; exit code 0, 1 (failing) or 4 (warning)')
+    .option('--max-tick-age <duration>', 'how long nothing may tick (default 5m)', duration)
     .addHelpText(
       'after',
-      examples(['tock status', 'one screen'], ["tock status --json | jq '.runs.stuck'", 'for a monitor']),
+      examples(
+        ['tock status', 'one screen'],
+        ['tock status --check --max-tick-age 10m', 'for a monitor'],
+        ["tock status --json | jq '.runs.stuck'", 'one figure'],
+      ),
     )
     .action(action(status));
 }
 
-async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
+interface StatusFlags extends CommonOptions {
+  readonly check?: true;
+  readonly maxTickAge?: string;
+}
+
+async function status(shell: Shell, flags: StatusFlags): Promise<number> {
+  const limits =
+    flags.maxTickAge === undefined ? {} : { silentTickMs: parseDuration(flags.maxTickAge, '--max-tick-age') };
   return await withTock(shell, { needsJobs: false }, async ({ tock, where, psqlCommand }) => {
+    if (flags.check) {
+      const health = await tock.health(limits);
+      shell.document(health);
+      for (const { level, text, remedy } of health.sentences)
+        shell.say(`${paintLevel(level)}: ${cleanLine(remedy === null ? text : `${text}. ${remedy}`)}`);
+      return healthExitCode(health.level);
+    }
     const figures = await tock.status();
-    const problems = findProblems(figures).map(({ message }) => message);
-    shell.document({ ...figures, problems });
+    const problems = findProblems(figures, limits);
+    const health = healthOf(figures, limits);
+    const told = problems.filter(({ level }) => level !== 'unknown');
+    shell.document({ ...figures, problems: told.map(({ message }) => message), health });
     if (shell.json) return 0;
     shell.say(
       `${paint('bold', `schema ${shell.config.schema} on ${cleanLine(where)}`)}, ${localTime(figures.at)}`,
@@ -39,8 +65,8 @@ async function status(shell: Shell, _flags: CommonOptions): Promise<number> {
     await sayQueues(shell, figures);
     await sayWorkers(shell, figures);
     shell.say('');
-    if (problems.length === 0) shell.say(paint('green', 'nothing is wrong'));
-    for (const problem of problems) shell.say(`${paint('yellow', 'warning')}: ${cleanLine(problem)}`);
+    if (problems.length === 0) shell.say(paint('green', cleanLine(health.sentences[0]?.text ?? '')));
+    for (const { level, message } of problems) shell.say(`${paintLevel(level)}: ${cleanLine(message)}`);
     return 0;
   });
 }
@@ -53,10 +79,19 @@ function facts({
   oldestSnapshot,
   deadRows,
   partitions,
+  ticks,
+  at,
 }: SchedulerStatus): (readonly [string, string])[] {
   const counted = (number: number, word: string, colour: Colour | null = null) =>
     paint(number > 0 ? colour : null, `${number} ${word}`);
+  const [last] = ticks;
   return [
+    [
+      'last tick',
+      last === undefined
+        ? paint('yellow', 'none yet')
+        : `${relative(last.at, at.getTime())}: ${cleanLine(tickerText(last))}`,
+    ],
     [
       'runs',
       [

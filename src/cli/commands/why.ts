@@ -4,12 +4,12 @@ import type { Why, WhyVerdict } from '../../engine/why/why.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
+import { definitionWords } from '../../model/planning/schedule-words.js';
 import { RUN_STATUSES } from '../../model/run/states.js';
 import type { Tock } from '../../tock/types.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
-import { definitionWords } from '../views/schedule-words.js';
 
 export function addWhy(program: Command): Command {
   return withJson(program.command('why'))

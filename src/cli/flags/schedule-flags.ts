@@ -4,11 +4,11 @@ import type { ScheduleInput } from '../../engine/definitions/schedules.js';
 import { TockError } from '../../model/errors.js';
 import type { After, Chain, ChainOn } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import { scheduleOfRecord } from '../../model/planning/schedule-words.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { CommonOptions } from '../shell.js';
-import { scheduleOfRecord } from '../views/schedule-words.js';
 import { count, duration, instant, NONE, names, orNone } from './flags.js';
 
 type Exclusions = NonNullable<ScheduleSpec['exclude']>;

@@ -1,32 +1,113 @@
 // Now: what the scheduler does at this moment, and what needs somebody.
-import { findProblems } from '../../model/problems.js';
+import { cached } from '../cached.js';
 import { Page } from '../layout/page.js';
-import { Empty } from '../layout/parts.js';
-import { numberText } from '../layout/text.js';
-import type { App } from '../view.js';
+import { Empty, Sheet } from '../layout/parts.js';
+import { FiguresRow } from '../now/figures-row.js';
+import { healthOf } from '../now/health.js';
+import { HealthBanner } from '../now/health-banner.js';
+import { type NowContent, readNow } from '../now/read-now.js';
+import { ComingTable, RunningTable, TroubledTable } from '../now/tables.js';
+import { FirstRun, NoJobs } from '../now/welcome.js';
+import { Minutes, MinutesTable } from '../pictures/minutes.js';
+import type { App, View } from '../view.js';
+
+const SECONDS = 5;
+/** A status counts more than this page shows, so that everybody who watches shares one. */
+const STATUS_MAX_AGE_MS = 10_000;
 
 export function addNowPage(app: App): void {
+  const status = cached(STATUS_MAX_AGE_MS, async ({ tock }: View) => await tock.status());
   app.get('/', async c => {
     const view = c.get('view');
-    const status = await view.tock.status();
-    const problems = findProblems(status);
+    const [content, health] = await Promise.all([readNow(view), status(view).then(healthOf)]);
     return c.html(
-      <Page view={view} title="Now" current="now" live={5}>
-        {problems.length === 0 ? <Empty title="Nothing is wrong" /> : null}
-        {problems.map(({ message }) => (
-          <p class="health">{message}</p>
-        ))}
-        <dl class="figures">
-          <div>
-            <dt>Waiting</dt>
-            <dd>{numberText(status.runs.waiting)}</dd>
-          </div>
-          <div>
-            <dt>Running</dt>
-            <dd>{numberText(status.runs.running)}</dd>
-          </div>
-        </dl>
+      <Page view={view} title="Now" current="now" live={SECONDS}>
+        {isUnused(view, content) ? null : <HealthBanner view={view} health={health} />}
+        <FiguresRow view={view} content={content} />
+        <Content view={view} content={content} />
       </Page>,
     );
   });
+}
+
+/** Nothing is defined, and nothing was ever enqueued. */
+const isUnused = ({ frame }: View, { live, day }: NowContent) =>
+  frame.schedules === 0 &&
+  live.waiting + live.running + live.scheduled + live.retrying === 0 &&
+  totalOf(day) === 0;
+
+const totalOf = ({ succeeded, dead, cancelled, skipped }: NowContent['day']) =>
+  succeeded + dead + cancelled + skipped;
+
+function Content({ view, content }: { readonly view: View; readonly content: NowContent }) {
+  const { live, day, coming, troubled } = content;
+  if (isUnused(view, content)) return <NoJobs />;
+  const isNew = totalOf(day) === 0 && live.running === 0;
+  return (
+    <div class="two now">
+      <div>
+        {isNew ? (
+          <>
+            <h2>Runs</h2>
+            <FirstRun view={view} coming={coming} />
+          </>
+        ) : (
+          <LastHour view={view} content={content} />
+        )}
+        {live.longest.length === 0 ? null : (
+          <>
+            <h2>
+              Running{' '}
+              {live.running > live.longest.length ? (
+                <small>the {live.longest.length} that run longest</small>
+              ) : null}
+            </h2>
+            <RunningTable view={view} runs={live.longest} />
+          </>
+        )}
+        {troubled.length === 0 ? null : (
+          <>
+            <h2>Schedules to look at</h2>
+            <TroubledTable view={view} troubled={troubled} />
+          </>
+        )}
+      </div>
+      <div>
+        <h2>Coming up</h2>
+        {coming.length === 0 ? (
+          <Empty title="Nothing is scheduled">
+            <p>Runs are made by hand, by other runs, or by an app that enqueues them.</p>
+          </Empty>
+        ) : (
+          <ComingTable view={view} coming={coming} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function LastHour({ view, content: { minutes } }: { readonly view: View; readonly content: NowContent }) {
+  return (
+    <>
+      <h2>Runs a minute, last hour</h2>
+      <Sheet>
+        {minutes === null ? (
+          <p class="muted">More runs ended than can be counted at once.</p>
+        ) : (
+          <>
+            <Minutes minutes={minutes} zone={view.zone} />
+            <div class="legend">
+              <span class="pill ok">succeeded</span>
+              <span class="pill skip">skipped or cancelled</span>
+              <span class="pill dead">dead, below the line</span>
+              <details class="right">
+                <summary>As a table</summary>
+                <MinutesTable minutes={minutes} zone={view.zone} />
+              </details>
+            </div>
+          </>
+        )}
+      </Sheet>
+    </>
+  );
 }

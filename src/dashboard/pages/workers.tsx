@@ -38,8 +38,8 @@ function NoWorkers() {
   return (
     <Empty title="No worker is at work">
       <p>
-        If ticks come from cron, that is the usual state between two of them. To see whether they come, look
-        at the last runs. Otherwise nothing executes runs; start a daemon:
+        If ticks come from cron, that is the usual state between two of them; the doctor shows whether they
+        come. Otherwise nothing executes runs; start a daemon:
       </p>
       <pre>
         <code>tock start</code>

@@ -1,6 +1,7 @@
 // What became of one occurrence, and which run or row stands for it. Reads only.
 import type { Timetable } from '../../model/explain/instant.js';
 import { instantText } from '../../model/explain/local-clock.js';
+import { isSpan } from '../../model/explain/without-row.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
 import { readBlockers, readOccurrence, type WhyDefinition, type WhyRow } from '../../store/reads/why.js';
 import { DISPLACED } from '../../store/runs/overlap.js';
@@ -123,16 +124,4 @@ function editedSince(
 /** Whether a skipped row stands for another occurrence too. @param at epoch milliseconds */
 function coversSpan(row: WhyRow, at: number): boolean {
   return isSpan(row) && row.scheduled_for.getTime() > at && (row.interval_start?.getTime() ?? at + 1) <= at;
-}
-
-/**
- * Whether a row stands for all occurrences from interval_start to scheduled_for. In the row of a run that was
- * withdrawn, came too late or fell out of its window, interval_start is the previous occurrence; the same
- * holds for a run that follows others.
- */
-function isSpan(row: WhyRow): boolean {
-  const { status, trigger, skip_reason: reason, has_key: hasKey, was_claimed: wasClaimed } = row;
-  if (status !== 'skipped' || trigger === 'chain') return false;
-  if (reason === 'window') return !wasClaimed;
-  return reason === 'catchup' || reason === 'overlap' || reason === 'paused' || !hasKey;
 }

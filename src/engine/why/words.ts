@@ -1,6 +1,7 @@
 // What became of an occurrence, in words. Pure; the rows come from why.ts.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
+import { fateWithoutRow, type Stop, stopOf } from '../../model/explain/without-row.js';
 import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import { type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
 import type { Zone } from '../../model/schedule/zone.js';
@@ -127,38 +128,33 @@ export function describeMissing(
   key: { readonly runId: string; readonly usedAt: Date } | null,
 ): Finding {
   const text = (date: Date) => instantText(date.getTime(), zone);
-  if (key) {
-    return {
-      verdict: 'pruned',
-      sentences: [
-        `run ${key.runId} was made for it at ${text(key.usedAt)} and has been pruned since; its key is kept`,
-      ],
-    };
-  }
   const { cursor, created_at: createdAt, updated_at: updatedAt, version } = definition;
-  if (at > cursor.getTime()) return describeOpen(definition, at, text);
-  if (at < createdAt.getTime()) {
-    return {
-      verdict: 'before-definition',
-      sentences: [
+  const fate = fateWithoutRow(definition, at, key !== null);
+  const say = (verdict: Fate, sentence: string) => ({ verdict, sentences: [sentence] });
+  switch (fate) {
+    case 'pruned':
+      return say(
+        'pruned',
+        `run ${key?.runId ?? ''} was made for it at ${text(key?.usedAt ?? cursor)} and has been pruned since; its key is kept`,
+      );
+    case 'before-definition':
+      return say(
+        fate,
         `the definition was made at ${text(createdAt)}, after it; nothing is made up for what was before`,
-      ],
-    };
-  }
-  if (version > 1 && at <= updatedAt.getTime()) {
-    return {
-      verdict: 'no-record',
-      sentences: [
+      );
+    case 'edited':
+      return say(
+        'no-record',
         `nothing is on record; the definition was edited at ${text(updatedAt)} (version ${version}), and what its schedule was before is not kept: this time may be new in it`,
-      ],
-    };
+      );
+    case 'no-record':
+      return say(
+        fate,
+        `nothing is on record, though the cursor is past it (${text(cursor)}): it fell into a pause, the cursor was moved, or run and key have been pruned`,
+      );
+    default:
+      return describeOpen(definition, at, text);
   }
-  return {
-    verdict: 'no-record',
-    sentences: [
-      `nothing is on record, though the cursor is past it (${text(cursor)}): it fell into a pause, the cursor was moved, or run and key have been pruned`,
-    ],
-  };
 }
 
 /** An occurrence after the cursor: in the future, or due. */
@@ -183,36 +179,24 @@ function describeOpen(definition: WhyDefinition, at: number, text: (date: Date) 
 
 /** Why a definition makes no runs at all; null if it does. */
 export function blockedBy(
-  {
-    paused_at: pausedAt,
-    pause_reason: note,
-    broken_at: brokenAt,
-    broken_reason: broken,
-    vanished_at: vanishedAt,
-    origin,
-    remaining_count: remaining,
-  }: WhyDefinition,
+  definition: WhyDefinition,
   text: (date: Date) => string,
-): { verdict: Fate; sentence: string } | null {
-  if (brokenAt)
-    return {
-      verdict: 'broken',
-      sentence: `the definition is broken since ${text(brokenAt)} and makes no runs until it is fixed: ${broken ?? 'no reason is on record'}`,
-    };
-  if (vanishedAt)
-    return {
-      verdict: 'vanished',
-      sentence: `${origin === 'code' ? 'code no longer has the definition' : 'the definition was removed'}, since ${text(vanishedAt)}: it makes no runs`,
-    };
-  if (pausedAt)
-    return {
-      verdict: 'paused',
-      sentence: `the definition is paused since ${text(pausedAt)}${note === null ? '' : ` (${note})`}: it makes no runs until it is resumed`,
-    };
-  if (remaining === 0)
-    return {
-      verdict: 'used-up',
-      sentence: 'the definition has made all the runs it was to make (remaining is 0)',
-    };
-  return null;
+): { verdict: Stop; sentence: string } | null {
+  const verdict = stopOf(definition);
+  return verdict === null ? null : { verdict, sentence: stopSentence(definition, verdict, text) };
+}
+
+function stopSentence(definition: WhyDefinition, stop: Stop, text: (date: Date) => string): string {
+  const { broken_reason: broken, pause_reason: note, origin } = definition;
+  const since = (date: Date | null) => (date === null ? 'a time that is not on record' : text(date));
+  switch (stop) {
+    case 'broken':
+      return `the definition is broken since ${since(definition.broken_at)} and makes no runs until it is fixed: ${broken ?? 'no reason is on record'}`;
+    case 'vanished':
+      return `${origin === 'code' ? 'code no longer has the definition' : 'the definition was removed'}, since ${since(definition.vanished_at)}: it makes no runs`;
+    case 'paused':
+      return `the definition is paused since ${since(definition.paused_at)}${note === null ? '' : ` (${note})`}: it makes no runs until it is resumed`;
+    case 'used-up':
+      return 'the definition has made all the runs it was to make (remaining is 0)';
+  }
 }

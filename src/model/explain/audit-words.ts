@@ -60,6 +60,7 @@ const WORDS: Readonly<Record<Action, Wording>> = {
   'schedules.resetCursors': record => words('set back the cursor of', named(record, 'definition'), []),
   'queues.pause': record => words('paused', named(record, 'queue'), [text(record.details['note'])]),
   'queues.resume': record => words('resumed', named(record, 'queue'), []),
+  forgetHost: record => words('forgot', named(record, 'host'), []),
   'queues.set': record => words('set limits of', named(record, 'queue'), changes(record.details)),
   'queues.remove': record => words('removed the limits of', named(record, 'queue'), changes(record.details)),
   prune: ({ details }) =>
@@ -90,11 +91,15 @@ function of({ details }: Described): string {
   return job === '' ? '' : `of ${job}`;
 }
 
+const FILTERS = ['status', 'definition', 'queue', 'key', 'error', 'from', 'to', 'payload'] as const;
+
+/** Which runs were meant: `status dead, queue mails`. The job is said apart. */
 function filter(details: Details): string {
-  const given = details['filter'];
-  if (typeof given !== 'object' || given === null) return '';
-  const parts = Object.entries(given).filter(([, value]) => value !== null && value !== undefined);
-  return parts.map(([name, value]) => `${name} ${plain(value)}`).join(', ');
+  return FILTERS.flatMap(name => {
+    const value = details[name];
+    if (value === null || value === undefined) return [];
+    return [`${name} ${Array.isArray(value) ? value.map(plain).join(' or ') : plain(value)}`];
+  }).join(', ');
 }
 
 /** `cron 0 3 * * * → 0 4 * * *`. */

@@ -3,8 +3,12 @@ import { TockError } from '../errors.js';
 import { compileSchedule } from '../schedule/compile.js';
 import { jitterMs } from '../schedule/jitter.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
-import { findZone, type Zone } from '../schedule/zone.js';
+import { findZone } from '../schedule/zone.js';
+import { type Chain, chainWords } from './chain.js';
+import { counterOf, MINUTE_MS, type Peak } from './minute-counter.js';
 import { type OutsideWindow, type Window, windowIn } from './window.js';
+
+export type { Peak } from './minute-counter.js';
 
 export interface SimulatedDefinition {
   readonly name: string;
@@ -34,12 +38,6 @@ export interface BusyMinute {
   readonly definitions: readonly { readonly name: string; readonly count: number }[];
 }
 
-/** The most runs that would start in one minute, and the first such minute; null if none would start. */
-export interface Peak {
-  readonly perMinute: number;
-  readonly minute: Date | null;
-}
-
 export interface Simulation {
   readonly from: Date;
   readonly to: Date;
@@ -60,11 +58,10 @@ export interface Simulation {
 
 const JITTER_FOR_ALL_MS = 300_000;
 export const MAX_SIMULATED = 5_000_000;
-const MINUTE_MS = 60_000;
 const YEAR_MS = 366 * 86_400_000;
 const BUSIEST = 5;
 /** A window opens once a day; when the clocks change, an hour or two later. */
-const MAX_WAIT_MS = 27 * 3_600_000;
+export const MAX_WAIT_MS = 27 * 3_600_000;
 
 /**
  * Simulates definitions in [from, to). Counts when runs would start, not how long they take; catch-up,
@@ -107,7 +104,7 @@ export function simulate(definitions: readonly SimulatedDefinition[], window: Si
     starts: counts.own.total(),
     deferred,
     skipped,
-    hours: counts.own.byHour(zone),
+    hours: counts.own.byHour(zone).map(({ start, count }) => ({ start, count })),
     busiest: busiest.map(({ minute, count }) => ({
       minute,
       count,
@@ -121,7 +118,7 @@ export function simulate(definitions: readonly SimulatedDefinition[], window: Si
   };
 }
 
-function checkWindow(from: Date, to: Date): void {
+export function checkWindow(from: Date, to: Date): void {
   const length = to.getTime() - from.getTime();
   if (Number.isNaN(length)) throw new TockError('TOCK_BAD_TIME', 'from or to is not a valid Date');
   if (length <= 0) {
@@ -138,11 +135,11 @@ function checkWindow(from: Date, to: Date): void {
   }
 }
 
-function hoursOf({ window = null, spec }: SimulatedDefinition): Window | null {
+export function hoursOf({ window = null, spec }: SimulatedDefinition): Window | null {
   return window === null ? null : windowIn(window, spec.timezone ?? 'UTC');
 }
 
-function startIn(hours: Window | null, at: number): number {
+export function startIn(hours: Window | null, at: number): number {
   return hours === null ? at : hours.opening(at);
 }
 
@@ -150,7 +147,7 @@ function startIn(hours: Window | null, at: number): number {
  * Visits the occurrences from `reach` before the window to its end, with the gap to the next one. Returns how
  * many there were. Those before the window do not count towards `remaining`.
  */
-function walk(
+export function walk(
   { name, spec, remaining = null }: SimulatedDefinition,
   { from, to }: SimulationWindow,
   reach: number,
@@ -176,51 +173,7 @@ function walk(
   return count;
 }
 
-function counterOf({ from, to }: SimulationWindow) {
-  const [begin, end] = [from.getTime(), to.getTime()];
-  const base = Math.floor(begin / MINUTE_MS) * MINUTE_MS;
-  const minutes = new Uint32Array(Math.ceil((end - base) / MINUTE_MS));
-  const dateOf = (index: number) => new Date(base + index * MINUTE_MS);
-  return {
-    add(at: number): void {
-      if (at < begin || at >= end) return;
-      const index = Math.floor((at - base) / MINUTE_MS);
-      minutes[index] = (minutes[index] ?? 0) + 1;
-    },
-    total: () => minutes.reduce((sum, count) => sum + count, 0),
-    peak(): Peak {
-      let best = -1;
-      for (const [index, count] of minutes.entries()) if (count > (minutes[best] ?? 0)) best = index;
-      return { perMinute: minutes[best] ?? 0, minute: best < 0 ? null : dateOf(best) };
-    },
-    busiest(most: number): { readonly minute: Date; readonly count: number }[] {
-      const best: { minute: Date; count: number }[] = [];
-      for (const [index, count] of minutes.entries()) {
-        if (count === 0 || (best.length === most && count <= (best.at(-1)?.count ?? 0))) continue;
-        best.push({ minute: dateOf(index), count });
-        best.sort((a, b) => b.count - a.count || a.minute.getTime() - b.minute.getTime());
-        best.length = Math.min(best.length, most);
-      }
-      return best;
-    },
-    byHour(zone: Zone): { readonly start: Date; readonly count: number }[] {
-      const hours: { start: Date; count: number }[] = [];
-      let current = '';
-      for (const [index, count] of minutes.entries()) {
-        const second = (base + index * MINUTE_MS) / 1000;
-        const { offset } = zone.segmentAt(second);
-        const hour = `${Math.floor((second + offset) / 3600)} ${offset}`;
-        if (hour !== current) hours.push({ start: dateOf(index), count: 0 });
-        current = hour;
-        const last = hours.at(-1);
-        if (last) last.count += count;
-      }
-      return hours;
-    },
-  };
-}
-
-function startsIn(
+export function startsIn(
   definitions: readonly SimulatedDefinition[],
   minute: Date,
 ): { readonly name: string; readonly count: number }[] {
@@ -248,4 +201,26 @@ function countIn(definition: SimulatedDefinition, begin: number, end: number): n
     at = next;
   }
   return count;
+}
+
+/** Why a definition is left out of a simulation; null if it makes runs by itself. */
+export function reasonNotSimulated({
+  isPaused,
+  isBroken,
+  isVanished,
+  remaining,
+  chain,
+}: {
+  readonly isPaused: boolean;
+  readonly isBroken: boolean;
+  readonly isVanished: boolean;
+  readonly remaining: number | null;
+  readonly chain: Chain | null;
+}): string | null {
+  if (isPaused) return 'paused';
+  if (isBroken) return 'broken';
+  if (isVanished) return 'vanished from code';
+  if (remaining === 0) return 'remaining is 0';
+  // When a chained run starts depends on how long others take, which is not simulated.
+  return chain === null ? null : `it runs ${chainWords(chain)}; chains are not simulated`;
 }

@@ -1,7 +1,54 @@
 // LISTEN on the channel on which Tock notifies, named after the schema.
-import type { ClientBase } from 'pg';
+import { randomBytes } from 'node:crypto';
+import type { ClientBase, Pool, PoolClient } from 'pg';
+import { queryClientWithin, queryWithin } from './deadline.js';
 
 /** Subscribes as long as the connection lives. Through a pooler in transaction mode, nothing would arrive. */
 export async function listenToSchema(client: ClientBase, schema: string): Promise<void> {
   await client.query(`listen "${schema}"`);
+}
+
+export interface HeardNotice {
+  /** From sending it until it was heard, in milliseconds; null: it was not. */
+  readonly heardMs: number | null;
+  /** The process that serves the connection is not the one that it was opened to: there is a pooler. */
+  readonly isPooled: boolean;
+}
+
+const WAIT_MS = 1000;
+const DEADLINE_MS = 10_000;
+
+/** Sends a notification over one connection and waits for it on another, on a channel of its own. */
+export async function hearOwnNotice(pool: Pool): Promise<HeardNotice> {
+  const channel = `tock_doctor_${randomBytes(8).toString('hex')}`;
+  const client = await pool.connect();
+  try {
+    return await hearOn(client, channel, pool);
+  } finally {
+    // Destroyed, not returned: it listens.
+    client.release(true);
+  }
+}
+
+async function hearOn(client: PoolClient, channel: string, pool: Pool): Promise<HeardNotice> {
+  const heard = new Promise<true>(resolve => {
+    client.on('notification', notice => {
+      if (notice.channel === channel) resolve(true);
+    });
+  });
+  const ask = async (text: string) => await queryClientWithin(client, { name: null, text }, [], DEADLINE_MS);
+  await ask(`listen ${channel}`);
+  const [row] = (await ask('select pg_backend_pid() as pid')) as { pid: number }[];
+  const isPooled = row?.pid !== (client as unknown as { readonly processID: number | null }).processID;
+  const sentAt = performance.now();
+  const text = `notify ${channel}`;
+  // A pool of one has no other connection to send it over.
+  if ((pool.options.max ?? 2) < 2) await ask(text);
+  else await queryWithin(pool, { name: null, text }, [], DEADLINE_MS);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(resolve, WAIT_MS, false);
+  });
+  const isHeard = await Promise.race([heard, late]).finally(() => clearTimeout(timer));
+  return { heardMs: isHeard ? Math.round(performance.now() - sentAt) : null, isPooled };
 }

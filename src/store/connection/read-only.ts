@@ -1,5 +1,5 @@
 // A session that only reads: each statement in a read-only transaction of its own, with a deadline of the
-// server's. For pages, whose readers must never slow the scheduler down. Works behind pgbouncer.
+// server's, and not compiled. For pages, whose readers must never slow the scheduler down. Works behind pgbouncer.
 import type pg from 'pg';
 import { openPoolTo } from './connection.js';
 import type { Database, Session } from './database.js';
@@ -16,7 +16,7 @@ export interface ReadOptions {
   readonly connectionString?: string | undefined;
   /** Longest time of one statement. Default 5,000. */
   readonly statementTimeoutMs?: number;
-  /** The most connections to a replica. Default 4. */
+  /** The most statements at once, so that pages leave the workers' connections alone. Default 4. */
   readonly connections?: number;
 }
 
@@ -29,10 +29,13 @@ export function openReadSession(database: Database, options: ReadOptions = {}): 
   const { connectionString, statementTimeoutMs = STATEMENT_TIMEOUT_MS, connections = 4 } = options;
   const own = connectionString === undefined ? null : openPoolTo({ connectionString }, connections);
   const pool = own ?? database.pool;
-  const begin = `begin isolation level read committed read only; set local statement_timeout = ${Math.round(statementTimeoutMs)}`;
+  const begin = `begin isolation level read committed read only; set local statement_timeout = ${Math.round(statementTimeoutMs)}; set local jit = off`;
+  const inTurn = turns(connections);
   return {
     run: async <Row>(text: string, values: readonly unknown[] = []) =>
-      (await readOnce(pool, begin, database.rewrite(text), values, statementTimeoutMs + GRACE_MS)) as Row[],
+      (await inTurn(() =>
+        readOnce(pool, begin, database.rewrite(text), values, statementTimeoutMs + GRACE_MS),
+      )) as Row[],
     close: async () => {
       await own?.end();
     },
@@ -62,4 +65,21 @@ async function readOnce(
   } finally {
     client.release(failure);
   }
+}
+
+/** Lets so many pieces of work happen at once; the others wait in the order in which they came. */
+function turns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let free = most;
+  return async work => {
+    if (free > 0) free--;
+    else await new Promise<void>(resolve => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free++;
+      else next();
+    }
+  };
 }

@@ -2,7 +2,7 @@
 import type { ExpressionBuilder } from 'kysely';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
-import { db, epochMs, firstRow, isAnyOf, isSet, runQuery } from '../connection/query.js';
+import { db, epochMs, firstRow, isAnyOf, isSet, now, runQuery } from '../connection/query.js';
 import type { Origin, Schema } from '../schema/tables.js';
 import { PLAIN_COLUMNS, selectDurations } from './stated-columns.js';
 
@@ -76,6 +76,30 @@ export async function readZoneDefinitions(
 ): Promise<StoredDefinition[]> {
   const query = DEFINITIONS.where('d.timezone', '=', timezone)
     .where(isPlanned)
+    .orderBy('d.next_at')
+    .orderBy('d.id')
+    .limit(limit);
+  return await runQuery(session, query);
+}
+
+/** The definitions that are due, the longest due first. */
+export async function readDueDefinitions(session: Session, limit: number): Promise<StoredDefinition[]> {
+  const query = DEFINITIONS.where(isPlanned)
+    .where('d.next_at', '<=', now)
+    .orderBy('d.next_at')
+    .orderBy('d.id')
+    .limit(limit);
+  return await runQuery(session, query);
+}
+
+/** The planned definitions of some queues, those due next first. */
+export async function readQueueDefinitions(
+  session: Session,
+  queues: readonly string[],
+  limit: number,
+): Promise<StoredDefinition[]> {
+  const query = DEFINITIONS.where(isPlanned)
+    .where(eb => isAnyOf(eb.ref('d.queue'), queues, 'text'))
     .orderBy('d.next_at')
     .orderBy('d.id')
     .limit(limit);

@@ -51,6 +51,12 @@ with mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
   returning 1
+), gone as (
+  -- Hosts that ticked no more for a week; those that ticked a few times only, such as containers that live for
+  -- one tick, for a day. Counted from the latest tick, which stays on record.
+  delete from tock.ticks t using (select max(at) as at from tock.ticks) latest
+  where exists (select from mine)
+    and t.at < latest.at - case when t.tick_count < 5 then interval '1 day' else interval '7 days' end
 )
 select case when exists (select from mine) then
     has_function_privilege('tock.create_partitions(integer, text)', 'execute')

@@ -9,10 +9,15 @@ import { IS_COPY } from '../schema/database-identity.js';
 type StatusRow = SchedulerStatus & {
   readonly at: string;
   readonly workers: readonly { readonly seenAt: string }[];
+  readonly ticks: readonly {
+    readonly firstAt: string;
+    readonly at: string;
+    readonly stoppedAt: string | null;
+  }[];
   readonly partitions: { readonly end: string };
 };
 
-const READ_STATUS = statement<object, { status: StatusRow }>(
+const READ_STATUS = statement<{ countsEnded: boolean }, { status: StatusRow }>(
   'read-status',
   `
 with live as (
@@ -25,20 +30,25 @@ with live as (
     min(r.run_at) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as oldest
   from tock.job_runs_live r group by r.queue
 ), finished as (
-  select r.status, count(*) as count,
-    count(*) filter (where r.status = 'dead' and r.errors -> -1 ->> 'code' = 'TOCK_BAD_ROW') as set_aside
+  select r.status, count(*) as count from tock.job_runs_finished r
+  where :countsEnded::boolean and r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status <> 'dead'
+  group by r.status
+), dead as (
+  select count(*) as count, count(*) filter (where r.errors -> -1 ->> 'code' = 'TOCK_BAD_ROW') as set_aside
   from tock.job_runs_finished r
-  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() group by r.status
+  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status = 'dead'
 ), queues as (
   select coalesce(l.queue, q.name) as queue, coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running,
     coalesce(l.failed, 0) as failed, q.paused_at is not null as paused
   from live l full join tock.job_queues q on q.name = l.queue
 ), holders as (
-  select w.id, w.kind, w.host, w.pid, w.seen_at,
+  select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
     w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
       and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
-    (select count(*) from tock.job_runs_live r where r.status = 'running' and r.locked_by = w.id) as running
-  from tock.workers w
+    coalesce(l.running, 0) as running, l.leases_end_ms
+  from tock.workers w left join (
+    select r.locked_by, count(*) as running, round(extract(epoch from max(r.locked_until) - tock.now()) * 1000) as leases_end_ms
+    from tock.job_runs_live r where r.status = 'running' group by r.locked_by) l on l.locked_by = w.id
 ), snapshot as (
   select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
@@ -63,9 +73,13 @@ select jsonb_build_object(
   'oldestWaitMs', coalesce((select extract(epoch from tock.now() - ${readable('min(oldest)')}) * 1000 from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
-    || jsonb_build_object('setAside', coalesce((select sum(set_aside) from finished), 0)),
+    || (select jsonb_build_object('dead', count, 'setAside', set_aside) from dead),
   'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', ${readable('seen_at')}, 'silent', is_silent,
-    'running', running) order by host, pid) from holders), '[]'),
+    'heartbeatMs', heartbeat_ms, 'running', running, 'leasesEndMs', leases_end_ms) order by host, pid) from holders), '[]'),
+  'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'firstAt', ${readable('first_at')},
+    'at', ${readable('at')}, 'count', tick_count, 'version', version, 'node', node, 'zoneData', zone_data, 'clockMs', clock_ms,
+    'stoppedAt', ${readable('stopped_at')}) order by at desc, host, folder)
+    from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused) order by queue) from queues), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
@@ -76,8 +90,12 @@ select jsonb_build_object(
 from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions`,
 );
 
-export async function readStatus(database: Database): Promise<Omit<SchedulerStatus, 'zoneDisagreements'>> {
-  const row = await READ_STATUS.first(database, {});
+/** @param countsEnded false: of the last day only dead runs are counted, by their index */
+export async function readStatus(
+  database: Database,
+  { countsEnded = true } = {},
+): Promise<Omit<SchedulerStatus, 'zoneDisagreements' | 'missed'>> {
+  const row = await READ_STATUS.first(database, { countsEnded });
   if (!row) throw new Error('the status query gave no row');
   const { status } = row;
   return {
@@ -86,6 +104,12 @@ export async function readStatus(database: Database): Promise<Omit<SchedulerStat
     oldestWaitMs: Math.round(status.oldestWaitMs),
     partitions: { ...status.partitions, end: new Date(status.partitions.end) },
     workers: status.workers.map(worker => ({ ...worker, seenAt: new Date(worker.seenAt) })),
+    ticks: status.ticks.map(tick => ({
+      ...tick,
+      firstAt: new Date(tick.firstAt),
+      at: new Date(tick.at),
+      stoppedAt: tick.stoppedAt === null ? null : new Date(tick.stoppedAt),
+    })),
   };
 }
 

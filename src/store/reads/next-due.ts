@@ -3,6 +3,7 @@
 import type { Session } from '../connection/database.js';
 import { msBetween } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import { liesIn, openQueuePriorities, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
 import { NEEDS_REAPING } from '../runs/reapable.js';
 import { statuses } from '../runs/transition.js';
@@ -58,20 +59,24 @@ export async function readNextDue(
 
 // Other versions of the definitions, a missing migration and a clock that was set back count as something to
 // do. The registration is written only when others would soon consider it old, not with every tick of every
-// host.
-const IS_IDLE = statement<IdleQuestion, { readonly isIdle: boolean }>(
+// host; the tick of this host, at most once in half a minute. What a crash of the server may lose of these is
+// written again by the next tick, so the commit waits neither for the disk nor for a standby.
+const IS_IDLE = statement<IdleQuestion & Ticker, { readonly isIdle: boolean }>(
   'is-idle',
   `
 with ${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}, seen as (
   update tock.registrations set seen_at = tock.now()
   where fingerprint = :fingerprint and is_current and seen_at < tock.now() - interval '30 seconds'
+), question as materialized (
+  select not exists (select from unnest(:migrations::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+    and exists (select from tock.registrations
+      where fingerprint = :fingerprint and is_current and seen_at <= tock.now() + interval '1 minute')
+    and not ${IS_COPY}
+    and not exists (select from tock.job_definitions where next_at <= tock.now() and ${IS_PLANNED})
+    and not exists (select from open) and not ${NEEDS_REAPING} as is_idle
+), noted as (${noteTickFrom('question', 'is_idle')}
 )
-select not exists (select from unnest(:migrations::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
-  and exists (select from tock.registrations
-    where fingerprint = :fingerprint and is_current and seen_at <= tock.now() + interval '1 minute')
-  and not ${IS_COPY}
-  and not exists (select from tock.job_definitions where next_at <= tock.now() and ${IS_PLANNED})
-  and not exists (select from open) and not ${NEEDS_REAPING} as "isIdle"`,
+select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question`,
 );
 
 export interface IdleQuestion {
@@ -84,9 +89,13 @@ export interface IdleQuestion {
 
 /**
  * Whether a tick would find nothing to do: nothing to migrate, register, reap, materialize or claim. One
- * statement, which locks nothing and may run under any isolation. Like registering, it notes that the
- * definitions were seen.
+ * statement, which may run under any isolation and locks no row of another host. Like registering, it notes
+ * that the definitions were seen; if there is nothing to do, it notes the tick too.
  */
-export async function askWhetherIdle(session: Session, question: IdleQuestion): Promise<boolean> {
-  return (await IS_IDLE.first(session, question))?.isIdle === true;
+export async function askWhetherIdle(
+  session: Session,
+  question: IdleQuestion,
+  ticker: Ticker,
+): Promise<boolean> {
+  return (await IS_IDLE.first(session, { ...question, ...ticker }))?.isIdle === true;
 }

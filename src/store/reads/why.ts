@@ -25,27 +25,30 @@ export interface WhyDefinition extends StoredColumns {
   readonly seen_at: Date | null;
 }
 
+/** A definition's own columns, in a query over `d`. */
+export const WHY_DEFINITIONS = db
+  .selectFrom('tock.job_definitions as d')
+  .select(['d.id', 'd.origin', 'd.version', 'd.pause_reason', 'd.broken_reason', now.as('now')])
+  .select(PLAIN_COLUMNS)
+  .select(selectDurations)
+  .select(eb => [
+    readableInstant(eb.ref('d.cursor')).as('cursor'),
+    readableInstant(eb.ref('d.created_at')).as('created_at'),
+    readableInstant(eb.ref('d.updated_at')).as('updated_at'),
+    readableInstant(eb.ref('d.paused_at')).as('paused_at'),
+    readableInstant(eb.ref('d.broken_at')).as('broken_at'),
+    readableInstant(eb.ref('d.vanished_at')).as('vanished_at'),
+  ]);
+
 export async function readWhyDefinition(session: Session, name: string): Promise<WhyDefinition | null> {
   const registered = db
     .selectFrom('tock.registrations')
     .select(eb => eb.fn.max<Date | null>('seen_at').as('at'))
     .where('is_current', '=', true);
   const worked = db.selectFrom('tock.workers').select(eb => eb.fn.max<Date | null>('seen_at').as('at'));
-  const query = db
-    .selectFrom('tock.job_definitions as d')
-    .select(['d.id', 'd.origin', 'd.version', 'd.pause_reason', 'd.broken_reason', now.as('now')])
-    .select(PLAIN_COLUMNS)
-    .select(selectDurations)
-    .select(eb => [
-      readableInstant(eb.ref('d.cursor')).as('cursor'),
-      readableInstant(eb.ref('d.created_at')).as('created_at'),
-      readableInstant(eb.ref('d.updated_at')).as('updated_at'),
-      readableInstant(eb.ref('d.paused_at')).as('paused_at'),
-      readableInstant(eb.ref('d.broken_at')).as('broken_at'),
-      readableInstant(eb.ref('d.vanished_at')).as('vanished_at'),
-      sql<Date | null>`greatest(${registered}, ${worked})`.as('seen_at'),
-    ])
-    .where('d.name', '=', name);
+  const query = WHY_DEFINITIONS.select(
+    sql<Date | null>`greatest(${registered}, ${worked})`.as('seen_at'),
+  ).where('d.name', '=', name);
   return (await firstRow(session, query)) ?? null;
 }
 

@@ -22,6 +22,8 @@ type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateT
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
 export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual';
+/** What ticks: cron or a person by the programs, a daemon, or an app by the library. */
+export type TickKind = 'tick' | 'daemon' | 'library';
 export type OutboxKind = 'chain' | 'dead';
 
 interface JobDefinitions {
@@ -191,6 +193,20 @@ interface Sleepers {
   queues: string[] | null;
 }
 
+interface Ticks {
+  host: string;
+  folder: string;
+  kind: TickKind;
+  first_at: Defaulted<Timestamp>;
+  at: Defaulted<Timestamp>;
+  tick_count: Defaulted<Bigint>;
+  version: string;
+  node: string;
+  zone_data: string;
+  clock_ms: Bigint;
+  stopped_at: Timestamp | null;
+}
+
 interface Audit {
   id: Defaulted<Bigint>;
   created_at: Defaulted<Timestamp>;
@@ -236,6 +252,7 @@ export interface Schema {
   'tock.job_slots': JobSlots;
   'tock.workers': Workers;
   'tock.sleepers': Sleepers;
+  'tock.ticks': Ticks;
   'tock.audit': Audit;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;

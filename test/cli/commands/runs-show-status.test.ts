@@ -214,7 +214,7 @@ describe('tock status', () => {
       'warning: 2 runs ended dead in the last 24 hours: list them with tock runs --status dead',
     );
     expect(stdout).toContain(
-      'warning: 1 definition cannot be evaluated, so no runs are made: tock jobs says why',
+      'failing: 1 definition cannot be evaluated, so no runs are made: tock jobs says why',
     );
     expect(code).toBe(0);
   });
@@ -229,11 +229,15 @@ describe('tock status', () => {
     expect(figures.problems).toHaveLength(5);
   });
 
-  it('says when nothing is wrong', async () => {
+  it('says when nothing is known, and when nothing is wrong', async () => {
     const env = { TOCK_SCHEMA: 'calm' };
     await harness.tock(['migrate'], { env });
     const { stdout } = await harness.tock(['status'], { env });
     expect(stdout).toContain('no worker is running now');
-    expect(stdout).toMatch(/\nnothing is wrong\n$/);
+    expect(stdout).toMatch(/\n {2}last tick +none yet\n/);
+    expect(stdout).toMatch(/\nunknown: nothing has ticked yet, .* tock tick makes one tick now\n$/);
+    expect((await harness.tock(['tick'], { env })).code).toBe(0);
+    const after = await harness.tock(['status'], { env });
+    expect(after.stdout).toMatch(/\nNothing is wrong: the last tick was .*\n$/);
   });
 });

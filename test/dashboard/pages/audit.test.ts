@@ -37,7 +37,7 @@ describe('audit', () => {
     await row('runs.retry', {
       targets: ['7', '8'],
       count: 120,
-      details: { filter: { status: ['dead'], job: 'mail' } },
+      details: { status: ['dead'], job: 'mail' },
       operator: 'ada',
       via: 'api',
     });
@@ -47,7 +47,7 @@ describe('audit', () => {
     expect(html).not.toContain('<i>fire</i>');
     expect(html).toContain('href="/tock/queues/mails"');
     expect(html).toContain('href="/tock/schedules/nightly"');
-    expect(text).toContain('retried 120 runs status ["dead"], job mail the first 2 7 8');
+    expect(text).toContain('retried 120 runs of mail · status dead the first 2 7 8');
     expect(html).toContain('href="/tock/runs/8"');
     expect(html).toContain('href="/tock/audit?operator=ada"');
   });

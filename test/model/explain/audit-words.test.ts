@@ -15,9 +15,9 @@ describe('auditSentence', () => {
     [
       'runs.retry',
       ['1'],
-      { filter: { status: ['dead'], job: 'mail', definition: null } },
+      { status: ['dead', 'cancelled'], job: 'mail', queue: 'bulk', payload: 'given', definition: null },
       120,
-      'retried 120 runs: status ["dead"], job mail',
+      'retried 120 runs: of mail, status dead or cancelled, queue bulk, payload given',
     ],
     ['runs.cancel', ['812'], { reason: 'wrong month' }, undefined, 'cancelled run 812: wrong month'],
     ['runs.cancel', ['812'], { isAsked: true }, undefined, 'asked to stop run 812'],
@@ -63,6 +63,7 @@ describe('auditSentence', () => {
     ['schedules.resetCursors', ['a', 'b'], {}, 700, 'set back the cursor of 700 definitions'],
     ['queues.pause', ['mails'], {}, 1, 'paused the queue mails'],
     ['queues.resume', ['mails'], {}, 1, 'resumed the queue mails'],
+    ['forgetHost', ['web-2'], {}, 1, 'forgot the host web-2'],
     [
       'queues.set',
       ['mails'],
@@ -101,8 +102,8 @@ describe('auditSentence', () => {
     for (const action of Object.keys(ACTIONS))
       for (const details of [
         {},
-        { changes: 5, filter: 'x', job: {}, version: 'a', skipped: 'b', droppedPartitions: 'c' },
-        { changes: { a: null, b: [1], rate: { from: {}, to: 'x' } }, filter: { a: null } },
+        { changes: 5, status: 'x', error: {}, job: {}, version: 'a', skipped: 'b', droppedPartitions: 'c' },
+        { changes: { a: null, b: [1], rate: { from: {}, to: 'x' } }, status: [null] },
       ] as Details[])
         expect(of(action, [], details, 1)).not.toMatch(/undefined|object Object|NaN/);
   });

@@ -6,6 +6,7 @@ import { migrationsFolder } from '../../../src/environment/paths.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { readClockAndLive } from '../../../src/store/definitions/due.js';
+import type { Ticker } from '../../../src/store/definitions/ticks.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
 import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
 import { type ClaimPosition, claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
@@ -25,6 +26,15 @@ import { reapRuns } from '../../../src/store/runs/reap.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 
+const TICKER: Ticker = {
+  host: 'h',
+  folder: '/srv/app',
+  kind: 'tick',
+  version: '0.1.0',
+  node: '24.0.0',
+  zoneData: '2025c',
+  hostMs: 0,
+};
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
 let home: TestDatabase;
@@ -213,7 +223,7 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
   ['the look of an idle daemon', s => readNextDue(s, null, true), [CLAIM_INDEX]],
   [
     'the look of a tick',
-    s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }),
+    s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }, TICKER),
     [CLAIM_INDEX],
   ],
   ['unblocking', s => unblockRuns(s, ['k']), ['job_runs_live_blocked']],

@@ -8,7 +8,7 @@ import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/
 import { OUTSIDE_WINDOW } from '../../../src/model/planning/window.js';
 import { RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
 import type { Dst } from '../../../src/model/schedule/spec.js';
-import type { Origin, OutboxKind, WorkerKind } from '../../../src/store/schema/tables.js';
+import type { Origin, OutboxKind, TickKind, WorkerKind } from '../../../src/store/schema/tables.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 
 const SOURCE = readFileSync(path.join(import.meta.dirname, '../../../src/store/schema/tables.ts'), 'utf8');
@@ -46,6 +46,7 @@ const UNIONS: Readonly<Record<string, readonly string[]>> = {
   Origin: Object.keys({ code: 0, runtime: 0 } satisfies Record<Origin, 0>),
   Via: VIAS,
   OutboxKind: Object.keys({ chain: 0, dead: 0 } satisfies Record<OutboxKind, 0>),
+  TickKind: Object.keys({ tick: 0, daemon: 0, library: 0 } satisfies Record<TickKind, 0>),
   WorkerKind: Object.keys({ tick: 0, daemon: 0, library: 0, manual: 0 } satisfies Record<WorkerKind, 0>),
 };
 

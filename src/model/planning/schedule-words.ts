@@ -1,12 +1,31 @@
 // A schedule as text: `30 2 * * * Europe/Berlin`, `every 5m`, `after load and clean`.
 
-import { formatDuration, parseDuration } from '../../model/duration.js';
-import type { AnyJob } from '../../model/job/job.js';
-import { type Chain, chainWords, readAfter } from '../../model/planning/chain.js';
-import { scheduleOfColumns } from '../../model/planning/definition.js';
-import { utcText } from '../../model/schedule/instant-text.js';
-import type { ScheduleSpec } from '../../model/schedule/spec.js';
-import type { DefinitionRecord } from '../../store/reads/runs.js';
+import { formatDuration, parseDuration } from '../duration.js';
+import type { AnyJob } from '../job/job.js';
+import { utcText } from '../schedule/instant-text.js';
+import type { ScheduleSpec } from '../schedule/spec.js';
+import { type Chain, chainWords, readAfter } from './chain.js';
+import { scheduleOfColumns } from './definition.js';
+
+/** The parts of a definition's record that say when it runs. */
+interface RecordedSchedule {
+  readonly cron: string | null;
+  readonly everyMs: number | null;
+  readonly phaseMs: number;
+  readonly at: Date | null;
+  readonly timezone: string;
+  readonly dst: string;
+  readonly startAt: Date | null;
+  readonly endAt: Date | null;
+  readonly exclude: unknown;
+}
+
+interface RecordedDefinition extends RecordedSchedule {
+  readonly after: Chain | null;
+  readonly window: string | null;
+  readonly outsideWindow: string;
+  readonly pauseOnFailure: number | null;
+}
 
 /** Empty if there is no schedule. */
 export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
@@ -21,7 +40,7 @@ export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
 }
 
 /** Schedule or chain, and window, of a stored definition; empty if it has none. */
-export function definitionWords(record: DefinitionRecord): string {
+export function definitionWords(record: RecordedDefinition): string {
   const { after, cron, window, outsideWindow, timezone, pauseOnFailure } = record;
   const when = after ? chainWords(after) : scheduleWords(scheduleOfRecord(record));
   if (when === '') return '';
@@ -59,7 +78,7 @@ function withWindow(when: string, { window, outsideWindow, pauseOnFailure, zone 
 }
 
 /** The schedule of a stored definition; null if it has none or is a chain. */
-export function scheduleOfRecord(record: DefinitionRecord): ScheduleSpec | null {
+export function scheduleOfRecord(record: RecordedSchedule): ScheduleSpec | null {
   return scheduleOfColumns({
     ...record,
     every_ms: record.everyMs,

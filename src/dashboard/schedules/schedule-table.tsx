@@ -1,0 +1,198 @@
+// The table of schedules, with what can be done to one and to many of them.
+import { OCCURRENCE_STATES, STATE_WORDS } from '../../model/occurrences/occurrence.js';
+import { includesRole } from '../../model/operator.js';
+import type { CompiledSchedule } from '../../model/schedule/compile.js';
+import type { DefinitionPageFilter, ListedDefinition } from '../../store/reads/definition-pages.js';
+import { ActionForm, Sheet } from '../layout/parts.js';
+import { relativeText } from '../layout/text.js';
+import { MarkIcon } from '../pictures/mark.js';
+import { Strip } from '../pictures/strip.js';
+import type { View } from '../view.js';
+import { plainSchedule, writtenSchedule } from '../words/schedule-words.js';
+import { conditionOf, hasSchedule } from './condition.js';
+import type { Recent } from './read-schedule.js';
+import { tookWords } from './row-words.js';
+import { inZones, startOf, zoneTime } from './times.js';
+import { findZoneOrUtc } from './zones.js';
+
+export interface ScheduleRowData {
+  readonly definition: ListedDefinition;
+  readonly schedule: CompiledSchedule | null;
+  readonly recent: Recent;
+}
+
+export function ScheduleTable({
+  view,
+  query,
+  rows,
+}: {
+  readonly view: View;
+  readonly query: DefinitionPageFilter;
+  readonly rows: readonly ScheduleRowData[];
+}) {
+  const mayAct = includesRole(view.user.role, 'operate');
+  const states = new Set(rows.flatMap(({ recent }) => recent.occurrences.map(({ state }) => state)));
+  return (
+    <>
+      <Sheet flush>
+        <table class="schedules">
+          <thead>
+            <tr>
+              {mayAct ? (
+                <th class="check">
+                  <span class="unseen">Select</span>
+                </th>
+              ) : null}
+              <th>Schedule</th>
+              <th>When</th>
+              <th>Next</th>
+              <th>Last 30 occurrences</th>
+              <th class="n">Takes</th>
+              <th>State</th>
+              {mayAct ? (
+                <th>
+                  <span class="unseen">Actions</span>
+                </th>
+              ) : null}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(row => (
+              <ScheduleRow view={view} row={row} mayAct={mayAct} />
+            ))}
+          </tbody>
+        </table>
+      </Sheet>
+      <div class="legend">
+        {OCCURRENCE_STATES.filter(state => states.has(state)).map(state => (
+          <span>
+            <MarkIcon state={state} /> {STATE_WORDS[state]}
+          </span>
+        ))}
+      </div>
+      {mayAct ? <Bulk view={view} query={query} /> : null}
+    </>
+  );
+}
+
+function ScheduleRow({
+  view,
+  row,
+  mayAct,
+}: {
+  readonly view: View;
+  readonly row: ScheduleRowData;
+  readonly mayAct: boolean;
+}) {
+  const { definition, schedule, recent } = row;
+  const { name, job, queue, timezone, next_at: next } = definition;
+  const zone = findZoneOrUtc(timezone);
+  const now = view.now.getTime();
+  const href = view.link(`/schedules/${encodeURIComponent(name)}`);
+  const words = plainSchedule(definition);
+  const isHeld =
+    definition.paused_at !== null || definition.vanished_at !== null || definition.broken_at !== null;
+  const { look, word } = conditionOf(definition, recent.occurrences, next !== null);
+  return (
+    <tr>
+      {mayAct ? (
+        <td class="check">
+          <input type="checkbox" name="schedule" value={name} form="bulk" aria-label={`Select ${name}`} />
+        </td>
+      ) : null}
+      <td class="name" data-label="Schedule">
+        <a href={href} class="strong">
+          {name}
+        </a>
+        <span class="sub">
+          {job === name ? '' : `job ${job} · `}queue {queue}
+        </span>
+      </td>
+      <td class="when" data-label="When">
+        {words === '' ? <span class="faint">by hand only</span> : words}
+        {words === '' ? null : (
+          <span class="sub">
+            <code>{writtenSchedule(definition)}</code>
+            {timezone === 'UTC' && definition.cron === null ? '' : ` ${timezone}`}
+          </span>
+        )}
+      </td>
+      <td data-label="Next">
+        {next === null || isHeld ? (
+          <span class="faint">–</span>
+        ) : (
+          <>
+            <time datetime={next.toISOString()}>
+              {next.getTime() <= now ? 'due now' : relativeText(next, view.now)}
+            </time>
+            <span class="sub">
+              {inZones(startOf(definition, schedule, next.getTime()), now, timezone, 'UTC')}
+            </span>
+          </>
+        )}
+      </td>
+      <td data-label="Last 30 occurrences">
+        <a href={href}>
+          <Strip occurrences={recent.occurrences} timeText={at => zoneTime(zone, at, now)} />
+        </a>
+      </td>
+      <td class="n" data-label="Takes">
+        {tookWords(recent)}
+      </td>
+      <td data-label="State">
+        <span class={`pill ${look}`}>{word}</span>
+      </td>
+      {mayAct ? (
+        <td class="actions">
+          <RowActions view={view} definition={definition} />
+        </td>
+      ) : null}
+    </tr>
+  );
+}
+
+function RowActions({ view, definition }: { readonly view: View; readonly definition: ListedDefinition }) {
+  const { name, vanished_at: vanished, paused_at: paused } = definition;
+  const at = `/schedules/${encodeURIComponent(name)}`;
+  const fields = { back: view.here };
+  if (vanished) return null;
+  return (
+    <>
+      <ActionForm view={view} action={`${at}/run`} label="Run now" fields={fields} needs="operate" />
+      {!hasSchedule(definition) ? null : paused ? (
+        <ActionForm view={view} action={`${at}/resume`} label="Resume" fields={fields} needs="operate" />
+      ) : (
+        <ActionForm view={view} action={`${at}/pause`} label="Pause" fields={fields} needs="operate" />
+      )}
+    </>
+  );
+}
+
+/** Its check boxes stand in the table, and name it by the attribute `form`. */
+function Bulk({ view, query }: { readonly view: View; readonly query: DefinitionPageFilter }) {
+  const { name, job, state } = query;
+  return (
+    <form id="bulk" method="post" action={view.link('/schedules')} class="bulk">
+      <input type="hidden" name="name" value={name ?? ''} />
+      <input type="hidden" name="job" value={job ?? ''} />
+      <input type="hidden" name="state" value={state ?? ''} />
+      <input type="hidden" name="back" value={view.here} />
+      <label>
+        <select name="which" aria-label="Which schedules">
+          <option value="selected">The selected ones</option>
+          <option value="all">{name || job || state ? 'All that fit the filter' : 'All schedules'}</option>
+        </select>
+      </label>
+      <button name="act" value="pause">
+        Pause …
+      </button>
+      <button name="act" value="resume">
+        Resume …
+      </button>
+      <button name="act" value="run">
+        Run now …
+      </button>
+      <span class="muted">Asks first, and tells how many there are.</span>
+    </form>
+  );
+}

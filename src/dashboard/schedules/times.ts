@@ -1,0 +1,48 @@
+// Instants in the zone of a schedule.
+import { clockText } from '../../model/explain/asked-time.js';
+import { dateOfDay } from '../../model/occurrences/calendar-span.js';
+import { dayLabel } from '../../model/occurrences/grid.js';
+import { dayOfInstant, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
+import { windowIn } from '../../model/planning/window.js';
+import type { CompiledSchedule } from '../../model/schedule/compile.js';
+import { jitterMs } from '../../model/schedule/jitter.js';
+import type { Zone } from '../../model/schedule/zone.js';
+import type { WhyDefinition } from '../../store/reads/why.js';
+import { placeOf } from '../layout/text.js';
+import { findZoneOrUtc } from './zones.js';
+
+/** `Sun 1 Nov 01:30`, with the year if it is another one; `(again)` in the second pass. @param ms epoch */
+export function zoneTime(zone: Zone, ms: number, now: number): string {
+  const day = dayOfInstant(zone, ms);
+  const { second, isAgain } = placeOnDay(zone, localDay(zone, day), ms);
+  const year = dateOfDay(day).year;
+  const isOther = year !== dateOfDay(dayOfInstant(zone, now)).year;
+  return `${dayLabel(day)}${isOther ? ` ${year}` : ''} ${clockText(second)}${isAgain ? ' (again)' : ''}`;
+}
+
+/** `14:30 in New York`: without the day where it is today's. */
+export function clockIn(zone: Zone, ms: number, now: number): string {
+  const isToday = dayOfInstant(zone, ms) === dayOfInstant(zone, now);
+  const text = zoneTime(zone, ms, now);
+  return `${isToday ? text.split(' ').slice(3).join(' ') : text} ${zone.name === 'UTC' ? 'UTC' : `in ${placeOf(zone.name)}`}`;
+}
+
+/** The same instant in the schedule's zone, in UTC, and in the reader's zone, each once. */
+export function inZones(ms: number, now: number, ...zones: readonly string[]): string {
+  const names = new Set(zones.map(name => findZoneOrUtc(name).name));
+  return [...names].map(name => clockIn(findZoneOrUtc(name), ms, now)).join(' · ');
+}
+
+/** When the run of an occurrence may start: after its jitter, and once its window is open. */
+export function startOf(
+  definition: Omit<WhyDefinition, 'seen_at'>,
+  schedule: CompiledSchedule | null,
+  at: number,
+): number {
+  const next = schedule?.next(at) ?? null;
+  const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
+  const jittered = at + jitterMs(definition.name, definition.jitter_ms, gap);
+  const { active_window: window, timezone, outside_window: outside } = definition;
+  if (window === null || outside === 'skip' || schedule === null) return jittered;
+  return windowIn(window, timezone).opening(jittered);
+}

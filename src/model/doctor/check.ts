@@ -1,0 +1,130 @@
+// What a check of the doctor finds.
+import type { HealthLevel } from '../health.js';
+import { findProblems, type ProblemCode, type ProblemLimits } from '../problems.js';
+import type { SchedulerStatus } from '../scheduler-view.js';
+
+/** Which check it is; scripts may rely on it. */
+export type CheckCode =
+  | 'database'
+  | 'crontab'
+  | 'last-tick'
+  | 'schema'
+  | 'versions'
+  | 'rights'
+  | 'clock'
+  | 'pooler'
+  | 'listen'
+  | 'partitions'
+  | 'autovacuum'
+  | 'snapshots'
+  | 'dead-rows'
+  | 'jobs'
+  | 'broken'
+  | 'paused'
+  | 'runs'
+  | 'leases'
+  | 'keys'
+  | 'queues'
+  | 'replication'
+  | 'zones';
+
+/** What one check has found. */
+export interface Finding {
+  /** `unknown`: it could not be checked from here, or with these rights. */
+  readonly level: HealthLevel;
+  /** One line. */
+  readonly text: string;
+  /** What to do; null: nothing. */
+  readonly remedy: string | null;
+  /** The command of a shell that fixes it; null: there is none, or nothing is wrong. */
+  readonly command: string | null;
+}
+
+/** A finding with its check. */
+export interface CheckResult extends Finding {
+  readonly code: CheckCode;
+  /** What is checked, in a few words. */
+  readonly title: string;
+}
+
+/** All checks, in a fixed order. */
+export interface DoctorReport {
+  /** The database's time; null before the schema is migrated. */
+  readonly at: Date | null;
+  /** The worst of the checks; those that could not be checked do not count. */
+  readonly level: Exclude<HealthLevel, 'unknown'>;
+  readonly checks: readonly CheckResult[];
+}
+
+export const TITLES: Readonly<Record<CheckCode, string>> = {
+  database: 'database',
+  crontab: 'crontab',
+  'last-tick': 'last tick',
+  schema: 'schema',
+  versions: 'versions',
+  rights: 'rights',
+  clock: 'clocks',
+  pooler: 'pooler',
+  listen: 'notifications',
+  partitions: 'partitions',
+  autovacuum: 'autovacuum',
+  snapshots: 'snapshots',
+  'dead-rows': 'dead rows',
+  jobs: 'jobs in code',
+  broken: 'broken',
+  paused: 'paused',
+  runs: 'runs',
+  leases: 'leases',
+  keys: 'retention',
+  queues: 'queue limits',
+  replication: 'replication',
+  zones: 'time zones',
+};
+
+export const fine = (text: string): Finding => ({ level: 'ok', text, remedy: null, command: null });
+
+export const unknown = (text: string): Finding => ({ level: 'unknown', text, remedy: null, command: null });
+
+export const wrong = (
+  level: 'warning' | 'failing',
+  text: string,
+  remedy: string,
+  command: string | null = null,
+): Finding => ({ level, text, remedy, command });
+
+export const resultOf = (code: CheckCode, finding: Finding): CheckResult => ({
+  code,
+  title: TITLES[code],
+  ...finding,
+});
+
+/** The worst of the findings that are known. */
+export function worstOf(findings: readonly Finding[]): DoctorReport['level'] {
+  const levels = findings.map(({ level }) => level);
+  if (levels.includes('failing')) return 'failing';
+  return levels.includes('warning') ? 'warning' : 'ok';
+}
+
+/** Several findings as one: the worst first, with its remedy and command. */
+export function joined(findings: readonly Finding[], otherwise: string): Finding {
+  const found = [...findings].sort((a, b) => RANK[a.level] - RANK[b.level]);
+  const [worst] = found;
+  if (worst === undefined) return fine(otherwise);
+  return { ...worst, text: found.map(({ text }) => text).join('; ') };
+}
+
+const RANK: Readonly<Record<HealthLevel, number>> = { failing: 0, warning: 1, unknown: 2, ok: 3 };
+
+/** What a status already tells of a check. */
+export function fromStatus(
+  status: SchedulerStatus,
+  limits: Partial<ProblemLimits>,
+  codes: readonly ProblemCode[],
+  otherwise: string,
+): Finding {
+  const problems = findProblems(status, limits).filter(({ code }) => codes.includes(code));
+  return joined(
+    problems.map(({ level, text, remedy, command }) => ({ level, text, remedy, command })),
+    otherwise,
+  );
+}

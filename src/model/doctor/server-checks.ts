@@ -1,0 +1,206 @@
+// Checks of the schema, the role, the server's settings, and the way to it.
+import { formatDuration } from '../duration.js';
+import { psql } from '../problem-words.js';
+import { type Finding, fine, joined, wrong } from './check.js';
+
+export interface AppliedMigrations {
+  /** Of this code, not applied. */
+  readonly missing: readonly string[];
+  /** Applied, and unknown to this code. */
+  readonly newer: readonly string[];
+}
+
+export function checkSchema({ missing, newer }: AppliedMigrations): Finding {
+  if (missing.length > 0)
+    return wrong('failing', `it lacks ${missing.join(', ')}`, 'As the owner: tock migrate', 'tock migrate');
+  if (newer.length > 0)
+    return wrong(
+      'warning',
+      `it is newer than this code: ${newer.join(', ')}`,
+      'Deploy the code of that version on this host too',
+    );
+  return fine('all migrations are applied');
+}
+
+export interface RoleRights {
+  readonly role: string;
+  /** What a worker needs and this role lacks: `insert on job_runs_live`. */
+  readonly missing: readonly string[];
+}
+
+/** The command is written for the schema `tock`, like those of all checks. */
+export function checkRights({ role, missing }: RoleRights): Finding {
+  if (missing.length === 0) return fine(`the role ${role} may do all that ticks do`);
+  const shown = missing.slice(0, 4).join(', ');
+  const more = missing.length > 4 ? ` and ${missing.length - 4} more` : '';
+  const grantee = `"${role.replaceAll('"', '""')}"`;
+  const functions = ENQUEUE.map(name => `tock.${name}`).join(', ');
+  const grants = [
+    `grant usage on schema tock to ${grantee}`,
+    `grant select, insert, update, delete on all tables in schema tock to ${grantee}`,
+    `revoke insert, update, delete on tock.migrations from ${grantee}`,
+    `grant usage on all sequences in schema tock to ${grantee}`,
+    `grant execute on function ${functions} to ${grantee}`,
+  ];
+  return wrong(
+    'failing',
+    `the role ${role} cannot tick, for want of ${shown}${more}`,
+    'If this role is to tick, grant as the owner what docs/operations.md lists for a worker',
+    psql(grants.join('; ')),
+  );
+}
+
+/** What enqueues, for the library and SQL. */
+export const ENQUEUE = ['enqueue', 'enqueue_one', 'enqueue_many', 'enqueue_live', 'find_keys'] as const;
+
+/** What ticks read and write. */
+export const WORKER_TABLES = [
+  'job_definitions',
+  'registrations',
+  'job_occurrences',
+  'job_keys',
+  'job_runs',
+  'job_runs_live',
+  'job_runs_finished',
+  'job_queues',
+  'job_slots',
+  'workers',
+  'sleepers',
+  'job_effects',
+  'job_outbox',
+  'ticks',
+  'upkeep',
+] as const;
+
+export interface VacuumSettings {
+  /** Of the server. */
+  readonly isOn: boolean;
+  /** Of the table of live runs, such as `fillfactor=45`. */
+  readonly tableOptions: readonly string[];
+}
+
+/** As the migration sets them: room on each page for a second version of every row, and early vacuum. */
+const TABLE_OPTIONS: Readonly<Record<string, number>> = {
+  fillfactor: 45,
+  autovacuum_vacuum_scale_factor: 0.02,
+  autovacuum_vacuum_threshold: 1000,
+  autovacuum_analyze_scale_factor: 0.05,
+  autovacuum_vacuum_cost_delay: 0,
+};
+
+/** Lower values than the migration's are as good: emptier pages, earlier vacuum. */
+export function checkAutovacuum({ isOn, tableOptions }: VacuumSettings): Finding {
+  const options = new Map(tableOptions.map(option => option.split('=') as [string, string]));
+  const table = 'tock.job_runs_live';
+  const found: Finding[] = [];
+  if (!isOn)
+    found.push(
+      wrong(
+        'failing',
+        'autovacuum is off for the whole server, so dead rows pile up',
+        'Turn it on',
+        `${psql('alter system set autovacuum = on')} -c "select pg_reload_conf()"`,
+      ),
+    );
+  if (/^(?:off|false|no|0)$/.test(options.get('autovacuum_enabled') ?? ''))
+    found.push(
+      wrong(
+        'failing',
+        'autovacuum is off for job_runs_live, so dead rows pile up',
+        'Turn it on',
+        psql(`alter table ${table} reset (autovacuum_enabled)`),
+      ),
+    );
+  const changed = Object.entries(TABLE_OPTIONS).filter(
+    ([name, most]) => !(Number(options.get(name) ?? Number.NaN) <= most),
+  );
+  if (changed.length > 0) {
+    const values = changed.map(([name, value]) => `${name} = ${value}`).join(', ');
+    found.push(
+      wrong(
+        'warning',
+        `job_runs_live has lost its settings: ${changed.map(([name]) => `${name} is ${options.get(name) ?? 'not set'}`).join(', ')}`,
+        'Set them as the migration does; a new fillfactor holds for pages that are written from then on',
+        psql(`alter table ${table} set (${values})`),
+      ),
+    );
+  }
+  return joined(found, `on, and job_runs_live has a fillfactor of ${options.get('fillfactor') ?? ''}`);
+}
+
+export interface Replication {
+  /** Connected standbys. */
+  readonly standbys: number;
+  /** `synchronous_standby_names`. */
+  readonly synchronousNames: string;
+  /** `synchronous_commit` of this session. */
+  readonly synchronousCommit: string;
+}
+
+export function checkReplication({ standbys, synchronousNames, synchronousCommit }: Replication): Finding {
+  if (standbys === 0) return fine('no standby is connected');
+  const [are, follow] = standbys === 1 ? ['1 standby', 'follows'] : [`${standbys} standbys`, 'follow'];
+  const loses = 'after a failover outcomes may be missing, and their runs are executed again';
+  if (synchronousNames.trim() === '')
+    return wrong(
+      'warning',
+      `${are} ${follow}, but no commit waits for it: ${loses}`,
+      'Make it synchronous',
+      `${psql(`alter system set synchronous_standby_names = '*'`)} -c "select pg_reload_conf()"`,
+    );
+  if (['off', 'local'].includes(synchronousCommit))
+    return wrong(
+      'warning',
+      `${are} ${follow}, but synchronous_commit is ${synchronousCommit}: ${loses}`,
+      'Let commits wait for the standby',
+      `${psql('alter system set synchronous_commit = on')} -c "select pg_reload_conf()"`,
+    );
+  return fine(`${are} ${follow}, and commits wait for it`);
+}
+
+/** @param isPooled the server's process is not the one that the connection names */
+export function checkPooler(isPooled: boolean, isHeard: boolean): Finding {
+  if (!isPooled) return fine('none: this process is connected to the server itself');
+  return fine(
+    isHeard
+      ? 'one is in between, and gives each client a session of its own'
+      : 'one is in between, in transaction mode: Tock works through it, without LISTEN',
+  );
+}
+
+export interface Notifications {
+  /** How long it took, in milliseconds; null: it was not heard. */
+  readonly heardMs: number | null;
+  readonly isPooled: boolean;
+  /** Where `pg_tock.notify` is off, as the end of an `alter`: `database "app"`; null: it is on. */
+  readonly turnedOffFor: string | null;
+  /** Daemons that listen and may be asleep. */
+  readonly listeners: number;
+}
+
+export function checkListen({ heardMs, isPooled, turnedOffFor, listeners }: Notifications): Finding {
+  const who = listeners === 1 ? 'a daemon listens' : `${listeners} daemons listen`;
+  if (turnedOffFor !== null) {
+    const off = 'pg_tock.notify is off, so enqueueing sends none';
+    return listeners === 0
+      ? fine(`${off}, and no daemon waits for one`)
+      : wrong(
+          'warning',
+          `${off}, but ${who}: runs wait up to 5 seconds`,
+          'Turn it on, or start daemons with --no-listen, which poll every second',
+          turnedOffFor === 'system'
+            ? `${psql('alter system reset pg_tock.notify')} -c "select pg_reload_conf()"`
+            : psql(`alter ${turnedOffFor} reset pg_tock.notify`),
+        );
+  }
+  if (heardMs !== null) return fine(`one was sent and heard within ${formatDuration(heardMs)}`);
+  const unheard = `one was sent and not heard${isPooled ? ', because the pooler is in transaction mode' : ''}`;
+  return listeners === 0
+    ? fine(`${unheard}; no daemon waits for one`)
+    : wrong(
+        'warning',
+        `${unheard}, but ${who}: runs wait up to 5 seconds`,
+        'Start daemons with --no-listen, which poll every second, or connect them past the pooler',
+        'tock start --no-listen',
+      );
+}

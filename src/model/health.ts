@@ -1,0 +1,62 @@
+// The state of a scheduler in sentences, the most important first.
+import { formatSpan } from './duration.js';
+import { silenceMs } from './problem-words.js';
+import { findProblems, type Problem, type ProblemLevel, type ProblemLimits } from './problems.js';
+import type { SchedulerStatus } from './scheduler-view.js';
+
+/**
+ * `ok`: nothing is wrong. `unknown`: nothing is known to be wrong, but something is not known that should be.
+ * `warning`: somebody must look. `failing`: work is not being done.
+ */
+export type HealthLevel = 'ok' | 'warning' | 'failing' | 'unknown';
+
+export interface HealthSentence {
+  readonly level: HealthLevel;
+  /** Begins with a capital and has no full stop. */
+  readonly text: string;
+  /** What to do; null: nothing, or wait. */
+  readonly remedy: string | null;
+  /** The command that does it, or that shows more. */
+  readonly command: string | null;
+  /** The dashboard's page about it, below its base path. */
+  readonly link: string | null;
+}
+
+export interface Health {
+  readonly level: HealthLevel;
+  /** At least one. */
+  readonly sentences: readonly HealthSentence[];
+}
+
+const RANK: Readonly<Record<ProblemLevel, number>> = { failing: 0, warning: 1, unknown: 2 };
+
+/** The health that a status shows, with all {@link findProblems} finds. */
+export function healthOf(status: SchedulerStatus, limits: Partial<ProblemLimits> = {}): Health {
+  const problems = findProblems(status, limits).sort((a, b) => RANK[a.level] - RANK[b.level]);
+  const [worst] = problems;
+  if (worst !== undefined) return { level: worst.level, sentences: problems.map(sentenceOf) };
+  const text = `Nothing is wrong: ${[lastTickText(status), workersText(status)].filter(Boolean).join(', ')}`;
+  return { level: 'ok', sentences: [{ level: 'ok', text, remedy: null, command: null, link: null }] };
+}
+
+function sentenceOf({ level, text, remedy, command, link }: Problem): HealthSentence {
+  return { level, text: capital(text), remedy: remedy === null ? null : capital(remedy), command, link };
+}
+
+/** Not a command, which is written as it is. */
+function capital(text: string): string {
+  return text.startsWith('tock ') ? text : text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function lastTickText(status: SchedulerStatus): string {
+  const ageMs = silenceMs(status);
+  return ageMs < 1000 ? 'the last tick was just now' : `the last tick was ${formatSpan(ageMs)} ago`;
+}
+
+/** How old the news of the workers is: what happened since is not known. */
+function workersText({ workers, at }: SchedulerStatus): string {
+  if (workers.length === 0) return '';
+  const oldestMs = Math.max(0, ...workers.map(({ seenAt }) => at.getTime() - seenAt.getTime()));
+  const seen = oldestMs < 1000 ? 'seen just now' : `seen within the last ${formatSpan(oldestMs)}`;
+  return workers.length === 1 ? `the worker was ${seen}` : `all ${workers.length} workers were ${seen}`;
+}

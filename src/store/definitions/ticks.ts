@@ -1,0 +1,43 @@
+// Notes the last tick, or beat of a daemon, of each host and checkout.
+import type { Session } from '../connection/database.js';
+import { statement } from '../connection/statement.js';
+import type { TickKind } from '../schema/tables.js';
+
+/** Who ticks, and with which versions. */
+export interface Ticker {
+  readonly host: string;
+  /** The checkout: the folder of the project. */
+  readonly folder: string;
+  readonly kind: TickKind;
+  readonly version: string;
+  readonly node: string;
+  readonly zoneData: string;
+  /** The host's clock, in epoch milliseconds. Only its difference from the database's clock is stored. */
+  readonly hostMs: number;
+}
+
+/**
+ * Notes a tick, unless one was noted in the last half minute: then it reads one row and writes nothing.
+ * @param condition of the rows of `source`, a table expression
+ */
+export const noteTickFrom = (source: string, condition: string): string => `
+  insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
+  select :host, :folder, :kind, :version, :node, :zoneData, round(:hostMs::float8 - extract(epoch from tock.now())::float8 * 1000)
+  from ${source} where ${condition} and not exists (
+    select from tock.ticks n where n.host = :host and n.folder = :folder and n.kind = :kind and n.version = :version and n.node = :node
+      and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
+  on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null`;
+
+const NOTE = statement<Ticker, never>('note-tick', noteTickFrom('(values (true)) always(yes)', 'yes'));
+
+/** Notes a tick that has done its work, at most once in half a minute. */
+export async function noteTick(session: Session, ticker: Ticker): Promise<void> {
+  await NOTE.run(session, ticker);
+}
+
+/** Notes that a daemon was stopped in order, so that its silence is none. */
+export const noteStopped = statement<Pick<Ticker, 'host' | 'folder' | 'kind'>, never>(
+  'note-stopped',
+  `update tock.ticks set stopped_at = tock.now() where host = :host and folder = :folder and kind = :kind`,
+);

@@ -1,0 +1,177 @@
+// What the doctor asks the server, apart from the status.
+import { sql } from 'kysely';
+import type {
+  BrokenDefinition,
+  OldKeys,
+  OrphanedDefinition,
+  OrphanedRuns,
+  PausedDefinition,
+} from '../../model/doctor/definition-checks.js';
+import {
+  ENQUEUE,
+  type Replication,
+  type RoleRights,
+  type VacuumSettings,
+  WORKER_TABLES,
+} from '../../model/doctor/server-checks.js';
+import type { Session } from '../connection/database.js';
+import { db, isAnyOf, runQuery } from '../connection/query.js';
+import { readable } from '../connection/readable-instant.js';
+import { statement } from '../connection/statement.js';
+
+/** How the server is set. */
+export interface ServerFacts extends VacuumSettings, Replication {
+  /** Daemons that listen and may be asleep. */
+  readonly listeners: number;
+  /** Where `pg_tock.notify` is off, as the end of an `alter`; null: it is not. */
+  readonly turnedOffFor: string | null;
+}
+
+const READ_SERVER = statement<object, ServerFacts>(
+  'read-server-facts',
+  `
+select current_setting('autovacuum') = 'on' as "isOn",
+  coalesce((select c.reloptions from pg_class c where c.oid = 'tock.job_runs_live'::regclass), '{}') as "tableOptions",
+  (select count(*)::integer from pg_stat_replication s where s.application_name <> 'pg_basebackup') as standbys,
+  current_setting('synchronous_standby_names') as "synchronousNames", current_setting('synchronous_commit') as "synchronousCommit",
+  (select count(*)::integer from tock.sleepers) as listeners,
+  case when current_setting('pg_tock.notify', true) = 'off' then coalesce((
+    select case when s.setrole = 0 and s.setdatabase = 0 then 'role all' when s.setrole = 0 then 'database ' || quote_ident(current_database())
+      else 'role ' || quote_ident(current_user) || case when s.setdatabase = 0 then '' else ' in database ' || quote_ident(current_database()) end end
+    from pg_db_role_setting s
+    where 'pg_tock.notify=off' = any(s.setconfig) and (s.setrole = 0 or pg_get_userbyid(s.setrole) = current_user)
+      and s.setdatabase in (0, (select d.oid from pg_database d where d.datname = current_database()))
+    order by s.setrole desc, s.setdatabase desc limit 1), 'system') end as "turnedOffFor"`,
+);
+
+export async function readServerFacts(session: Session): Promise<ServerFacts> {
+  const facts = await READ_SERVER.first(session, {});
+  if (!facts) throw new Error('the server said nothing of itself');
+  return facts;
+}
+
+export interface ServerVersion {
+  /** As `server_version_num` counts. */
+  readonly number: number;
+  readonly text: string;
+}
+
+/** Needs no schema. */
+export async function readServerVersion(session: Session): Promise<ServerVersion> {
+  const [version] = await runQuery(
+    session,
+    sql<ServerVersion>`select current_setting('server_version_num')::integer as number, current_setting('server_version') as text`,
+  );
+  if (!version) throw new Error('the server did not say its version');
+  return version;
+}
+
+const READ_RIGHTS = statement<{ tables: readonly string[]; functions: readonly string[] }, RoleRights>(
+  'read-role-rights',
+  `
+select current_user::text as role, array(
+  select missing from (
+    select p.name || ' on ' || t.name as missing from unnest(:tables::text[]) t(name), unnest('{select,insert,update,delete}'::text[]) p(name)
+    where not has_table_privilege('tock.' || quote_ident(t.name), p.name)
+    union all
+    select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
+    union all
+    select 'execute on ' || f.oid::regprocedure from pg_proc f
+    where f.pronamespace = 'tock'::regnamespace and f.proname = any(:functions) and not has_function_privilege(f.oid, 'execute')
+  ) m order by 1) as missing`,
+);
+
+/** What this role lacks of what a worker needs. */
+export async function readRoleRights(session: Session): Promise<RoleRights> {
+  const rights = await READ_RIGHTS.first(session, { tables: WORKER_TABLES, functions: ENQUEUE });
+  if (!rights) throw new Error('the server said nothing of the role');
+  return rights;
+}
+
+/** Names of the applied migrations; null: there is no schema yet. */
+export async function readApplied(session: Session): Promise<string[] | null> {
+  const [there] = await runQuery(
+    session,
+    sql<{ yes: boolean }>`select to_regclass('tock.migrations') is not null as yes`,
+  );
+  if (there?.yes !== true) return null;
+  return (await runQuery(session, db.selectFrom('tock.migrations').select('name'))).map(row => row.name);
+}
+
+/** Definitions whose job is none of these. */
+export async function readOrphans(session: Session, jobs: readonly string[]): Promise<OrphanedDefinition[]> {
+  const query = db
+    .selectFrom('tock.job_definitions as d')
+    .select(['d.name', 'd.job', 'd.origin'])
+    .where('d.vanished_at', 'is', null)
+    .where(eb => eb.not(isAnyOf(eb.ref('d.job'), jobs, 'text')))
+    .orderBy('d.origin', 'desc')
+    .orderBy('d.name')
+    .limit(100);
+  return await runQuery(session, query);
+}
+
+/** Live runs whose job is none of these. Reads the live runs until it has found 1000. */
+export async function readOrphanedRuns(session: Session, jobs: readonly string[]): Promise<OrphanedRuns[]> {
+  const some = db
+    .selectFrom('tock.job_runs_live as r')
+    .select('r.job')
+    .where(eb => eb.not(isAnyOf(eb.ref('r.job'), jobs, 'text')))
+    .limit(1000);
+  const query = db
+    .selectFrom(some.as('s'))
+    .select('s.job')
+    .select(eb => eb.cast<number>(eb.fn.countAll(), 'integer').as('count'))
+    .groupBy('s.job')
+    .orderBy('count', 'desc')
+    .orderBy('s.job');
+  return await runQuery(session, query);
+}
+
+export async function readBroken(session: Session): Promise<BrokenDefinition[]> {
+  const query = db
+    .selectFrom('tock.job_definitions as d')
+    .select(['d.name', 'd.origin', 'd.broken_reason as reason'])
+    .where('d.broken_at', 'is not', null)
+    .where('d.vanished_at', 'is', null)
+    .orderBy('d.origin', 'desc')
+    .orderBy('d.name')
+    .limit(100);
+  return await runQuery(session, query);
+}
+
+/** Those that were paused after dead runs come first. */
+export async function readPaused(session: Session): Promise<PausedDefinition[]> {
+  const byItself = sql<boolean>`coalesce(d.pause_reason like 'paused by itself after %', false)`;
+  const query = db
+    .selectFrom('tock.job_definitions as d')
+    .select(['d.name', 'd.pause_reason as reason', byItself.as('isByItself')])
+    .where('d.paused_at', 'is not', null)
+    .where('d.vanished_at', 'is', null)
+    .orderBy('isByItself', 'desc')
+    .orderBy('d.name')
+    .limit(100);
+  return await runQuery(session, query);
+}
+
+const READ_OLDEST_KEY = statement<object, OldKeys>(
+  'read-oldest-key',
+  `
+-- Rows are appended, and the space of deleted ones is used again: the oldest are among the first blocks. There is no index
+-- by age, and none is worth its cost.
+select ${readable('k.at')} as oldest, k.name as table from (
+  select min(created_at) as at, 'job_keys' as name from tock.job_keys where ctid < '(64,0)'::tid
+  union all select min(created_at), 'job_occurrences' from tock.job_occurrences where ctid < '(64,0)'::tid
+  union all select min(created_at), 'job_effects' from tock.job_effects where ctid < '(64,0)'::tid
+) k(at, name) where k.at is not null order by k.at limit 1`,
+);
+
+export async function readOldestKey(session: Session): Promise<OldKeys> {
+  return (await READ_OLDEST_KEY.first(session, {})) ?? { oldest: null, table: null };
+}
+
+/** Forgets a host's ticks. Returns how many rows there were. */
+export async function forgetTicks(session: Session, host: string): Promise<number> {
+  const query = db.deleteFrom('tock.ticks').where('host', '=', host).returning('host');
+  return (await runQuery(session, query)).length;
+}

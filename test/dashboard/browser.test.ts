@@ -1,0 +1,186 @@
+// The dashboard in a real browser: both themes, narrow and wide, with and without JavaScript, for hands and for keys.
+import path from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  findBarriers,
+  hasNoBrowser,
+  type Look,
+  openBrowser,
+  openPage,
+  overflow,
+  type Watched,
+} from '../support/browser.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { SCENE_JOBS, sceneDisaster, sceneNew, sceneOrdinary } from './scenes.js';
+import { type Served, serve } from './served.js';
+
+/** A folder for pictures of the pages; not set: none are taken. */
+const SHOTS = process.env['TOCK_SHOTS'];
+
+const SCENES: Readonly<Record<string, (test: TestTock) => Promise<unknown>>> = {
+  unused: () => Promise.resolve(),
+  new: sceneNew,
+  ordinary: sceneOrdinary,
+  disaster: sceneDisaster,
+};
+
+const LOOKS: readonly (Look & { readonly name: string })[] = [
+  { name: 'light, 1280 px', theme: 'light', width: 1280 },
+  { name: 'dark, 1280 px', theme: 'dark', width: 1280 },
+  { name: 'light, 360 px', theme: 'light', width: 360, height: 740 },
+  { name: 'dark, 360 px', theme: 'dark', width: 360, height: 740 },
+];
+
+describe.skipIf(hasNoBrowser())('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  /** Opens a page by the dashboard's next one-time link. */
+  async function visit(served: Served, look: Look = {}): Promise<Watched> {
+    const watched = await openPage(browser, look);
+    await watched.page.goto(served.links.at(-1) ?? '');
+    return watched;
+  }
+
+  describe.each(Object.keys(SCENES))('the page Now, %s', scene => {
+    let test: TestTock;
+    let served: Served;
+    beforeAll(async () => {
+      test = await reuseTestTock(scene === 'unused' ? [] : SCENE_JOBS);
+      await SCENES[scene]?.(test);
+      served = await serve(test.tock);
+    });
+    afterAll(async () => {
+      await served.close();
+      await test.close();
+    });
+
+    it.each(LOOKS)('is whole and free of barriers: $name', async ({ name, ...look }) => {
+      const { page, complaints, close } = await visit(served, look);
+      try {
+        await page.locator('main h1').waitFor();
+        expect(await page.title()).toBe('Now · Tock');
+        if (SHOTS !== undefined)
+          await page.screenshot({
+            path: path.join(SHOTS, `now-${scene}-${name.replaceAll(/[^a-z0-9]+/g, '-')}.png`),
+            fullPage: true,
+          });
+        expect(await overflow(page)).toBe(0);
+        expect(await findBarriers(page)).toEqual([]);
+        expect(complaints).toEqual([]);
+      } finally {
+        await close();
+      }
+    });
+  });
+
+  describe('a page', () => {
+    let test: TestTock;
+    let served: Served;
+    beforeAll(async () => {
+      test = await reuseTestTock(SCENE_JOBS);
+      await sceneOrdinary(test);
+      served = await serve(test.tock);
+    });
+    afterAll(async () => {
+      await served.close();
+      await test.close();
+    });
+
+    it('has the token of its link in no address, and is whole without JavaScript', async () => {
+      const { page, complaints, close } = await visit(served, { javaScript: false });
+      expect(page.url()).toBe(served.url);
+      expect(await page.locator('.figures').innerText()).toContain('Waiting');
+      expect(complaints).toEqual([]);
+      await close();
+    });
+
+    it('shows what has changed by itself, and keeps what the reader has opened', async () => {
+      const { page, complaints, close } = await visit(served);
+      await page.locator('summary', { hasText: 'As a table' }).click();
+      await test.sql(
+        `insert into tock.job_runs (job, status, attempts, locked_until, run_at, started_at) values ('arrived-later', 'running', 1, now() + interval '1 minute', now(), now())`,
+      );
+      await page.getByText('arrived-later').waitFor();
+      expect(await page.locator('details[open]').count()).toBe(1);
+      expect(await page.locator('#live').innerText()).toBe('live');
+      expect(complaints).toEqual([]);
+      await close();
+    });
+
+    it('is in the reader’s zone, from the second look on', async () => {
+      const { page, close } = await visit(served, { zone: 'America/New_York' });
+      await page.getByText('in New York').first().waitFor();
+      expect(await page.evaluate('document.cookie')).toBe('tock-zone=America/New_York');
+      await close();
+    });
+
+    it('says that the session has ended, and asks no more', async () => {
+      const { page, context, close } = await visit(served);
+      await page.locator('main h1').waitFor();
+      await context.clearCookies();
+      await page.getByText('Your session has ended').waitFor();
+      expect(await page.locator('#live').innerText()).toBe('stopped');
+      let asked = 0;
+      page.on('request', () => asked++);
+      await page.evaluate('new Promise(resolve => setTimeout(resolve, 6000))');
+      expect(asked).toBe(0);
+      await close();
+    });
+
+    it('is moved through by keys', async () => {
+      const { page, close } = await visit(served);
+      await page.keyboard.press('?');
+      expect(await page.locator('#help').isVisible()).toBe(true);
+      await page.keyboard.press('Escape');
+      expect(await page.locator('#help').isVisible()).toBe(false);
+      // The first stop leads past the list of pages.
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+      await page.keyboard.press('Enter');
+      expect(await page.evaluate('document.activeElement.id')).toBe('main');
+      await page.keyboard.press('g');
+      await Promise.all([page.waitForEvent('load'), page.keyboard.press('n')]);
+      expect(page.url()).toBe(served.url);
+      await close();
+    });
+
+    it('tells when the dashboard does not answer, and goes on when it does', async () => {
+      const { page, context, close } = await visit(served);
+      await page.locator('main h1').waitFor();
+      await context.setOffline(true);
+      await page.getByText('The dashboard does not answer').waitFor();
+      await context.setOffline(false);
+      await until(async () => (await page.locator('#notice').innerText()) === '', 'the notice to go');
+      await close();
+    });
+
+    it('is printed without what is for the screen', async () => {
+      const { page, close } = await visit(served);
+      await page.emulateMedia({ media: 'print' });
+      expect(await page.locator('nav.pages').isVisible()).toBe(false);
+      expect(await page.locator('.figures').isVisible()).toBe(true);
+      await close();
+    });
+
+    it('cannot be shown in a frame of another page', async () => {
+      const { page, context, close } = await visit(served);
+      const other = await context.newPage();
+      await other.setContent(`<iframe src="${served.url}" width="600" height="400"></iframe>`);
+      const frame = other.frames().at(-1);
+      await frame?.waitForLoadState().catch(() => undefined);
+      expect(
+        await frame
+          ?.locator('main')
+          .count()
+          .catch(() => 0),
+      ).toBe(0);
+      expect(page.isClosed()).toBe(false);
+      await close();
+    });
+  });
+});

@@ -1,0 +1,148 @@
+// The doctor's readings: what it cannot read is unknown, old snapshots and dead rows, and that it changes nothing.
+import { spawnSync } from 'node:child_process';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type CheckCode, type DoctorReport, defineJob } from '../../../src/index.js';
+import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+
+const plain = defineJob({ name: 'plain', run: () => null });
+
+let test: TestTock;
+beforeEach(async () => {
+  test = await openTestTock([plain]);
+  await test.tock.tick();
+});
+afterEach(() => test.close());
+
+const find = (report: DoctorReport, code: CheckCode) => report.checks.find(check => check.code === code);
+
+/** Runs the statements of a command for psql; by psql itself where it is installed. */
+async function follow(command: string | null | undefined): Promise<void> {
+  const { status, stderr, error } = spawnSync('sh', ['-c', command ?? 'false'], {
+    env: { PATH: process.env['PATH'], DATABASE_URL: test.url },
+    encoding: 'utf8',
+  });
+  if (error === undefined && status === 0) return;
+  if (!/not found/.test(stderr)) throw new Error(`${command ?? ''}: ${stderr}`);
+  for (const [, statement = ''] of (command ?? '').matchAll(/-c "((?:[^"\\]|\\.)*)"/g))
+    await test.sql(statement.replaceAll(/\\(.)/g, '$1'));
+}
+
+describe('examine', () => {
+  it('finds nothing wrong with a scheduler that works, in a fixed order', async () => {
+    const { at, level, checks } = await test.tock.doctor();
+    expect(checks.filter(check => check.level !== 'ok')).toEqual([]);
+    expect(level).toBe('ok');
+    expect(at).toBeInstanceOf(Date);
+    expect(checks.map(({ code }) => code)).toEqual([
+      'database',
+      'last-tick',
+      'schema',
+      'versions',
+      'rights',
+      'clock',
+      'pooler',
+      'listen',
+      'partitions',
+      'autovacuum',
+      'snapshots',
+      'dead-rows',
+      'jobs',
+      'broken',
+      'paused',
+      'runs',
+      'leases',
+      'keys',
+      'queues',
+      'replication',
+      'zones',
+    ]);
+    expect(find({ at, level, checks }, 'listen')?.text).toMatch(/^one was sent and heard within /);
+  });
+
+  it('names the session that holds an old snapshot, and how to end it', async () => {
+    const holder = new pg.Client({ connectionString: test.url });
+    holder.on('error', () => undefined);
+    await holder.connect();
+    await holder.query('begin isolation level repeatable read');
+    await holder.query('select count(*) from tock.job_runs');
+    const limits = { oldestSnapshotMs: 0 };
+    const found = find(await test.tock.doctor({ limits }), 'snapshots');
+    expect(found).toMatchObject({ level: 'warning' });
+    expect(found?.command).toMatch(/^psql "\$DATABASE_URL" -c "select pg_terminate_backend\(\d+\)"$/);
+    await follow(found?.command);
+    await until(
+      async () => find(await test.tock.doctor({ limits }), 'snapshots')?.level === 'ok',
+      'it to end',
+    );
+  });
+
+  it('names the table that awaits vacuum', async () => {
+    await test.sql(`insert into tock.job_runs_live (job, status, run_at)
+      select 'plain', 'queued', tock.now() + interval '1 day' from generate_series(1, 500)`);
+    await test.sql('delete from tock.job_runs_live');
+    const limits = { deadRows: 400 };
+    const look = async () => {
+      await test.sql('select pg_stat_force_next_flush()');
+      return find(await test.tock.doctor({ limits }), 'dead-rows');
+    };
+    await until(async () => (await look())?.level === 'warning', 'the statistics to arrive');
+    const command = (await look())?.command;
+    expect(command).toBe('psql "$DATABASE_URL" -c "vacuum tock.job_runs_live"');
+    await follow(command);
+    await until(async () => (await look())?.level === 'ok', 'the statistics to arrive');
+  });
+
+  it('says what it could not read, and reads the rest', async () => {
+    const role = `reader_${process.pid}_${Date.now()}`;
+    await test.sql(`create role ${role} login password 'secret'`);
+    try {
+      for (const grant of ['usage on schema tock', 'select on all tables in schema tock'])
+        await test.sql(`grant ${grant} to ${role}`);
+      await test.sql(`revoke select on tock.job_keys from ${role}`);
+      const url = new URL(test.url);
+      [url.username, url.password] = [role, 'secret'];
+      const reader = test.another({ connectionString: url.href });
+      const report = await reader.doctor();
+      expect(find(report, 'keys')).toMatchObject({
+        level: 'unknown',
+        text: 'could not be checked: permission denied for table job_keys',
+      });
+      expect(find(report, 'rights')).toMatchObject({ level: 'failing' });
+      expect(find(report, 'last-tick')).toMatchObject({ level: 'ok' });
+      await reader.close();
+    } finally {
+      await test.sql(`drop owned by ${role}`);
+      await test.sql(`drop role ${role}`);
+    }
+  });
+
+  it('cannot tell without jobs which definitions have none', async () => {
+    const without = test.another({ jobs: [] });
+    expect(find(await without.doctor(), 'jobs')).toMatchObject({ level: 'unknown' });
+  });
+
+  it('changes nothing', async () => {
+    const state = async () =>
+      await test.sql(
+        `select relname, n_tup_ins, n_tup_upd, n_tup_del from pg_stat_xact_user_tables order by 1`,
+      );
+    const written = async () =>
+      (
+        await test.sql<{ lsn: string }>(`select coalesce(sum(xmin::text::bigint), 0)::text as lsn from (
+        select xmin from tock.ticks union all select xmin from tock.workers union all select xmin from tock.registrations
+        union all select xmin from tock.job_definitions union all select xmin from tock.upkeep) t`)
+      )[0]?.lsn;
+    const before = [await state(), await written()];
+    await test.tock.doctor();
+    expect([await state(), await written()]).toEqual(before);
+  });
+
+  it('refuses options that do not exist', async () => {
+    await expect(test.tock.doctor({ limit: {} } as never)).rejects.toMatchObject({ code: 'TOCK_BAD_OPTION' });
+    await expect(test.tock.doctor({ limits: { oldWait: 1 } as never })).rejects.toMatchObject({
+      code: 'TOCK_BAD_OPTION',
+    });
+    await expect(test.tock.health({ silent: 1 } as never)).rejects.toMatchObject({ code: 'TOCK_BAD_OPTION' });
+  });
+});
