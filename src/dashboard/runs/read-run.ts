@@ -16,9 +16,9 @@ import {
   readReferences,
   readRelations,
   readWorkerSeenAt,
-} from '../../store/reads/run-detail.js';
+} from '../../store/reads/runs/run-detail.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
-import { readHolders } from '../../store/reads/why.js';
+import { readHolders } from '../../store/reads/why/why.js';
 
 export interface ReadRun {
   readonly run: RunRecord;

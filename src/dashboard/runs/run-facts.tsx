@@ -3,7 +3,7 @@ import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
 import { SUSPECTS } from '../../model/run/limits.js';
 import { isFinished } from '../../model/run/states.js';
-import type { Document, RunReference } from '../../store/reads/run-detail.js';
+import type { Document, RunReference } from '../../store/reads/runs/run-detail.js';
 import { Facts, Sheet, StatusPill, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { numberText } from '../layout/text.js';

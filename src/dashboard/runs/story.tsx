@@ -4,7 +4,7 @@ import type { Child } from 'hono/jsx';
 import { formatSpan } from '../../model/duration.js';
 import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-life.js';
 import { isFinished } from '../../model/run/states.js';
-import type { RunEffect } from '../../store/reads/run-detail.js';
+import type { RunEffect } from '../../store/reads/runs/run-detail.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';

@@ -11,7 +11,7 @@ import { MAX_COUNTED, type ReadRunMatch, type RunMatch, readRunMatch } from '../
 import { LIVE_STATUSES, type RunStatus, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
-import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/run-list.js';
+import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/runs/run-list.js';
 import { getRun } from '../../store/reads/runs.js';
 import { type CancelledRuns, cancelRuns, retryRuns } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
