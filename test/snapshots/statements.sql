@@ -1324,6 +1324,31 @@ select jsonb_build_object(
       left join tock.job_definitions d on d.id = r.definition_id left join tock.workers w on w.id = r.locked_by), '[]')
 ) as figures;
 
+-- read-occurrence-groups
+select status, skip_reason, is_retried, string_agg(second::text, ',') as instants from (
+  select r.status, case when r.status = 'skipped' then r.skip_reason end as skip_reason,
+    r.status = 'succeeded' and (r.attempts > 1 or r.generation > 1) as is_retried,
+    extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end)::bigint as second
+  from tock.job_runs r
+  where r.definition_id = $1::bigint and r.scheduled_for >= $2::timestamptz and r.scheduled_for < $3::timestamptz
+    and not (r.status = 'skipped' and r.occurrence_count > 1)
+  order by r.scheduled_for limit $4::integer
+) rows group by status, skip_reason, is_retried;
+
+-- read-occurrence-keys
+select string_agg(second::text, ',') as instants from (
+  select extract(epoch from o.scheduled_for)::bigint as second from tock.job_occurrences o
+  where o.definition_id = $1::bigint and o.scheduled_for >= $2::timestamptz and o.scheduled_for < $3::timestamptz
+  order by o.scheduled_for limit $4::integer
+) keys;
+
+-- read-occurrences
+select r.id::text as id, (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as at, (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as first,
+  (extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000)::float8 as started, (extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end) * 1000)::float8 as finished, r.status, r.trigger, r.skip_reason,
+  r.occurrence_count, r.attempts, r.generation, r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed from tock.job_runs r
+where r.definition_id = $1::bigint and r.scheduled_for >= $2::timestamptz and r.scheduled_for < $3::timestamptz
+order by r.scheduled_for limit $4::integer;
+
 -- read-oldest-key
 -- Rows are appended, and the space of deleted ones is used again: the oldest are among the first blocks. There is no index
 -- by age, and none is worth its cost.
@@ -1411,6 +1436,21 @@ cross join lateral (
 ) oldest
 order by c.name;
 
+-- read-recent-occurrences
+select d.id::text as definition_id, r.rows, r.p50, r.p95 from unnest($1::bigint[]) as d(id) cross join lateral (
+  select coalesce(jsonb_agg(to_jsonb(n) - 'place' order by n.place) filter (where n.place <= $2::integer), '[]') as rows,
+    percentile_cont(0.5) within group (order by n.finished - n.started) filter (where n.status = 'succeeded') as p50,
+    percentile_cont(0.95) within group (order by n.finished - n.started) filter (where n.status = 'succeeded') as p95
+  from (
+    select r.id::text as id, (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as at, (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as first,
+  (extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000)::float8 as started, (extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end) * 1000)::float8 as finished, r.status, r.trigger, r.skip_reason,
+  r.occurrence_count, r.attempts, r.generation, r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed, row_number() over (order by r.scheduled_for desc) as place from (
+      select * from tock.job_runs j where j.definition_id = d.id and j.scheduled_for is not null
+      order by j.scheduled_for desc limit 60
+    ) r
+  ) n
+) r;
+
 -- read-report
 select jsonb_build_object(
   'jobs', coalesce((select jsonb_agg(to_jsonb(j) order by j.job) from (
@@ -1461,6 +1501,23 @@ select current_setting('autovacuum') = 'on' as "isOn",
 
 -- read-server-version
 select current_setting('server_version_num')::integer as version, current_setting('server_version') as name;
+
+-- read-spans
+select r.id::text as id, (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as at, (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as first,
+  (extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000)::float8 as started, (extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end) * 1000)::float8 as finished, r.status, r.trigger, r.skip_reason,
+  r.occurrence_count, r.attempts, r.generation, r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed from tock.job_runs r
+where r.definition_id = $1::bigint and r.scheduled_for >= $2::timestamptz and r.scheduled_for < $3::timestamptz
+  and r.status = 'skipped' and r.occurrence_count > 1
+order by r.scheduled_for limit $4::integer;
+
+-- read-spans-after
+select * from (
+  select r.id::text as id, (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as at, (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as first,
+  (extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000)::float8 as started, (extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end) * 1000)::float8 as finished, r.status, r.trigger, r.skip_reason,
+  r.occurrence_count, r.attempts, r.generation, r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed from tock.job_runs r
+  where r.definition_id = $1::bigint and r.scheduled_for >= $2::timestamptz
+  order by r.scheduled_for limit 50
+) after where status = 'skipped' and occurrence_count > 1;
 
 -- read-status
 with live as (
