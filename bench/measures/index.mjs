@@ -7,6 +7,7 @@ import { load } from './load.mjs';
 import { materialize } from './materialize.mjs';
 import { memory } from './memory.mjs';
 import { notify } from './notify.mjs';
+import { pages } from './pages.mjs';
 import { processes } from './processes.mjs';
 import { queues } from './queues.mjs';
 import { quiet } from './quiet.mjs';
@@ -18,6 +19,7 @@ import { spread } from './spread.mjs';
 import { throughput } from './throughput.mjs';
 import { tick } from './tick.mjs';
 import { urgent } from './urgent.mjs';
+import { watched } from './watched.mjs';
 
 export const MEASURES = [
   throughput,
@@ -36,6 +38,8 @@ export const MEASURES = [
   latency,
   urgent,
   notify,
+  pages,
+  watched,
   tick,
   quiet,
   soak,
