@@ -37,6 +37,7 @@ import {
   requireRole,
   type Work,
 } from '../model/operator.js';
+import { requireSight } from '../model/run/run-match.js';
 import { openDatabase } from '../store/connection/database.js';
 import { listAudit } from '../store/reads/audit.js';
 import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
@@ -154,7 +155,10 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         const run = await getRun(open().database, id);
         return (run && shown(run)) as RunRecord<OutputOfId<Id>> | null;
       },
-      list: async filter => (await listRuns(open().database, checked('runs.list', filter))).map(shown),
+      list: async (filter = {}) => {
+        requireSight(operator, checked('runs.list', filter));
+        return (await listRuns(open().database, filter)).map(shown);
+      },
       retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
       cancel: async (id, options) =>
         shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),

@@ -371,6 +371,20 @@ describe('/runs/:id', () => {
     expect(words(text)).toContain('They are not shown to you');
   });
 
+  it('lets nobody look for what they may not see', async () => {
+    await addRuns(test, { job: 'mail', payload: '{"secret": 7}' });
+    const others = pagesOf(test.tock, { seesPayloads: false });
+    const query = `payload=${encodeURIComponent('{"secret": 7}')}`;
+    for (const path of [`/runs?${query}`, `/runs/cancel-all?${query}`])
+      expect([path, (await others.get(path)).status]).toEqual([path, 403]);
+    expect((await others.post('/runs/cancel-all', { payload: '{"secret": 7}' })).status).toBe(403);
+    expect((await others.get('/runs')).text).not.toContain('name="payload"');
+    const bob = test.tock.as({ name: 'bob', via: 'api', role: 'admin', seesPayloads: false });
+    await expect(bob.runs.list({ payload: '{}' })).rejects.toMatchObject({ code: 'TOCK_FORBIDDEN' });
+    expect(await test.tock.runs.list({ payload: '{"secret": 7}' })).toHaveLength(1);
+    expect(await bob.runs.list()).toHaveLength(1);
+  });
+
   it('shows hostile texts as text', async () => {
     const attack = '<img src=x onerror=alert(1)>"\'';
     await test.sql(`insert into tock.job_definitions (name, job) values ('d', 'mail')`);
