@@ -6,6 +6,9 @@ import path from 'node:path';
 // MIT-0 and 0BSD ask for less than MIT and BSD do.
 const ALLOWED = new Set(['MIT', 'MIT-0', 'Apache-2.0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD']);
 
+/** Names that packages use, and what SPDX calls the same licence. */
+const SPDX = { 'BSD-0-Clause': '0BSD' };
+
 /** The folders of the packages of which something is bundled. */
 export function bundledPackages(metafile) {
   const folders = Object.keys(metafile.inputs).map(file => PACKAGE_FOLDER.exec(file)?.[0]);
@@ -16,7 +19,9 @@ const PACKAGE_FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
 
 /** Everything that a package asks to be passed on: its licence, and notices where there are any. */
 export async function readLicense(folder) {
-  const { name, version, license } = JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8'));
+  const manifest = JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8'));
+  const { name, version } = manifest;
+  const license = SPDX[manifest.license] ?? manifest.license;
   if (!ALLOWED.has(license))
     throw new Error(
       `${name} ${version} is bundled, and its licence ${license} is not one of ${[...ALLOWED].join(', ')}`,
