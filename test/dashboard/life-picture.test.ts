@@ -82,7 +82,7 @@ describe('the picture', () => {
     waitedMs: 0,
   });
   const draw = (all: readonly Phase[], marks: Parameters<typeof RunLifePicture>[0]['marks'] = []) =>
-    String(RunLifePicture({ life: life(all), status: 'dead', marks, clock: at => `t${at}` }));
+    String(RunLifePicture({ life: life(all), status: 'dead', marks, waitsFor: null, clock: at => `t${at}` }));
 
   it('says in words what it shows, and has a legend of what is there only', () => {
     const drawn = draw(phases(['wait', 1000], ['attempt', 3000]));

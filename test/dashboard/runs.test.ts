@@ -303,7 +303,7 @@ describe('/runs/:id', () => {
     [
       'was cancelled',
       { status: 'cancelled', finished_at: NOW, skip_reason: 'wrong month' },
-      'It was cancelled: wrong month',
+      'It was cancelled: wrong month.',
     ],
     [
       'was skipped',
@@ -320,6 +320,24 @@ describe('/runs/:id', () => {
       { job: 'mail', id: 9, run_at: NOW, ...row },
     );
     expect((await page('/runs/9')).said).toContain(sentence);
+  });
+
+  it('says in the picture and the story what it waits for', async () => {
+    await test.sql(`insert into tock.job_queues (name, paused_at) values ('slow', '2026-03-02T11:00:00Z')`);
+    const due = { job: 'mail', run_at: '2026-03-02T11:59:00Z', created_at: '2026-03-02T11:59:00Z' };
+    await addRuns(
+      test,
+      { ...due, queue: 'slow' },
+      { ...due, slot_keys: ['job:mail'], slot_limits: [1], blocked_on: 'job:mail' },
+    );
+    for (const [path, what] of [
+      ['/runs/1', 'queue slow to be resumed'],
+      ['/runs/2', 'a slot of job mail'],
+    ] as const) {
+      const { text, said } = await page(path);
+      expect(said).toContain(`Waiting for ${what} · 1m`);
+      expect(text).toContain(`<title>waits for ${what}: 1m</title>`);
+    }
   });
 
   it('shows the runs around it', async () => {
@@ -620,7 +638,7 @@ describe('/errors', () => {
       errors: JSON.stringify([error('flaky')]),
     });
     const { said, text } = await page('/errors?of=failing');
-    expect(said).toContain('1 run failed and will be tried again in the last 24 hours');
+    expect(said).toContain('1 run waits for another attempt, after failing in the last 24 hours');
     expect(text).not.toContain('retry-all');
     const [, href = ''] = /href="(\/runs\?status=failed[^"]*)"/.exec(text) ?? [];
     expect((await page(href.replaceAll('&amp;', '&'))).text).toContain('id="run-1"');

@@ -79,7 +79,13 @@ function RunPage({ view, read }: { readonly view: View; readonly read: ReadRun }
       <Now view={view} read={read} />
       <Progress run={run} />
       {life.phases.length === 0 ? null : (
-        <RunLifePicture life={life} status={run.status} marks={marksOf(read)} clock={clock} />
+        <RunLifePicture
+          life={life}
+          status={run.status}
+          marks={marksOf(read)}
+          waitsFor={read.now.waitsFor}
+          clock={clock}
+        />
       )}
       <div class="two">
         <div>

@@ -181,6 +181,9 @@ export function Documents({ read: { documents } }: { readonly read: ReadRun }) {
   );
 }
 
+/** Without line breaks in what is empty. A line break within a text is escaped. */
+const compact = (json: string) => json.replace(/\{\n *\}/g, '{}').replace(/\[\n *\]/g, '[]');
+
 function DocumentView({
   title,
   document,
@@ -197,7 +200,7 @@ function DocumentView({
       <h2>
         {title} <small>{numberText(bytes)} bytes</small>
       </h2>
-      <pre class="document">{text}</pre>
+      <pre class="document">{compact(text)}</pre>
       {isCut ? <p class="faint">Only the beginning is shown.</p> : null}
     </>
   );

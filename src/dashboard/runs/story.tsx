@@ -38,7 +38,7 @@ export function Story({ view, read, logOf }: StoryProps) {
   const { first, last, hidden } = cutLife(life.phases, MAX_SHOWN);
   const middle = hidden === 0 ? [] : life.phases.slice(first.length, life.phases.length - last.length);
   const entries = (phases: readonly Phase[]) =>
-    phases.map(phase => <Entry view={view} run={run} phase={phase} effects={effects} log={logOf} />);
+    phases.map(phase => <Entry view={view} read={read} phase={phase} log={logOf} />);
   return (
     <ol class="story">
       <li class="s-start">
@@ -115,20 +115,20 @@ const lengthText = (ms: number) => (ms < 60_000 ? spanText(ms) : formatSpan(ms))
 
 interface EntryProps {
   readonly view: View;
-  readonly run: RunRecord;
+  readonly read: ReadRun;
   readonly phase: Phase;
-  readonly effects: readonly RunEffect[];
   readonly log: StoryProps['logOf'];
 }
 
-function Entry({ view, run, phase, effects, log }: EntryProps) {
+function Entry({ view, read, phase, log }: EntryProps) {
+  const { run, effects } = read;
   const { kind, from, to, outcome, isOpen } = phase;
   if (kind !== 'attempt')
     return (
       <li class={`s-gap s-${kind}`}>
         <span />
         <p class="muted">
-          {gapText(run, phase)}
+          {gapText(read, phase)}
           {kind === 'lost' ? null : isOpen && to > view.now.getTime() ? (
             <>
               {' '}
@@ -167,7 +167,7 @@ function Entry({ view, run, phase, effects, log }: EntryProps) {
   );
 }
 
-function gapText(run: RunRecord, { kind, attempt, isOpen }: Phase): string {
+function gapText({ run, now }: ReadRun, { kind, attempt, isOpen }: Phase): string {
   const isAhead = isOpen && kind !== 'wait';
   switch (kind) {
     case 'delay':
@@ -176,7 +176,7 @@ function gapText(run: RunRecord, { kind, attempt, isOpen }: Phase): string {
       return isAhead ? `Attempt ${attempt} is due` : `Until attempt ${attempt} was due`;
     case 'wait': {
       const what = run.concurrencyKeys === null ? 'a worker' : 'a worker and a slot';
-      return isOpen ? `Waiting for ${what}` : `Waited for ${what}`;
+      return isOpen ? `Waiting for ${now.waitsFor ?? what}` : `Waited for ${what}`;
     }
     default:
       return `Attempts up to ${attempt} are no longer on record`;
