@@ -242,8 +242,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
 }
 
 /**
- * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes it
- * meanwhile.
+ * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes
+ * it meanwhile.
  * @throws TockError TOCK_NOT_FOUND
  */
 async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {

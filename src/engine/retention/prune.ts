@@ -31,8 +31,8 @@ const BATCH = 5000;
 
 /**
  * Removes finished runs that ended longer ago than `keep` says for their state, keys and effects older than
- * `keepKeys`, and rows of the audit older than `keepAudit`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one
- * finishes.
+ * `keepKeys`, and rows of the audit older than `keepAudit`; makes the coming partitions. Safe to repeat, and
+ * after a crash at any point: the next one finishes.
  *
  * A partition goes when the shortest keep is over for all of it. Runs in it that stay are moved to a small
  * partition of the same span, which replaces it in one transaction. In monthly partitions, and in kept or

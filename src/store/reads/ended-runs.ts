@@ -47,7 +47,7 @@ group by 1, 2`,
 
 const MINUTE_MS = 60_000;
 
-/** The last sixty minutes, oldest first; the last one is not over. Null: too many ended for a quick answer. */
+/** The last sixty minutes, oldest first; the last is not over. Null: too many ended for a quick answer. */
 export async function countEndedByMinute(session: Session, now: Date): Promise<EndedInMinute[] | null> {
   const from = (Math.floor(now.getTime() / MINUTE_MS) - 59) * MINUTE_MS;
   const rows = await OF_HOUR.run(session, { from: new Date(from), limit: MAX_OF_HOUR + 1 });
