@@ -72,6 +72,9 @@ describe('scaleLife', () => {
   });
 });
 
+/** What a component becomes on a page. */
+const drawn = (node: { toString(): string | Promise<string> }): string => node.toString() as string;
+
 describe('the picture', () => {
   const life = (all: readonly Phase[]) => ({
     phases: all,
@@ -82,31 +85,31 @@ describe('the picture', () => {
     waitedMs: 0,
   });
   const draw = (all: readonly Phase[], marks: Parameters<typeof RunLifePicture>[0]['marks'] = []) =>
-    String(RunLifePicture({ life: life(all), status: 'dead', marks, waitsFor: null, clock: at => `t${at}` }));
+    drawn(RunLifePicture({ life: life(all), status: 'dead', marks, waitsFor: null, clock: at => `t${at}` }));
 
   it('says in words what it shows, and has a legend of what is there only', () => {
-    const drawn = draw(phases(['wait', 1000], ['attempt', 3000]));
-    expect(drawn).toContain('aria-label="1 attempt in 4s, 1 failed, now dead; the list below says the same"');
-    expect(words(drawn)).toContain('failed due, waits');
-    expect(words(drawn)).not.toContain('succeeded');
-    expect(drawn).not.toMatch(/NaN|undefined|style=/);
+    const svg = draw(phases(['wait', 1000], ['attempt', 3000]));
+    expect(svg).toContain('aria-label="1 attempt in 4s, 1 failed, now dead; the list below says the same"');
+    expect(words(svg)).toContain('failed due, waits');
+    expect(words(svg)).not.toContain('succeeded');
+    expect(svg).not.toMatch(/NaN|undefined|style=/);
   });
 
   it('shows marks where they happened, and none that lie outside', () => {
     const mark = (at: number) => ({ kind: 'effect' as const, at, label: `<b>${at}` });
-    const drawn = draw(phases(['attempt', 3000]), [mark(1500), mark(9000)]);
-    expect(drawn.match(/class="l-effect"/g)).toHaveLength(1);
-    expect(drawn).toContain('&lt;b&gt;1500');
+    const svg = draw(phases(['attempt', 3000]), [mark(1500), mark(9000)]);
+    expect(svg.match(/class="l-effect"/g)).toHaveLength(1);
+    expect(svg).toContain('&lt;b&gt;1500');
   });
 
   it('shortens a life of hundreds of attempts', () => {
     const many = phases(
       ...Array.from({ length: 400 }, (_, n) => [n % 2 ? 'attempt' : 'backoff', 1000 + n] as const),
     );
-    const drawn = draw(many);
-    expect(drawn.length).toBeLessThan(20_000);
+    const svg = draw(many);
+    expect(svg.length).toBeLessThan(20_000);
     expect(words(draw(many))).not.toContain('NaN');
-    expect(drawn).toMatch(/\d+ more attempts/);
+    expect(svg).toMatch(/\d+ more attempts/);
   });
 
   it('draws lives without length', () => {
@@ -117,15 +120,15 @@ describe('the picture', () => {
 
 describe('a sparkline', () => {
   it('has a bar and a row for each part that is not empty', () => {
-    const drawn = String(
+    const svg = drawn(
       Sparkline({ counts: [0, 1, 1000, 0], what: 'dead runs', times: ['a', 'b', 'c', 'd'], look: 'dead' }),
     );
-    expect(drawn.match(/<rect/g)).toHaveLength(2);
-    expect(words(drawn)).toMatch(/dead runs b 1 c 1000/);
-    const [small, large] = [...drawn.matchAll(/height="([\d.]+)" rx/g)].map(([, height]) => Number(height));
+    expect(svg.match(/<rect/g)).toHaveLength(2);
+    expect(words(svg)).toMatch(/dead runs b 1 c 1000/);
+    const [small, large] = [...svg.matchAll(/height="([\d.]+)" rx/g)].map(([, height]) => Number(height));
     expect(small).toBeGreaterThanOrEqual(2);
     expect(large).toBeGreaterThan(20);
-    expect(String(Sparkline({ counts: [0, 0], what: 'x', times: ['a', 'b'], look: 'retry' }))).not.toContain(
+    expect(drawn(Sparkline({ counts: [0, 0], what: 'x', times: ['a', 'b'], look: 'retry' }))).not.toContain(
       'NaN',
     );
   });

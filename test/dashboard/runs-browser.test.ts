@@ -153,6 +153,7 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
         await page.keyboard.press('j');
         await page.keyboard.press('Enter');
         await page.waitForURL(/\/runs\/\d+$/);
+        await expect(page.locator('h1').textContent()).resolves.toMatch(/^Run \d+ of /);
       } finally {
         await close();
       }
@@ -166,6 +167,7 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
         await page.locator('dialog#confirm').getByText('This cancels run 2005').waitFor();
         await page.locator('dialog#confirm').getByRole('button', { name: 'Cancel' }).first().click();
         await page.getByText('Run 2005 is cancelled.').waitFor();
+        expect(await test.tock.runs.get(RUNS.blocked)).toMatchObject({ status: 'cancelled' });
       } finally {
         await close();
       }

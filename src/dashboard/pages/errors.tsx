@@ -20,7 +20,7 @@ const SPANS = {
 type Span = keyof typeof SPANS;
 
 const KINDS = {
-  dead: { status: 'dead', word: 'dead', verb: (_: number) => 'died in', look: 'dead' },
+  dead: { status: 'dead', word: 'dead', verb: () => 'died in', look: 'dead' },
   failing: {
     status: 'failed',
     word: 'retrying',
