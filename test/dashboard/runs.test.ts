@@ -389,6 +389,37 @@ describe('/runs/:id', () => {
     expect(words(text)).toContain('They are not shown to you');
   });
 
+  it('shows what each attempt logged, hostile lines as text, with what was cut', async () => {
+    const attempts = [1, 2].map(attempt => ({
+      ...error('no', { attempt }),
+      at: `2026-03-02T11:0${attempt}:05.000Z`,
+      startedAt: `2026-03-02T11:0${attempt}:00.000Z`,
+    }));
+    await addRuns(
+      test,
+      dead('no', { attempts: 2, created_at: '2026-03-02T11:00:00Z', errors: JSON.stringify(attempts) }),
+    );
+    const line = (ms: number, level: string, text: string, fields?: object) =>
+      JSON.stringify(fields === undefined ? [ms, level, text] : [ms, level, text, fields]);
+    await test.sql(
+      `insert into tock.job_logs (run_id, fence, segment, attempt, began_at, cut_lines, cut_bytes, head, tail) values
+        (1, 1, 1, 1, '2026-03-02T11:01:01Z', 0, 0, $1, ''), (1, 2, 1, 2, '2026-03-02T11:02:00Z', 7, 1234, $2, $3)`,
+      [
+        line(0, 'i', '\u001B[31m<img src=x onerror=alert(1)>', { n: 1 }),
+        line(0, 'w', 'the first'),
+        line(500, 'e', 'the last'),
+      ],
+    );
+    const { text, said } = await page('/runs/1');
+    expect(said).toMatch(/log, 1 line \+1s <img src=x onerror=alert\(1\)> \{"n":1\}/);
+    expect(said).toMatch(
+      /log, 2 lines \+0ms warn the first 7 lines, 1.234 bytes were not kept \+500ms error the last/,
+    );
+    expect(text).not.toContain('<img');
+    const others = pagesOf(test.tock, { seesPayloads: false });
+    expect((await others.get('/runs/1')).text).not.toContain('the last');
+  });
+
   it('lets nobody look for what they may not see', async () => {
     await addRuns(test, { job: 'mail', payload: '{"secret": 7}' });
     const others = pagesOf(test.tock, { seesPayloads: false });
