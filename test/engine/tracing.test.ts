@@ -85,7 +85,7 @@ describe('a run that is enqueued', () => {
       { job: sms, key: 'once' },
       { job: mail, key: 'live', unique: 'live' },
     ]);
-    expect(await tock.tick()).toMatchObject({ succeeded: 3 });
+    expect(await tock.tick()).toMatchObject({ executed: { succeeded: 3 } });
     const [send] = spans.named('enqueue');
     expect(send?.attributes).toMatchObject({ 'messaging.batch.message_count': 3 });
     expect(send?.attributes).not.toHaveProperty('tock.job');
@@ -125,7 +125,7 @@ describe('a run that is enqueued', () => {
     async traceparent => {
       const tock = traced(job());
       await test.sql(`select tock.enqueue('mail', traceparent => $1)`, [traceparent]);
-      expect(await tock.tick()).toMatchObject({ succeeded: 1 });
+      expect(await tock.tick()).toMatchObject({ executed: { succeeded: 1 } });
       expect(spans.ended().map(linksOf)).toEqual([[]]);
     },
   );
@@ -292,7 +292,7 @@ describe('without tracing', () => {
   it('a run that somebody traced is executed, and no span is made', async () => {
     await test.sql(`select tock.enqueue('mail', traceparent => $1)`, [SOMEBODY]);
     const tock = test.another({ jobs: [job()] });
-    expect(await tock.tick()).toMatchObject({ succeeded: 1 });
+    expect(await tock.tick()).toMatchObject({ executed: { succeeded: 1 } });
     expect(spans.ended()).toEqual([]);
   });
 

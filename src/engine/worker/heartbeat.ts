@@ -19,11 +19,11 @@ export interface Heartbeat {
 }
 
 /**
- * Beats every `heartbeatMs`: one statement renews the leases of all runs, and `refreshRow` shows that the
- * worker lives, `flushLogs` writes what handlers have logged; none waits for another. A run past its timeout
- * is left out, so its lease may expire. A run that the answer lacks is lost, and so is one whose lease has run out by our own clock. A beat that
- * fails, or skips a row that somebody else has locked, is repeated soon, because it says nothing about the
- * lease.
+ * Beats every `heartbeatMs`: one statement renews the leases of all runs, `refreshRow` shows that the worker
+ * lives, and `flushLogs` writes what handlers have logged; none waits for another. A run past its timeout is
+ * left out, so its lease may expire. A run that the answer lacks is lost, and so is one whose lease has run
+ * out by our own clock. A beat that fails, or skips a row that somebody else has locked, is repeated soon,
+ * because it says nothing about the lease.
  */
 export function startHeartbeat(
   engine: Engine,
