@@ -7,7 +7,7 @@ import { windowIn } from '../../model/planning/window.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { jitterMs } from '../../model/schedule/jitter.js';
 import type { Zone } from '../../model/schedule/zone.js';
-import type { WhyDefinition } from '../../store/reads/why.js';
+import type { WhyDefinition } from '../../store/reads/why/why.js';
 import { placeOf } from '../layout/text.js';
 import { findZoneOrUtc } from './zones.js';
 
