@@ -6,6 +6,7 @@ import { limits } from './limits.mjs';
 import { load } from './load.mjs';
 import { materialize } from './materialize.mjs';
 import { memory } from './memory.mjs';
+import { metrics } from './metrics.mjs';
 import { notify } from './notify.mjs';
 import { pages } from './pages.mjs';
 import { processes } from './processes.mjs';
@@ -33,6 +34,7 @@ export const MEASURES = [
   materialize,
   snapshot,
   retention,
+  metrics,
   memory,
   enqueue,
   latency,

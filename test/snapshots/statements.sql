@@ -132,6 +132,11 @@ update tock.database_identity i set system_identifier = t.system_identifier, dat
   noted_at = tock.now()
 from tock.this_database() t;
 
+-- are-figures-due
+select p.final_until <= tock.now() - interval '70 seconds' or p.counted_until > tock.now()
+    or p.hours_until <= p.final_until - interval '1 hour' as "isDue"
+  from tock.figures_progress p;
+
 -- bad-definitions
 select d.id::text as id from tock.job_definitions d
 where d.id = any($1::bigint[]) and (not (d.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(d.queue) <= 200) or d.max_attempts not between 1 and 1000000
@@ -506,9 +511,65 @@ select e.status, count(*)::int as count from (
   where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() limit $1) e
 group by e.status;
 
+-- count-ended-runs
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), figures as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), written as (
+  insert into tock.figures_by_minute as f (at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits) select at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from figures order by at, job, queue, status, reason
+  on conflict (at, job, queue, status, reason) do update set run_count = excluded.run_count, occurrence_count = excluded.occurrence_count, duration_us = excluded.duration_us, wait_us = excluded.wait_us, durations = excluded.durations, waits = excluded.waits where excluded.run_count >= f.run_count returning at
+), forgotten as (
+  delete from tock.figures_retried r where r.finished_at < $2 and $3::boolean
+), moved as (
+  update tock.figures_progress p set counted_until = greatest(p.counted_until, $2),
+    final_until = case when $3 then $2 else p.final_until end
+)
+select count(distinct at)::integer as minutes from figures;
+
 -- count-live-runs
 select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
     select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 1000) r) l where l.count > 0) as live;
+
+-- count-waiting-runs
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), waiting as (
+  select p.queue, w.count, w.oldest from queue_priorities p cross join lateral (
+    select count(*) as count, min(d.run_at) as oldest from (
+      select r.run_at from tock.job_runs_live r
+      where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit $1) d) w
+  union all
+  select b.queue, count(*), min(b.run_at) from (
+    select r.queue, r.run_at from tock.job_runs_live r
+    where r.blocked_on is not null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    order by r.blocked_on, r.priority, r.run_at, r.id limit $1) b
+  group by b.queue
+)
+select w.queue, sum(w.count)::float8 as waiting,
+  coalesce(greatest(extract(epoch from tock.now() - case when min(w.oldest) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(w.oldest) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(w.oldest) end)::float8, 0), 0) as "oldestSeconds"
+from waiting w group by w.queue order by w.queue;
 
 -- create-partitions
 select made, next_step as next from tock.create_partitions(null, $1);
@@ -999,6 +1060,14 @@ order by next_at, id
 limit $2
 for update skip locked;
 
+-- lock-figures
+select set_config('jit', 'off', true) as jit, (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.final_until) * 1000)::float8 as "finalUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil",
+  (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", (extract(epoch from p.watched_until) * 1000)::float8 as "watchedUntil",
+  (extract(epoch from (select min(m.at) from tock.figures_by_minute m where m.at >= p.hours_until)) * 1000)::float8 as "firstMinute", not exists (select l.virtualtransaction from pg_locks l
+  where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.relation = 'tock.job_runs_finished'::regclass
+    and l.database = (select d.oid from pg_database d where d.datname = current_database()) and l.virtualtransaction = any(p.writers)) as "writersEnded"
+from tock.figures_progress p for update of p skip locked;
+
 -- lock-followers
 select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
   (select count(*)::integer from tock.job_runs_live r where r.definition_id = d.id) as live
@@ -1021,6 +1090,9 @@ order by o.scheduled_for for update;
 
 -- mark-definition-broken
 update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1, 1000) where id = $2;
+
+-- metrics-without-jit
+set local jit = off;
 
 -- move-cursors
 update tock.job_definitions d
@@ -1242,6 +1314,9 @@ cross join lateral (select count(*)::integer as count from tock.job_slots s wher
 where $1::text is null or f.queue = $1
 order by w.count desc, w.at, k.key limit $2;
 
+-- read-code-jobs
+select distinct d.job, d.queue from tock.job_definitions d where d.origin = 'code' and d.vanished_at is null order by 1, 2;
+
 -- read-coming
 select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
   case when isfinite(d.at) then case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end end as at, d.after, d.timezone, case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end as "nextAt", d.jitter_ms::float8 as "jitterMs"
@@ -1261,6 +1336,10 @@ select d.id::text, floor(extract(epoch from case
   end) * 1000)::float8 as place_ms
 from tock.job_definitions d where d.id = any($1::bigint[]);
 
+-- read-figures-progress
+select (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil"
+  from tock.figures_progress p;
+
 -- read-frame
 select tock.now() as now, current_database() as database,
   split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
@@ -1273,6 +1352,52 @@ select tock.now() as now, current_database() as database,
 
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
+
+-- read-job-figures
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select h.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_hour h where h.at >= $3 and h.at < $4
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $5 and m.at < $3 and m.at < $6
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
+  union all
+  select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
+), statuses as (
+  select f.job, f.status, sum(f.run_count)::bigint as run_count,
+    sum(f.occurrence_count)::bigint as occurrence_count,
+    sum(f.duration_us)::bigint as duration_us,
+    sum(f.wait_us)::bigint as wait_us,
+    case when count(f.durations) > 0 then array[sum(f.durations[1]), sum(f.durations[2]), sum(f.durations[3]), sum(f.durations[4]), sum(f.durations[5]), sum(f.durations[6]), sum(f.durations[7]), sum(f.durations[8]), sum(f.durations[9]), sum(f.durations[10]), sum(f.durations[11]), sum(f.durations[12]), sum(f.durations[13]), sum(f.durations[14]), sum(f.durations[15]), sum(f.durations[16]), sum(f.durations[17]), sum(f.durations[18]), sum(f.durations[19]), sum(f.durations[20]), sum(f.durations[21]), sum(f.durations[22]), sum(f.durations[23]), sum(f.durations[24]), sum(f.durations[25])]::bigint[] end as durations,
+    case when count(f.waits) > 0 then array[sum(f.waits[1]), sum(f.waits[2]), sum(f.waits[3]), sum(f.waits[4]), sum(f.waits[5]), sum(f.waits[6]), sum(f.waits[7]), sum(f.waits[8]), sum(f.waits[9]), sum(f.waits[10]), sum(f.waits[11]), sum(f.waits[12]), sum(f.waits[13]), sum(f.waits[14]), sum(f.waits[15]), sum(f.waits[16]), sum(f.waits[17]), sum(f.waits[18]), sum(f.waits[19]), sum(f.waits[20]), sum(f.waits[21]), sum(f.waits[22]), sum(f.waits[23]), sum(f.waits[24]), sum(f.waits[25])]::bigint[] end as waits
+  from figures f where $7::text[] is null or f.job = any($7) group by f.job, f.status
+)
+select s.job, jsonb_object_agg(s.status, s.run_count) as counts, sum(s.duration_us)::float8 as micros,
+  (case when count(s.durations) > 0 then array[sum(s.durations[1]), sum(s.durations[2]), sum(s.durations[3]), sum(s.durations[4]), sum(s.durations[5]), sum(s.durations[6]), sum(s.durations[7]), sum(s.durations[8]), sum(s.durations[9]), sum(s.durations[10]), sum(s.durations[11]), sum(s.durations[12]), sum(s.durations[13]), sum(s.durations[14]), sum(s.durations[15]), sum(s.durations[16]), sum(s.durations[17]), sum(s.durations[18]), sum(s.durations[19]), sum(s.durations[20]), sum(s.durations[21]), sum(s.durations[22]), sum(s.durations[23]), sum(s.durations[24]), sum(s.durations[25])]::bigint[] end)::float8[] as durations, (case when count(s.waits) > 0 then array[sum(s.waits[1]), sum(s.waits[2]), sum(s.waits[3]), sum(s.waits[4]), sum(s.waits[5]), sum(s.waits[6]), sum(s.waits[7]), sum(s.waits[8]), sum(s.waits[9]), sum(s.waits[10]), sum(s.waits[11]), sum(s.waits[12]), sum(s.waits[13]), sum(s.waits[14]), sum(s.waits[15]), sum(s.waits[16]), sum(s.waits[17]), sum(s.waits[18]), sum(s.waits[19]), sum(s.waits[20]), sum(s.waits[21]), sum(s.waits[22]), sum(s.waits[23]), sum(s.waits[24]), sum(s.waits[25])]::bigint[] end)::float8[] as waits
+from statuses s group by s.job order by s.job;
+
+-- read-last-ticks
+select t.host, extract(epoch from max(t.at))::float8 as at from tock.ticks t
+where t.stopped_at is null and t.at > tock.now() - interval '30 days' group by t.host order by t.host;
 
 -- read-leftovers
 select c.relname as name, obj_description(c.oid, 'pg_class') as comment
@@ -1374,6 +1499,38 @@ with recursive queue_priorities as (
 )
 select count(*)::integer as count, case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end as until from running r
 where not exists (select from tock.workers w where w.id = r.locked_by);
+
+-- read-outcomes-by-minute
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select h.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_hour h where h.at >= $3 and h.at < $4
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $5 and m.at < $3 and m.at < $6
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
+  union all
+  select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
+)
+select f.at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status;
 
 -- read-partitions
 select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch from p.high) * 1000)::float8 as high,
@@ -1485,6 +1642,55 @@ select current_user::text as role, array(
     where f.pronamespace = 'tock'::regnamespace and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')
   ) m order by 1) as missing;
 
+-- read-schedule-states
+with chosen as materialized (
+  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at,
+    case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) then d.next_at end as next_at
+  from tock.job_definitions d
+  where num_nonnulls(d.cron, d.every_ms, d.at, d.after) = 1 and d.vanished_at is null
+  order by d.origin <> 'code', d.id limit $1
+)
+select c.name as schedule, c.broken_at is null and coalesce(c.pause_reason, '') not like 'paused by itself%' as "isUp",
+  extract(epoch from l.finished_at)::float8 as "lastSuccess", extract(epoch from c.next_at)::float8 as next,
+  extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy"
+from chosen c
+left join lateral (
+  select f.finished_at, f.scheduled_for from (
+    select r.status, r.finished_at, r.scheduled_for from tock.job_runs_finished r
+    where r.definition_id = c.id and r.scheduled_for is not null and r.finished_at > tock.now() - interval '2 days'
+    order by r.scheduled_for desc limit 200) f
+  where f.status = 'succeeded' order by f.scheduled_for desc limit 1) recent on true
+left join lateral (
+  select f.finished_at, f.scheduled_for from (
+    select r.status, r.finished_at, r.scheduled_for from tock.job_runs_finished r
+    where r.definition_id = c.id and r.scheduled_for is not null and recent.finished_at is null
+    order by r.scheduled_for desc limit 200) f
+  where f.status = 'succeeded' order by f.scheduled_for desc limit 1) older on true
+cross join lateral (select coalesce(recent.finished_at, older.finished_at) as finished_at,
+  coalesce(recent.scheduled_for, older.scheduled_for, '-infinity') as scheduled_for) l
+cross join lateral (
+  select min(f.scheduled_for) as scheduled_for from (
+    select r.status, r.scheduled_for from tock.job_runs_finished r
+    where r.definition_id = c.id and r.scheduled_for > l.scheduled_for and r.finished_at >= l.scheduled_for
+    order by r.scheduled_for desc limit 200) f
+  where f.status = 'dead') m
+cross join lateral (
+  select min(r.scheduled_for) as scheduled_for from tock.job_runs_live r
+  where r.definition_id = c.id and r.scheduled_for > l.scheduled_for) w
+order by c.name;
+
+-- read-scheduler-state
+select (select count(*)::integer from tock.job_definitions d
+    where num_nonnulls(d.cron, d.every_ms, d.at, d.after) = 1 and d.vanished_at is null) as schedules,
+  coalesce((select extract(epoch from tock.now() - min(d.next_at))::float8 from tock.job_definitions d
+    where d.next_at <= tock.now() and isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
+      and d.vanished_at is null), 0) as "overdueSeconds",
+  case when pg_has_role('pg_read_all_stats', 'usage') then coalesce((select s.age_ms from (select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
+  from pg_stat_activity a
+  where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
+  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1) s), 0)::float8 / 1000 end
+    as "oldestSnapshotSeconds";
+
 -- read-server-facts
 select current_setting('autovacuum') = 'on' as "isOn",
   coalesce((select c.reloptions from pg_class c where c.oid = 'tock.job_runs_live'::regclass), '{}') as "tableOptions",
@@ -1593,6 +1799,48 @@ from (select tock.partitions_end() as until, tock.partition_unit() as unit) part
 select o.definition_id::text as id, (extract(epoch from o.scheduled_for) * 1000)::float8 as at
 from unnest($1::bigint[], $2::float8[]) as w(definition_id, at)
 join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled_for = to_timestamp(w.at / 1000);
+
+-- read-totals
+with progress as materialized (
+  select p.counted_until, p.hours_until from tock.figures_progress p
+), ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and r.finished_at >= (select p.counted_until from progress p)
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and r.finished_at >= (select p.counted_until from progress p)
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_total
+  union all
+  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m
+  where m.at >= (select p.hours_until from progress p) and m.at < (select p.counted_until from progress p)
+  union all
+  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted
+), sums as (
+  select job, queue, status, reason, sum(f.run_count)::bigint as run_count,
+    sum(f.occurrence_count)::bigint as occurrence_count,
+    sum(f.duration_us)::bigint as duration_us,
+    sum(f.wait_us)::bigint as wait_us,
+    case when count(f.durations) > 0 then array[sum(f.durations[1]), sum(f.durations[2]), sum(f.durations[3]), sum(f.durations[4]), sum(f.durations[5]), sum(f.durations[6]), sum(f.durations[7]), sum(f.durations[8]), sum(f.durations[9]), sum(f.durations[10]), sum(f.durations[11]), sum(f.durations[12]), sum(f.durations[13]), sum(f.durations[14]), sum(f.durations[15]), sum(f.durations[16]), sum(f.durations[17]), sum(f.durations[18]), sum(f.durations[19]), sum(f.durations[20]), sum(f.durations[21]), sum(f.durations[22]), sum(f.durations[23]), sum(f.durations[24]), sum(f.durations[25])]::bigint[] end as durations,
+    case when count(f.waits) > 0 then array[sum(f.waits[1]), sum(f.waits[2]), sum(f.waits[3]), sum(f.waits[4]), sum(f.waits[5]), sum(f.waits[6]), sum(f.waits[7]), sum(f.waits[8]), sum(f.waits[9]), sum(f.waits[10]), sum(f.waits[11]), sum(f.waits[12]), sum(f.waits[13]), sum(f.waits[14]), sum(f.waits[15]), sum(f.waits[16]), sum(f.waits[17]), sum(f.waits[18]), sum(f.waits[19]), sum(f.waits[20]), sum(f.waits[21]), sum(f.waits[22]), sum(f.waits[23]), sum(f.waits[24]), sum(f.waits[25])]::bigint[] end as waits from figures f group by job, queue, status, reason
+)
+select job, queue, status, reason, run_count::float8 as runs, occurrence_count::float8 as occurrences, duration_us / 1e6::float8 as "durationSeconds",
+  wait_us / 1e6::float8 as "waitSeconds", durations::float8[] as durations, waits::float8[] as waits
+from sums order by job, queue, status, reason;
 
 -- read-troubled
 with dead as materialized (
@@ -1929,6 +2177,27 @@ select array(select id::text from mine) as mine, array(select id::text from mine
 -- reserve effect
 insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothing returning key;
 
+-- reset-figures
+with hours as materialized (
+  delete from tock.figures_by_hour h where h.at >= $1 returning h.*
+), minutes as (
+  delete from tock.figures_by_minute m where m.at >= $2
+), sums as (
+  select job, queue, status, reason, sum(h.run_count)::bigint as run_count,
+    sum(h.occurrence_count)::bigint as occurrence_count,
+    sum(h.duration_us)::bigint as duration_us,
+    sum(h.wait_us)::bigint as wait_us,
+    case when count(h.durations) > 0 then array[sum(h.durations[1]), sum(h.durations[2]), sum(h.durations[3]), sum(h.durations[4]), sum(h.durations[5]), sum(h.durations[6]), sum(h.durations[7]), sum(h.durations[8]), sum(h.durations[9]), sum(h.durations[10]), sum(h.durations[11]), sum(h.durations[12]), sum(h.durations[13]), sum(h.durations[14]), sum(h.durations[15]), sum(h.durations[16]), sum(h.durations[17]), sum(h.durations[18]), sum(h.durations[19]), sum(h.durations[20]), sum(h.durations[21]), sum(h.durations[22]), sum(h.durations[23]), sum(h.durations[24]), sum(h.durations[25])]::bigint[] end as durations,
+    case when count(h.waits) > 0 then array[sum(h.waits[1]), sum(h.waits[2]), sum(h.waits[3]), sum(h.waits[4]), sum(h.waits[5]), sum(h.waits[6]), sum(h.waits[7]), sum(h.waits[8]), sum(h.waits[9]), sum(h.waits[10]), sum(h.waits[11]), sum(h.waits[12]), sum(h.waits[13]), sum(h.waits[14]), sum(h.waits[15]), sum(h.waits[16]), sum(h.waits[17]), sum(h.waits[18]), sum(h.waits[19]), sum(h.waits[20]), sum(h.waits[21]), sum(h.waits[22]), sum(h.waits[23]), sum(h.waits[24]), sum(h.waits[25])]::bigint[] end as waits from hours h group by job, queue, status, reason
+), less as (
+  update tock.figures_total t set run_count = t.run_count - s.run_count, occurrence_count = t.occurrence_count - s.occurrence_count, duration_us = t.duration_us - s.duration_us, wait_us = t.wait_us - s.wait_us,
+    durations = case when t.durations is not null then array[t.durations[1] - coalesce(s.durations[1], 0), t.durations[2] - coalesce(s.durations[2], 0), t.durations[3] - coalesce(s.durations[3], 0), t.durations[4] - coalesce(s.durations[4], 0), t.durations[5] - coalesce(s.durations[5], 0), t.durations[6] - coalesce(s.durations[6], 0), t.durations[7] - coalesce(s.durations[7], 0), t.durations[8] - coalesce(s.durations[8], 0), t.durations[9] - coalesce(s.durations[9], 0), t.durations[10] - coalesce(s.durations[10], 0), t.durations[11] - coalesce(s.durations[11], 0), t.durations[12] - coalesce(s.durations[12], 0), t.durations[13] - coalesce(s.durations[13], 0), t.durations[14] - coalesce(s.durations[14], 0), t.durations[15] - coalesce(s.durations[15], 0), t.durations[16] - coalesce(s.durations[16], 0), t.durations[17] - coalesce(s.durations[17], 0), t.durations[18] - coalesce(s.durations[18], 0), t.durations[19] - coalesce(s.durations[19], 0), t.durations[20] - coalesce(s.durations[20], 0), t.durations[21] - coalesce(s.durations[21], 0), t.durations[22] - coalesce(s.durations[22], 0), t.durations[23] - coalesce(s.durations[23], 0), t.durations[24] - coalesce(s.durations[24], 0), t.durations[25] - coalesce(s.durations[25], 0)]::bigint[] end,
+    waits = case when t.waits is not null then array[t.waits[1] - coalesce(s.waits[1], 0), t.waits[2] - coalesce(s.waits[2], 0), t.waits[3] - coalesce(s.waits[3], 0), t.waits[4] - coalesce(s.waits[4], 0), t.waits[5] - coalesce(s.waits[5], 0), t.waits[6] - coalesce(s.waits[6], 0), t.waits[7] - coalesce(s.waits[7], 0), t.waits[8] - coalesce(s.waits[8], 0), t.waits[9] - coalesce(s.waits[9], 0), t.waits[10] - coalesce(s.waits[10], 0), t.waits[11] - coalesce(s.waits[11], 0), t.waits[12] - coalesce(s.waits[12], 0), t.waits[13] - coalesce(s.waits[13], 0), t.waits[14] - coalesce(s.waits[14], 0), t.waits[15] - coalesce(s.waits[15], 0), t.waits[16] - coalesce(s.waits[16], 0), t.waits[17] - coalesce(s.waits[17], 0), t.waits[18] - coalesce(s.waits[18], 0), t.waits[19] - coalesce(s.waits[19], 0), t.waits[20] - coalesce(s.waits[20], 0), t.waits[21] - coalesce(s.waits[21], 0), t.waits[22] - coalesce(s.waits[22], 0), t.waits[23] - coalesce(s.waits[23], 0), t.waits[24] - coalesce(s.waits[24], 0), t.waits[25] - coalesce(s.waits[25], 0)]::bigint[] end
+  from sums s where (s.job, s.queue, s.status, s.reason) = (t.job, t.queue, t.status, t.reason)
+)
+update tock.figures_progress p set final_until = least(p.final_until, $2), counted_until = least(p.counted_until, $2),
+  hours_until = least(p.hours_until, $1), watched_until = null, writers = '{}';
+
 -- retry-runs
 with target as materialized (
   select r.id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status in ('dead', 'cancelled')
@@ -1936,6 +2205,11 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_finished r
   where r.id = any(array(select t.id from target t)) and r.status in ('dead', 'cancelled') returning r.*
+), retried as (
+  insert into tock.figures_retried (run_id, generation, finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at)
+  select g.id, g.generation, g.finished_at, g.job, g.queue, g.status, g.skip_reason, g.occurrence_count, g.run_at, g.started_at
+  from gone g where g.finished_at >= (select p.final_until from tock.figures_progress p)
+  on conflict do nothing
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
@@ -2006,6 +2280,77 @@ from u where d.id = u.id;
 -- spend-remaining-count
 update tock.job_definitions set remaining_count = greatest(remaining_count - $1, 0) where id = $2;
 
+-- sum-outcomes
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select h.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_hour h where h.at >= $3 and h.at < $4
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $5 and m.at < $3 and m.at < $6
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
+  union all
+  select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
+)
+select f.status, sum(f.run_count)::float8 as count from figures f group by f.status;
+
+-- sum-up-hours
+with hours as materialized (
+  select date_bin('1 hour', m.at, 'epoch') as at, job, queue, status, reason, sum(m.run_count)::bigint as run_count,
+    sum(m.occurrence_count)::bigint as occurrence_count,
+    sum(m.duration_us)::bigint as duration_us,
+    sum(m.wait_us)::bigint as wait_us,
+    case when count(m.durations) > 0 then array[sum(m.durations[1]), sum(m.durations[2]), sum(m.durations[3]), sum(m.durations[4]), sum(m.durations[5]), sum(m.durations[6]), sum(m.durations[7]), sum(m.durations[8]), sum(m.durations[9]), sum(m.durations[10]), sum(m.durations[11]), sum(m.durations[12]), sum(m.durations[13]), sum(m.durations[14]), sum(m.durations[15]), sum(m.durations[16]), sum(m.durations[17]), sum(m.durations[18]), sum(m.durations[19]), sum(m.durations[20]), sum(m.durations[21]), sum(m.durations[22]), sum(m.durations[23]), sum(m.durations[24]), sum(m.durations[25])]::bigint[] end as durations,
+    case when count(m.waits) > 0 then array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]), sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]), sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]), sum(m.waits[15]), sum(m.waits[16]), sum(m.waits[17]), sum(m.waits[18]), sum(m.waits[19]), sum(m.waits[20]), sum(m.waits[21]), sum(m.waits[22]), sum(m.waits[23]), sum(m.waits[24]), sum(m.waits[25])]::bigint[] end as waits
+  from tock.figures_by_minute m where m.at >= $1 and m.at < $2 group by 1, job, queue, status, reason
+), kept as (
+  insert into tock.figures_by_hour as f (at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits)
+  select at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations::integer[], waits::integer[] from hours order by at, job, queue, status, reason
+  on conflict (at, job, queue, status, reason) do update set run_count = excluded.run_count, occurrence_count = excluded.occurrence_count, duration_us = excluded.duration_us, wait_us = excluded.wait_us, durations = excluded.durations, waits = excluded.waits where excluded.run_count >= f.run_count
+), added as (
+  insert into tock.figures_total as t (last_at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits)
+  select max(h.at), job, queue, status, reason, sum(h.run_count)::bigint as run_count,
+    sum(h.occurrence_count)::bigint as occurrence_count,
+    sum(h.duration_us)::bigint as duration_us,
+    sum(h.wait_us)::bigint as wait_us,
+    case when count(h.durations) > 0 then array[sum(h.durations[1]), sum(h.durations[2]), sum(h.durations[3]), sum(h.durations[4]), sum(h.durations[5]), sum(h.durations[6]), sum(h.durations[7]), sum(h.durations[8]), sum(h.durations[9]), sum(h.durations[10]), sum(h.durations[11]), sum(h.durations[12]), sum(h.durations[13]), sum(h.durations[14]), sum(h.durations[15]), sum(h.durations[16]), sum(h.durations[17]), sum(h.durations[18]), sum(h.durations[19]), sum(h.durations[20]), sum(h.durations[21]), sum(h.durations[22]), sum(h.durations[23]), sum(h.durations[24]), sum(h.durations[25])]::bigint[] end as durations,
+    case when count(h.waits) > 0 then array[sum(h.waits[1]), sum(h.waits[2]), sum(h.waits[3]), sum(h.waits[4]), sum(h.waits[5]), sum(h.waits[6]), sum(h.waits[7]), sum(h.waits[8]), sum(h.waits[9]), sum(h.waits[10]), sum(h.waits[11]), sum(h.waits[12]), sum(h.waits[13]), sum(h.waits[14]), sum(h.waits[15]), sum(h.waits[16]), sum(h.waits[17]), sum(h.waits[18]), sum(h.waits[19]), sum(h.waits[20]), sum(h.waits[21]), sum(h.waits[22]), sum(h.waits[23]), sum(h.waits[24]), sum(h.waits[25])]::bigint[] end as waits from hours h group by job, queue, status, reason order by job, queue, status, reason
+  on conflict (job, queue, status, reason) do update set last_at = greatest(t.last_at, excluded.last_at),
+    run_count = t.run_count + excluded.run_count, occurrence_count = t.occurrence_count + excluded.occurrence_count, duration_us = t.duration_us + excluded.duration_us, wait_us = t.wait_us + excluded.wait_us,
+    durations = case when coalesce(t.durations, excluded.durations) is not null then array[coalesce(t.durations[1], 0) + coalesce(excluded.durations[1], 0), coalesce(t.durations[2], 0) + coalesce(excluded.durations[2], 0), coalesce(t.durations[3], 0) + coalesce(excluded.durations[3], 0), coalesce(t.durations[4], 0) + coalesce(excluded.durations[4], 0), coalesce(t.durations[5], 0) + coalesce(excluded.durations[5], 0), coalesce(t.durations[6], 0) + coalesce(excluded.durations[6], 0), coalesce(t.durations[7], 0) + coalesce(excluded.durations[7], 0), coalesce(t.durations[8], 0) + coalesce(excluded.durations[8], 0), coalesce(t.durations[9], 0) + coalesce(excluded.durations[9], 0), coalesce(t.durations[10], 0) + coalesce(excluded.durations[10], 0), coalesce(t.durations[11], 0) + coalesce(excluded.durations[11], 0), coalesce(t.durations[12], 0) + coalesce(excluded.durations[12], 0), coalesce(t.durations[13], 0) + coalesce(excluded.durations[13], 0), coalesce(t.durations[14], 0) + coalesce(excluded.durations[14], 0), coalesce(t.durations[15], 0) + coalesce(excluded.durations[15], 0), coalesce(t.durations[16], 0) + coalesce(excluded.durations[16], 0), coalesce(t.durations[17], 0) + coalesce(excluded.durations[17], 0), coalesce(t.durations[18], 0) + coalesce(excluded.durations[18], 0), coalesce(t.durations[19], 0) + coalesce(excluded.durations[19], 0), coalesce(t.durations[20], 0) + coalesce(excluded.durations[20], 0), coalesce(t.durations[21], 0) + coalesce(excluded.durations[21], 0), coalesce(t.durations[22], 0) + coalesce(excluded.durations[22], 0), coalesce(t.durations[23], 0) + coalesce(excluded.durations[23], 0), coalesce(t.durations[24], 0) + coalesce(excluded.durations[24], 0), coalesce(t.durations[25], 0) + coalesce(excluded.durations[25], 0)]::bigint[] end,
+    waits = case when coalesce(t.waits, excluded.waits) is not null then array[coalesce(t.waits[1], 0) + coalesce(excluded.waits[1], 0), coalesce(t.waits[2], 0) + coalesce(excluded.waits[2], 0), coalesce(t.waits[3], 0) + coalesce(excluded.waits[3], 0), coalesce(t.waits[4], 0) + coalesce(excluded.waits[4], 0), coalesce(t.waits[5], 0) + coalesce(excluded.waits[5], 0), coalesce(t.waits[6], 0) + coalesce(excluded.waits[6], 0), coalesce(t.waits[7], 0) + coalesce(excluded.waits[7], 0), coalesce(t.waits[8], 0) + coalesce(excluded.waits[8], 0), coalesce(t.waits[9], 0) + coalesce(excluded.waits[9], 0), coalesce(t.waits[10], 0) + coalesce(excluded.waits[10], 0), coalesce(t.waits[11], 0) + coalesce(excluded.waits[11], 0), coalesce(t.waits[12], 0) + coalesce(excluded.waits[12], 0), coalesce(t.waits[13], 0) + coalesce(excluded.waits[13], 0), coalesce(t.waits[14], 0) + coalesce(excluded.waits[14], 0), coalesce(t.waits[15], 0) + coalesce(excluded.waits[15], 0), coalesce(t.waits[16], 0) + coalesce(excluded.waits[16], 0), coalesce(t.waits[17], 0) + coalesce(excluded.waits[17], 0), coalesce(t.waits[18], 0) + coalesce(excluded.waits[18], 0), coalesce(t.waits[19], 0) + coalesce(excluded.waits[19], 0), coalesce(t.waits[20], 0) + coalesce(excluded.waits[20], 0), coalesce(t.waits[21], 0) + coalesce(excluded.waits[21], 0), coalesce(t.waits[22], 0) + coalesce(excluded.waits[22], 0), coalesce(t.waits[23], 0) + coalesce(excluded.waits[23], 0), coalesce(t.waits[24], 0) + coalesce(excluded.waits[24], 0), coalesce(t.waits[25], 0) + coalesce(excluded.waits[25], 0)]::bigint[] end
+), old_minutes as (
+  delete from tock.figures_by_minute m where (m.at, m.job, m.queue, m.status, m.reason) in (
+    select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_minute o
+    where o.at < least(tock.now() - interval '14 days', $1) order by o.at limit 20000)
+), old_hours as (
+  delete from tock.figures_by_hour h where (h.at, h.job, h.queue, h.status, h.reason) in (
+    select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_hour o where o.at < tock.now() - interval '13 months' order by o.at limit 20000)
+), old_totals as (
+  delete from tock.figures_total t where t.last_at < tock.now() - interval '13 months' and not exists (select from hours h where (h.job, h.queue, h.status, h.reason) = (t.job, t.queue, t.status, t.reason))
+), moved as (
+  update tock.figures_progress p set hours_until = $2
+)
+select count(distinct at)::integer as hours from hours;
+
 -- supersede-runs
 with target as materialized (
   select r.id from tock.job_runs_live r
@@ -2062,6 +2407,12 @@ select (select count(*) from unblocked)::int as count,
 
 -- validate-bounds
 select tock.validate_bounds();
+
+-- watch-writers
+update tock.figures_progress set watched_until = $1, writers = array(select distinct w.virtualtransaction from (select l.virtualtransaction from pg_locks l
+  where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.relation = 'tock.job_runs_finished'::regclass
+    and l.database = (select d.oid from pg_database d where d.datname = current_database())) w)
+  returning cardinality(writers) as count;
 
 -- write-progress
 with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id, progress)), held as materialized (
