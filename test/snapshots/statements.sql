@@ -1814,7 +1814,7 @@ with recursive queue_priorities as (
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), blocked as materialized (
   select r.queue, count(*)::integer as count from (
-    select queue from tock.job_runs_live where blocked_on is not null limit 5001) r group by r.queue
+    select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit 5001) r group by r.queue
 ), names as (
   select queue as name from queue_priorities
   union select queue from blocked
