@@ -1,8 +1,7 @@
-// The page Doctor, and /healthz.
+// The page Doctor.
 import { hostname } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createDashboard } from '../../../src/dashboard/create-dashboard.js';
-import { createTock, defineJob } from '../../../src/index.js';
+import { defineJob } from '../../../src/index.js';
 import { buttonsOf, openPageKit, type PageKit } from './operate-kit.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
@@ -77,58 +76,5 @@ describe('/doctor', () => {
       { action: 'forgetHost', targets: ['web-2'], operator: 'mia', via: 'page' },
     ]);
     expect(await test.post('/doctor/forget', { host: 'web-2' })).toMatchObject({ status: 404 });
-  });
-});
-
-describe('/healthz', () => {
-  const probe = async (tock = test.tock, query = '') => {
-    // One for each question, because answers are kept for two seconds.
-    const dashboard = createDashboard({ tock, authorize: () => null });
-    const answer = await dashboard.fetch(new Request(`http://localhost/healthz${query}`));
-    const text = await answer.text();
-    await dashboard.close();
-    return [answer.status, text, answer.headers.get('cache-control')];
-  };
-
-  it('answers without signing in, and says nothing but the level', async () => {
-    expect(await probe()).toEqual([200, 'unknown\n', 'no-store']);
-    await test.tock.tick();
-    expect(await probe()).toEqual([200, 'ok\n', 'no-store']);
-    await test.sql(`update tock.ticks set at = tock.now() - interval '10 minutes'`);
-    expect(await probe()).toEqual([503, 'failing\n', 'no-store']);
-    expect(await probe(test.tock, '?max_age=1h')).toEqual([200, 'ok\n', 'no-store']);
-    expect(await probe(test.tock, '?max_age=9m')).toEqual([503, 'failing\n', 'no-store']);
-  });
-
-  it.each(['soon', '-1', '1e30', ''])('refuses max_age=%s', async text => {
-    expect(await probe(test.tock, `?max_age=${encodeURIComponent(text)}`)).toEqual([
-      400,
-      'max_age is not a duration such as 5m\n',
-      'no-store',
-    ]);
-  });
-
-  it('says that the database cannot be reached, and no more', async () => {
-    const away = createTock({ connectionString: 'postgres://nobody:hush@127.0.0.1:1/none', logger: false });
-    expect(await probe(away)).toEqual([503, 'unreachable\n', 'no-store']);
-    await away.close();
-  });
-
-  it('asks the database once for many who ask', async () => {
-    await test.tock.tick();
-    let asked = 0;
-    const counting = new Proxy(test.tock, {
-      get: (tock, name) => {
-        if (name === 'health') asked++;
-        return Reflect.get(tock, name) as unknown;
-      },
-    });
-    const dashboard = createDashboard({ tock: counting, authorize: () => null });
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => dashboard.fetch(new Request('http://localhost/healthz'))),
-    );
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
-    expect(asked).toBe(1);
-    await dashboard.close();
   });
 });
