@@ -10,6 +10,7 @@ import type { SchedulerStatus } from './scheduler-view.js';
  */
 export type HealthLevel = 'ok' | 'warning' | 'failing' | 'unknown';
 
+/** One sentence of the health, with what helps. */
 export interface HealthSentence {
   readonly level: HealthLevel;
   /** Begins with a capital and has no full stop. */
@@ -22,6 +23,7 @@ export interface HealthSentence {
   readonly link: string | null;
 }
 
+/** How healthy the scheduler is, in sentences. */
 export interface Health {
   readonly level: HealthLevel;
   /** At least one. */
