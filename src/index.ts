@@ -54,9 +54,13 @@ export type {
   RetryPolicy,
 } from './model/job/job.js';
 export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
+export type { LogLevel, LogsOption } from './model/job/logs-option.js';
 export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
+export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
+export type { ExpositionFormat } from './model/metrics/exposition.js';
+export type { MetricsLimits, MetricsOptions } from './model/metrics/options.js';
 export type { Action, Operator, Role, Via } from './model/operator.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
@@ -91,6 +95,7 @@ export type {
 } from './model/scheduler-view.js';
 export type { AuditFilter } from './store/reads/audit.js';
 export type { QueueRecord } from './store/reads/queues.js';
+export type { AttemptLog, KeptLine } from './store/reads/run-log.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
 export type { ReapedRuns } from './store/runs/reap.js';
 export type { Adoption } from './store/schema/database-identity.js';
@@ -101,6 +106,7 @@ export type {
   CancelOptions,
   EnqueuedRuns,
   EnqueueManyOptions,
+  LogOptions,
   NewRuns,
   PauseOptions,
   RetryOptions,

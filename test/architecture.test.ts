@@ -111,10 +111,10 @@ describe('the rooms', () => {
 
 /** The floors inside a room, from the ground up: its folders, and the files beside them. Types may come from above. */
 const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs'], ['reads']],
+  store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs', 'figures'], ['reads']],
   engine: [
-    ['engine'],
-    ['audit'],
+    ['engine', 'tracing'],
+    ['audit', 'metrics'],
     ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
     ['set-aside'],
@@ -157,6 +157,7 @@ describe('packages', () => {
     'cron-parser': file => file === path.join('src', 'model', 'schedule', 'cron-fields.ts'),
     'node-cron': file => file === path.join('src', 'daemon', 'beat.ts'),
     pino: file => file === path.join('src', 'environment', 'logger.ts'),
+    '@opentelemetry/api': file => file === path.join('src', 'engine', 'tracing', 'open-tracing.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',
     cronstrue: file => file === path.join('src', 'dashboard', 'words', 'schedule-words.ts'),

@@ -4,8 +4,10 @@ import { enqueue } from './enqueue.mjs';
 import { latency } from './latency.mjs';
 import { limits } from './limits.mjs';
 import { load } from './load.mjs';
+import { logs } from './logs.mjs';
 import { materialize } from './materialize.mjs';
 import { memory } from './memory.mjs';
+import { metrics } from './metrics.mjs';
 import { notify } from './notify.mjs';
 import { pages } from './pages.mjs';
 import { processes } from './processes.mjs';
@@ -24,6 +26,7 @@ import { watched } from './watched.mjs';
 export const MEASURES = [
   throughput,
   cost,
+  logs,
   processes,
   share,
   spread,
@@ -33,6 +36,7 @@ export const MEASURES = [
   materialize,
   snapshot,
   retention,
+  metrics,
   memory,
   enqueue,
   latency,

@@ -9,6 +9,7 @@ import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
+import type { MetricsOptions } from '../model/metrics/options.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
@@ -19,6 +20,7 @@ import type {
   AdoptOptions,
   CancelOptions,
   EnqueueManyOptions,
+  LogOptions,
   PauseOptions,
   RetryOptions,
   TickCallOptions,
@@ -35,12 +37,14 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   hooks: true,
   jobsModule: true,
   logger: true,
+  tracing: true,
   lease: true,
   heartbeat: true,
   grace: true,
   drain: true,
   retry: true,
   maxPayloadBytes: true,
+  logs: true,
   operator: true,
 });
 const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });
@@ -75,6 +79,7 @@ const METHODS = {
   'runs.cancelMany': optionNames<CancelManyOptions>({ ...MANY, reason: true }),
   'runs.retry': optionNames<RetryOptions>({ attempts: true }),
   'runs.cancel': optionNames<CancelOptions>({ reason: true }),
+  'runs.log': optionNames<LogOptions>({ attempt: true }),
   'runs.wait': optionNames<WaitOptions>({ onChange: true, signal: true }),
   'schedules.list': optionNames<DefinitionFilter>({ name: true, limit: true, removed: true }),
   'schedules.upsert': optionNames<VersionGuard>({ ifVersion: true }),
@@ -99,9 +104,11 @@ const METHODS = {
     limit: true,
     before: true,
   }),
+  metrics: optionNames<MetricsOptions>({ format: true, maxJobs: true, maxSchedules: true }),
   prune: optionNames<PruneOptions>({
     keep: true,
     keepKeys: true,
+    keepLogs: true,
     keepAudit: true,
     partition: true,
     onProgress: true,

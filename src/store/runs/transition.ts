@@ -73,7 +73,7 @@ export function sortedById<Run extends Held>(batch: readonly Run[]): readonly Ru
 export const FINISHED_COLUMNS: readonly string[] = [
   'id definition_id run_at priority attempts max_attempts fence releases generation occurrence_count',
   'scheduled_for interval_start start_by locked_by created_at started_at job queue trigger idempotency_key',
-  'payload errors progress slot_keys slot_limits live_key',
+  'payload errors progress slot_keys slot_limits live_key traceparent last_traceparent',
 ].flatMap(columns => columns.split(' '));
 
 /** Inserts ended runs. @param changed SQL for each column that does not keep its value */
@@ -127,6 +127,17 @@ export const writeOutbox = (ended: string, status: string) => `noted as (
   ) k
   where e.definition_id is not null or ${status} = 'dead'
   returning id
+)`;
+
+/**
+ * CTE `retried`: notes the ends of runs that a statement takes out of the history, so that each end is
+ * counted once. Every statement that retries runs has it. What is counted for good needs no note.
+ */
+export const noteRetried = (gone: string) => `retried as (
+  insert into tock.figures_retried (run_id, generation, finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at)
+  select g.id, g.generation, g.finished_at, g.job, g.queue, g.status, g.skip_reason, g.occurrence_count, g.run_at, g.started_at
+  from ${gone} g where g.finished_at >= (select p.final_until from tock.figures_progress p)
+  on conflict do nothing
 )`;
 
 /** What is left to do once a statement that moves runs has committed. */

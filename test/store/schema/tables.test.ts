@@ -11,7 +11,9 @@ import type { Dst } from '../../../src/model/schedule/spec.js';
 import type { Origin, OutboxKind, TickKind, WorkerKind } from '../../../src/store/schema/tables.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 
-const SOURCE = readFileSync(path.join(import.meta.dirname, '../../../src/store/schema/tables.ts'), 'utf8');
+const SOURCE = ['tables', 'figures-tables']
+  .map(name => readFileSync(path.join(import.meta.dirname, `../../../src/store/schema/${name}.ts`), 'utf8'))
+  .join('\n');
 
 interface Column {
   readonly type: string;
@@ -28,6 +30,7 @@ const TYPES: Readonly<Record<string, string>> = {
   'number[]': 'integer[]',
   boolean: 'boolean',
   Bigint: 'bigint',
+  'Bigint[]': 'bigint[]',
   Timestamp: 'timestamp with time zone',
   Jsonb: 'jsonb',
   Uuid: 'uuid',
@@ -81,9 +84,9 @@ function declaredTables() {
   return tables.map(([table, name]) => ({ table, columns: Object.entries(interfaces.get(name) ?? {}) }));
 }
 
-/** Not one of the partitions of finished runs, which are made as time goes on. */
+/** Not one of the partitions of finished runs and of logs, which are made as time goes on. */
 const IS_NO_PERIOD = `not exists (
-  select from pg_inherits i where i.inhrelid = c.oid and i.inhparent = 'tock.job_runs_finished'::regclass)`;
+  select from pg_inherits i where i.inhrelid = c.oid and i.inhparent in ('tock.job_runs_finished'::regclass, 'tock.job_logs'::regclass))`;
 
 const CATALOGUE = `
 select 'tock.' || c.relname as "table", a.attname as "column", format_type(a.atttypid, a.atttypmod) as type,
