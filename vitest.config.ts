@@ -25,6 +25,7 @@ const EXHAUSTIVE = [
   'test/engine/retention/{coming-partitions,prune-faults}.test.ts',
   'test/processes/{compile-cache,crash,isolate,isolate-endings,limits,tick,tick-schedules}.test.ts',
   'test/jobs/send-invoice-reminders.test.ts',
+  'test/metrics/prometheus.test.ts',
   'test/promises/bad-inputs.test.ts',
   'test/testing/{example-project,test-tock}.test.ts',
 ];

@@ -267,7 +267,9 @@ create table tock.job_runs_finished partition of tock.job_runs for values in ('s
 alter table tock.job_runs_finished add primary key (id, finished_at);
 create index job_runs_finished_definition on tock.job_runs_finished (definition_id, scheduled_for) where definition_id is not null;
 create index job_runs_finished_dead on tock.job_runs_finished (finished_at) where status = 'dead';
-create index job_runs_finished_at on tock.job_runs_finished using brin (finished_at);
+-- Ranges without a summary are read by every query. Vacuum makes summaries, but comes to such a table only when a fifth has
+-- been added; autosummarize makes them within a minute.
+create index job_runs_finished_at on tock.job_runs_finished using brin (finished_at) with (autosummarize = on);
 -- For people who look for runs, newest first: those of a job, also a rare one, and those that did not succeed.
 create index job_runs_finished_job on tock.job_runs_finished (job, id);
 create index job_runs_finished_unsuccessful on tock.job_runs_finished (status, id) where status in ('dead', 'cancelled', 'skipped');
@@ -1133,6 +1135,91 @@ create index audit_created_at on tock.audit (created_at);
 create index audit_operator on tock.audit (operator, id);
 create index audit_action on tock.audit (action, id);
 create index audit_targets on tock.audit using gin (targets);
+
+-- Figures: ended runs, counted by minute and by hour ----------------------------------------------
+
+-- An end is counted once, also where the run is retried later and ends again. `duration_us` and `durations` are of runs that
+-- succeeded or are dead and had begun; element n of an array counts those in bucket n (src/model/metrics/buckets.ts).
+create table tock.figures_by_minute (
+  at               timestamptz not null,
+  job              text collate "C" not null,
+  queue            text collate "C" not null,
+  status           text collate "C" not null,
+  reason           text collate "C" not null,
+  run_count        bigint not null,
+  occurrence_count bigint not null,
+  duration_us      bigint not null,
+  wait_us          bigint not null,
+  durations        integer[],
+  waits            integer[],
+  primary key (at, job, queue, status, reason)
+);
+
+comment on table tock.figures_by_minute is 'How many runs ended in each minute, and how long they took. Kept for 14 days.';
+comment on column tock.figures_by_minute.reason is 'Why occurrences were skipped; empty for other states.';
+comment on column tock.figures_by_minute.occurrence_count is 'How many occurrences the runs stand for.';
+comment on column tock.figures_by_minute.duration_us is 'From the start of the last attempt to the end of the run, summed, in microseconds.';
+comment on column tock.figures_by_minute.wait_us is 'From when the last attempt was due to its start, summed, in microseconds.';
+
+create table tock.figures_by_hour (like tock.figures_by_minute including indexes);
+
+comment on table tock.figures_by_hour is 'The same by hour, from minutes to which nothing can be added. Kept for 13 months.';
+
+-- Updated once an hour: there is room for the new versions.
+create table tock.figures_total (
+  job              text collate "C" not null,
+  queue            text collate "C" not null,
+  status           text collate "C" not null,
+  reason           text collate "C" not null,
+  last_at          timestamptz not null,
+  run_count        bigint not null,
+  occurrence_count bigint not null,
+  duration_us      bigint not null,
+  wait_us          bigint not null,
+  durations        bigint[],
+  waits            bigint[],
+  primary key (job, queue, status, reason)
+) with (fillfactor = 50);
+
+comment on table tock.figures_total is 'The sum of all hours, also of those that are no longer kept: the base of counters that never fall.';
+comment on column tock.figures_total.last_at is 'The last hour that added to it. A row goes 13 months after that.';
+
+create table tock.figures_progress (
+  is_only       boolean primary key default true,
+  final_until   timestamptz not null,
+  counted_until timestamptz not null,
+  hours_until   timestamptz not null,
+  watched_until timestamptz,
+  writers       text[] not null default '{}',
+  constraint figures_progress_one_row check (is_only)
+) with (fillfactor = 20);
+
+comment on table tock.figures_progress is 'How far ended runs are counted; one row. Who counts holds its lock.';
+comment on column tock.figures_progress.final_until is 'Minutes before this are counted for good.';
+comment on column tock.figures_progress.counted_until is 'Minutes before this are counted, though a transaction that is still open may add to them. Later runs are read as they are.';
+comment on column tock.figures_progress.hours_until is 'Hours before this are summed up.';
+comment on column tock.figures_progress.watched_until is 'Minutes before this become final once all of `writers` have ended.';
+comment on column tock.figures_progress.writers is 'Virtual transactions that were writing finished runs, or waiting to, when watched_until was set.';
+
+insert into tock.figures_progress (final_until, counted_until, hours_until)
+select date_bin('1 minute', tock.now(), 'epoch'), date_bin('1 minute', tock.now(), 'epoch'), date_bin('1 hour', tock.now(), 'epoch');
+
+-- A retry takes a run out of the history. Its end is noted here, until the end's minute is final.
+create table tock.figures_retried (
+  run_id           bigint not null,
+  generation       integer not null,
+  finished_at      timestamptz not null,
+  job              text not null,
+  queue            text collate "C" not null,
+  status           text not null,
+  skip_reason      text,
+  occurrence_count integer not null,
+  run_at           timestamptz not null,
+  started_at       timestamptz,
+  primary key (run_id, generation)
+);
+
+comment on table tock.figures_retried is 'Ends of runs that were retried before their minute was counted for good.';
 
 -- Maintenance -------------------------------------------------------------------------------------
 

@@ -59,6 +59,8 @@ export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
 export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
+export type { ExpositionFormat } from './model/metrics/exposition.js';
+export type { MetricsLimits, MetricsOptions } from './model/metrics/options.js';
 export type { Action, Operator, Role, Via } from './model/operator.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
 export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';

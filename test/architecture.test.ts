@@ -111,10 +111,10 @@ describe('the rooms', () => {
 
 /** The floors inside a room, from the ground up: its folders, and the files beside them. Types may come from above. */
 const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs'], ['reads']],
+  store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs', 'figures'], ['reads']],
   engine: [
     ['engine', 'tracing'],
-    ['audit'],
+    ['audit', 'metrics'],
     ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
     ['set-aside'],

@@ -7,6 +7,7 @@ import { load } from './load.mjs';
 import { logs } from './logs.mjs';
 import { materialize } from './materialize.mjs';
 import { memory } from './memory.mjs';
+import { metrics } from './metrics.mjs';
 import { notify } from './notify.mjs';
 import { pages } from './pages.mjs';
 import { processes } from './processes.mjs';
@@ -35,6 +36,7 @@ export const MEASURES = [
   materialize,
   snapshot,
   retention,
+  metrics,
   memory,
   enqueue,
   latency,

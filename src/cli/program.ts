@@ -9,6 +9,7 @@ import { addBackfill } from './commands/backfill.js';
 import { addDashboard } from './commands/dashboard.js';
 import { addDoctor } from './commands/doctor.js';
 import { addJobs } from './commands/jobs.js';
+import { addMetrics } from './commands/metrics.js';
 import { addMigrate } from './commands/migrate.js';
 import { addNext } from './commands/next.js';
 import { addPause, addResume } from './commands/pause.js';
@@ -29,7 +30,10 @@ import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
-  ['Inspect:', [addStatus, addDoctor, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAudit]],
+  [
+    'Inspect:',
+    [addStatus, addDoctor, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAudit, addMetrics],
+  ],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];

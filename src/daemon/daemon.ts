@@ -7,6 +7,7 @@ import { createNoticeLimiter } from '../engine/claim/notice-limiter.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
 import { materialize } from '../engine/materialize/materialize.js';
+import { createRollUp } from '../engine/metrics/roll-up.js';
 import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
 import { reap } from '../engine/reap.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
@@ -14,7 +15,7 @@ import { openWorker } from '../engine/worker/worker.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
-import { startBeat } from './beat.js';
+import { type BeatOptions, startBeat } from './beat.js';
 import { createMemoryHint } from './memory-hint.js';
 import {
   afterError,
@@ -61,11 +62,13 @@ const MAX_PAUSE_MS = 15_000;
  * Starts the daemon. A lost database is logged once, waited for, and logged when it is back.
  *
  * @param pollMs how long it sleeps at most
+ * @param beatOptions how often it beats, for tests
  */
 export async function startDaemon(
   engine: Engine,
   options: StartOptions = {},
   pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS,
+  beatOptions: BeatOptions = {},
 ): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
@@ -90,6 +93,7 @@ export async function startDaemon(
 
   let plan = FIRST_PLAN;
   let mustRegister = false;
+  let mustCount = false;
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
@@ -127,6 +131,7 @@ export async function startDaemon(
     () => materialize(engine),
   );
   const upkeep = hourlyUpkeep(engine, stopping.signal);
+  const figures = inBackground(createRollUp(engine), stopping.signal);
 
   /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
@@ -186,6 +191,9 @@ export async function startDaemon(
       try {
         const ms = await pass();
         await upkeep.startIfDue();
+        // While it sleeps, and so over the connection of the passes.
+        if (mustCount) figures.start();
+        mustCount = false;
         if (isAway) logger.info({ event: 'database.back' }, 'the database is back');
         [isAway, pauseMs] = [false, FIRST_PAUSE_MS];
         if (!stopping.signal.aborted) await sleep(ms);
@@ -200,13 +208,15 @@ export async function startDaemon(
   };
   const working = work();
   const hintAtMemory = createMemoryHint(logger);
-  // Computes its calendar while the first pass waits for the database.
-  const beat = startBeat(() => {
+  const onBeat = () => {
     mustRegister = true;
     plan = afterMinute(plan);
     hintAtMemory(worker.outcomeCounts.claimed);
+    mustCount = true;
     worker.wake();
-  }, logger);
+  };
+  // Computes its calendar while the first pass waits for the database.
+  const beat = startBeat(onBeat, logger, beatOptions);
 
   return {
     id: worker.id,
@@ -229,6 +239,7 @@ export async function startDaemon(
       }
       await noted;
       await upkeep.done();
+      await figures.done();
     },
   };
 }
@@ -244,6 +255,19 @@ function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
       upkeep = await beginUpkeep(engine, signal);
     },
     done: async () => await upkeep?.done,
+  };
+}
+
+/** Work that never throws, beside the passes; a start while it is under way is left out. */
+function inBackground(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) {
+  let working: Promise<void> | null = null;
+  return {
+    start() {
+      working ??= work(signal).finally(() => {
+        working = null;
+      });
+    },
+    done: async () => await working,
   };
 }
 

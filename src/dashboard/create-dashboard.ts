@@ -4,6 +4,7 @@ import { quote } from '../model/names.js';
 import { ROLES, type Role } from '../model/operator.js';
 import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
+import { checkMetricsToken, withMetricsToken } from './access/metrics-token.js';
 import { type Dashboard, openDashboard } from './open-dashboard.js';
 
 /** Who looks at the pages, and what they may do. */
@@ -30,6 +31,11 @@ export interface DashboardOptions {
   readonly basePath?: string;
   /** URL of a replica from which all pages read. Default: the Tock's own database and pool. */
   readonly readConnectionString?: string;
+  /**
+   * Opens `/metrics`, and nothing else, to requests with `authorization: Bearer <token>`. At least 16
+   * characters. Default: none; then `authorize` decides there too.
+   */
+  readonly metricsToken?: string;
   /** For whom `authorize` refuses: how to sign in, in a sentence. */
   readonly signInHelp?: string;
 }
@@ -40,7 +46,7 @@ export interface DashboardOptions {
  * @throws TockError TOCK_BAD_OPTION
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { tock, readConnectionString = null, basePath = '' } = options;
+  const { tock, readConnectionString = null, basePath = '', metricsToken } = options;
   const path = typeof basePath === 'string' ? basePath.replace(/\/$/, '') : null;
   if (typeof options.authorize !== 'function') {
     throw new TockError(
@@ -55,7 +61,11 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     tock,
     readConnectionString,
     basePath: path,
-    access: accessOf(options),
+    access: withMetricsToken(
+      accessOf(options),
+      metricsToken === undefined ? null : checkMetricsToken(metricsToken, 'metricsToken'),
+      path,
+    ),
   });
 }
 

@@ -4,6 +4,7 @@ import { addConfirmPage } from './pages/confirm.js';
 import { addDoctorPage } from './pages/doctor.js';
 import { addErrorsPage } from './pages/errors.js';
 import { addLoadPage } from './pages/load.js';
+import { addMetricsPage } from './pages/metrics.js';
 import { addNowPage } from './pages/now.js';
 import { addQueuePage } from './pages/queue.js';
 import { addQueuesPage } from './pages/queues.js';
@@ -28,4 +29,5 @@ export function addPages(app: App): void {
   addAuditPage(app);
   addDoctorPage(app);
   addConfirmPage(app);
+  addMetricsPage(app);
 }

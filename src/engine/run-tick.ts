@@ -5,6 +5,7 @@ import type { ReapedRuns } from '../store/runs/reap.js';
 import { type RegisterResult, register } from './definitions/register.js';
 import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';
+import { createRollUp } from './metrics/roll-up.js';
 import { noteOwnTick } from './note-tick.js';
 import { reap } from './reap.js';
 import { beginUpkeep } from './retention/coming-partitions.js';
@@ -51,6 +52,7 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
     startedAt + options.budgetMs,
     registered.status === 'superseded',
   );
+  if (!options.signal?.aborted) await createRollUp(engine)(options.signal);
   return {
     registered,
     reaped,

@@ -9,6 +9,7 @@ import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
+import type { MetricsOptions } from '../model/metrics/options.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
@@ -103,6 +104,7 @@ const METHODS = {
     limit: true,
     before: true,
   }),
+  metrics: optionNames<MetricsOptions>({ format: true, maxJobs: true, maxSchedules: true }),
   prune: optionNames<PruneOptions>({
     keep: true,
     keepKeys: true,

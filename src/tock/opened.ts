@@ -220,6 +220,11 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
+    metrics: async metricsOptions => {
+      // Loaded late: a tick does not need it.
+      const { openMetrics } = await import('../engine/metrics/openmetrics.js');
+      return await openMetrics(open().database, checked('metrics', metricsOptions));
+    },
     health: async limits => await readHealth(open(), checked('health', limits)),
     doctor: async doctorOptions => await examine(open(), checked('doctor', doctorOptions)),
     forgetHost: async host => await forgetHost(may('forgetHost'), host),

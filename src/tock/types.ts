@@ -23,6 +23,7 @@ import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } f
 import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
+import type { MetricsOptions } from '../model/metrics/options.js';
 import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
@@ -181,6 +182,11 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
+  /**
+   * Metrics as text, for Prometheus and what reads its formats: ends, durations and waits of runs, queues,
+   * schedules. Only reads. @throws TockError TOCK_BAD_OPTION
+   */
+  metrics(options?: MetricsOptions): Promise<string>;
   /**
    * The state of the scheduler in sentences, the most important first. Quick enough for a probe: it does not
    * count the runs that ended well, and does not compare time zone data, as `status` and `doctor` do.

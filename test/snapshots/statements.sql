@@ -19,16 +19,13 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
 where r.id = any($10::bigint[])
   and (select count(*) from taken) = coalesce(array_length($3::bigint[], 1), 0)
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned;
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned;
 
 -- admit-block-flood
 update tock.job_runs_live r set blocked_on = $1::text where r.id in (
@@ -94,16 +91,13 @@ with candidates as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
   returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 ), others as (
   select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
   union all
@@ -138,6 +132,11 @@ update tock.database_identity i set system_identifier = t.system_identifier, dat
   noted_at = tock.now()
 from tock.this_database() t;
 
+-- are-figures-due
+select p.final_until <= tock.now() - interval '70 seconds' or p.counted_until > tock.now()
+    or p.hours_until <= p.final_until - interval '1 hour' as "isDue"
+  from tock.figures_progress p;
+
 -- bad-definitions
 select d.id::text as id from tock.job_definitions d
 where d.id = any($1::bigint[]) and (not (d.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(d.queue) <= 200) or d.max_attempts not between 1 and 1000000
@@ -161,8 +160,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', $2
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
   from gone returning id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -223,16 +222,13 @@ with recursive queue_priorities as (
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -254,16 +250,13 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at;
 
@@ -281,16 +274,13 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at;
 
@@ -335,16 +325,13 @@ with recursive queue_priorities as (
     locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -380,16 +367,13 @@ with open as materialized (
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -409,16 +393,13 @@ with due as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.is_limited
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
 from due left join claimed c on c.id = due.id;
@@ -454,16 +435,13 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
   case when r.id = (select carrier from carried) then (select turns from carried) end as turns,
   case when r.id = (select carrier from carried) then (select places from carried) end as places;
 
@@ -533,9 +511,65 @@ select e.status, count(*)::int as count from (
   where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() limit $1) e
 group by e.status;
 
+-- count-ended-runs
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), figures as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), written as (
+  insert into tock.figures_by_minute as f (at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits) select at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from figures order by at, job, queue, status, reason
+  on conflict (at, job, queue, status, reason) do update set run_count = excluded.run_count, occurrence_count = excluded.occurrence_count, duration_us = excluded.duration_us, wait_us = excluded.wait_us, durations = excluded.durations, waits = excluded.waits where excluded.run_count >= f.run_count returning at
+), forgotten as (
+  delete from tock.figures_retried r where r.finished_at < $2 and $3::boolean
+), moved as (
+  update tock.figures_progress p set counted_until = greatest(p.counted_until, $2),
+    final_until = case when $3 then $2 else p.final_until end
+)
+select count(distinct at)::integer as minutes from figures;
+
 -- count-live-runs
 select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
     select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 1000) r) l where l.count > 0) as live;
+
+-- count-waiting-runs
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), waiting as (
+  select p.queue, w.count, w.oldest from queue_priorities p cross join lateral (
+    select count(*) as count, min(d.run_at) as oldest from (
+      select r.run_at from tock.job_runs_live r
+      where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit $1) d) w
+  union all
+  select b.queue, count(*), min(b.run_at) from (
+    select r.queue, r.run_at from tock.job_runs_live r
+    where r.blocked_on is not null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    order by r.blocked_on, r.priority, r.run_at, r.id limit $1) b
+  group by b.queue
+)
+select w.queue, sum(w.count)::float8 as waiting,
+  coalesce(greatest(extract(epoch from tock.now() - case when min(w.oldest) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(w.oldest) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(w.oldest) end)::float8, 0), 0) as "oldestSeconds"
+from waiting w group by w.queue order by w.queue;
 
 -- create-partitions
 select made, next_step as next from tock.create_partitions(null, $1);
@@ -551,8 +585,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -598,8 +632,8 @@ with target as materialized (
   where r.id = t.id and (t.status in ('queued', 'failed') or ($2 and t.status in ('running')))
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', 'a later occurrence took its place'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', 'a later occurrence took its place'
   from gone
   returning id
 ), freed as (
@@ -639,7 +673,7 @@ select place, made, replaced, id from tock.enqueue_live($1::text) order by place
 
 -- enqueue-one
 select tock.enqueue_one($1::text, $2::text::jsonb, $3::text::timestamptz, $4::text::float8, $5::text,
-  $6::text::integer, $7::text::integer, $8::text, $9::text)::text as id;
+  $6::text::integer, $7::text::integer, $8::text)::text as id;
 
 -- expired-ids
 with recursive queue_priorities as (
@@ -665,8 +699,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -704,9 +738,9 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -732,9 +766,9 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), keys as materialized (
@@ -763,16 +797,13 @@ with outcome as materialized (
   update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -793,10 +824,10 @@ from ended;
 
 -- finish-plain
 with gone as (
-  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key, r.traceparent, r.last_traceparent
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'succeeded'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'succeeded'
   from gone
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -1013,11 +1044,6 @@ select r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 
 where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
 order by r.id desc limit $3::integer;
 
--- link-followers
-update tock.job_runs_live r set traceparent = l.traceparent
-from unnest($1::timestamptz[], $2::text[]) as l(scheduled_for, traceparent)
-where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and r.attempts = 0;
-
 -- list-migrations
 select name, checksum from tock.migrations;
 
@@ -1033,6 +1059,14 @@ where next_at <= tock.now() and next_at is not null and paused_at is null and br
 order by next_at, id
 limit $2
 for update skip locked;
+
+-- lock-figures
+select set_config('jit', 'off', true) as jit, (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.final_until) * 1000)::float8 as "finalUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil",
+  (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", (extract(epoch from p.watched_until) * 1000)::float8 as "watchedUntil",
+  (extract(epoch from (select min(m.at) from tock.figures_by_minute m where m.at >= p.hours_until)) * 1000)::float8 as "firstMinute", not exists (select l.virtualtransaction from pg_locks l
+  where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.relation = 'tock.job_runs_finished'::regclass
+    and l.database = (select d.oid from pg_database d where d.datname = current_database()) and l.virtualtransaction = any(p.writers)) as "writersEnded"
+from tock.figures_progress p for update of p skip locked;
 
 -- lock-followers
 select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
@@ -1056,6 +1090,9 @@ order by o.scheduled_for for update;
 
 -- mark-definition-broken
 update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1, 1000) where id = $2;
+
+-- metrics-without-jit
+set local jit = off;
 
 -- move-cursors
 update tock.job_definitions d
@@ -1180,7 +1217,7 @@ select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
 
 -- parent-runs
-select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,
+select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
   (extract(epoch from r.scheduled_for) * 1000)::float8 as scheduled_for,
   (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as interval_start
 from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
@@ -1277,6 +1314,9 @@ cross join lateral (select count(*)::integer as count from tock.job_slots s wher
 where $1::text is null or f.queue = $1
 order by w.count desc, w.at, k.key limit $2;
 
+-- read-code-jobs
+select distinct d.job, d.queue from tock.job_definitions d where d.origin = 'code' and d.vanished_at is null order by 1, 2;
+
 -- read-coming
 select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
   case when isfinite(d.at) then case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end end as at, d.after, d.timezone, case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end as "nextAt", d.jitter_ms::float8 as "jitterMs"
@@ -1296,6 +1336,10 @@ select d.id::text, floor(extract(epoch from case
   end) * 1000)::float8 as place_ms
 from tock.job_definitions d where d.id = any($1::bigint[]);
 
+-- read-figures-progress
+select (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil"
+  from tock.figures_progress p;
+
 -- read-frame
 select tock.now() as now, current_database() as database,
   split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
@@ -1308,6 +1352,52 @@ select tock.now() as now, current_database() as database,
 
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
+
+-- read-job-figures
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select h.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_hour h where h.at >= $3 and h.at < $4
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $5 and m.at < $3 and m.at < $6
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
+  union all
+  select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
+), statuses as (
+  select f.job, f.status, sum(f.run_count)::bigint as run_count,
+    sum(f.occurrence_count)::bigint as occurrence_count,
+    sum(f.duration_us)::bigint as duration_us,
+    sum(f.wait_us)::bigint as wait_us,
+    case when count(f.durations) > 0 then array[sum(f.durations[1]), sum(f.durations[2]), sum(f.durations[3]), sum(f.durations[4]), sum(f.durations[5]), sum(f.durations[6]), sum(f.durations[7]), sum(f.durations[8]), sum(f.durations[9]), sum(f.durations[10]), sum(f.durations[11]), sum(f.durations[12]), sum(f.durations[13]), sum(f.durations[14]), sum(f.durations[15]), sum(f.durations[16]), sum(f.durations[17]), sum(f.durations[18]), sum(f.durations[19]), sum(f.durations[20]), sum(f.durations[21]), sum(f.durations[22]), sum(f.durations[23]), sum(f.durations[24]), sum(f.durations[25])]::bigint[] end as durations,
+    case when count(f.waits) > 0 then array[sum(f.waits[1]), sum(f.waits[2]), sum(f.waits[3]), sum(f.waits[4]), sum(f.waits[5]), sum(f.waits[6]), sum(f.waits[7]), sum(f.waits[8]), sum(f.waits[9]), sum(f.waits[10]), sum(f.waits[11]), sum(f.waits[12]), sum(f.waits[13]), sum(f.waits[14]), sum(f.waits[15]), sum(f.waits[16]), sum(f.waits[17]), sum(f.waits[18]), sum(f.waits[19]), sum(f.waits[20]), sum(f.waits[21]), sum(f.waits[22]), sum(f.waits[23]), sum(f.waits[24]), sum(f.waits[25])]::bigint[] end as waits
+  from figures f where $7::text[] is null or f.job = any($7) group by f.job, f.status
+)
+select s.job, jsonb_object_agg(s.status, s.run_count) as counts, sum(s.duration_us)::float8 as micros,
+  (case when count(s.durations) > 0 then array[sum(s.durations[1]), sum(s.durations[2]), sum(s.durations[3]), sum(s.durations[4]), sum(s.durations[5]), sum(s.durations[6]), sum(s.durations[7]), sum(s.durations[8]), sum(s.durations[9]), sum(s.durations[10]), sum(s.durations[11]), sum(s.durations[12]), sum(s.durations[13]), sum(s.durations[14]), sum(s.durations[15]), sum(s.durations[16]), sum(s.durations[17]), sum(s.durations[18]), sum(s.durations[19]), sum(s.durations[20]), sum(s.durations[21]), sum(s.durations[22]), sum(s.durations[23]), sum(s.durations[24]), sum(s.durations[25])]::bigint[] end)::float8[] as durations, (case when count(s.waits) > 0 then array[sum(s.waits[1]), sum(s.waits[2]), sum(s.waits[3]), sum(s.waits[4]), sum(s.waits[5]), sum(s.waits[6]), sum(s.waits[7]), sum(s.waits[8]), sum(s.waits[9]), sum(s.waits[10]), sum(s.waits[11]), sum(s.waits[12]), sum(s.waits[13]), sum(s.waits[14]), sum(s.waits[15]), sum(s.waits[16]), sum(s.waits[17]), sum(s.waits[18]), sum(s.waits[19]), sum(s.waits[20]), sum(s.waits[21]), sum(s.waits[22]), sum(s.waits[23]), sum(s.waits[24]), sum(s.waits[25])]::bigint[] end)::float8[] as waits
+from statuses s group by s.job order by s.job;
+
+-- read-last-ticks
+select t.host, extract(epoch from max(t.at))::float8 as at from tock.ticks t
+where t.stopped_at is null and t.at > tock.now() - interval '30 days' group by t.host order by t.host;
 
 -- read-leftovers
 select c.relname as name, obj_description(c.oid, 'pg_class') as comment
@@ -1409,6 +1499,38 @@ with recursive queue_priorities as (
 )
 select count(*)::integer as count, case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end as until from running r
 where not exists (select from tock.workers w where w.id = r.locked_by);
+
+-- read-outcomes-by-minute
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select h.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_hour h where h.at >= $3 and h.at < $4
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $5 and m.at < $3 and m.at < $6
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
+  union all
+  select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
+)
+select f.at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status;
 
 -- read-partitions
 select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch from p.high) * 1000)::float8 as high,
@@ -1520,6 +1642,55 @@ select current_user::text as role, array(
     where f.pronamespace = 'tock'::regnamespace and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')
   ) m order by 1) as missing;
 
+-- read-schedule-states
+with chosen as materialized (
+  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at,
+    case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) then d.next_at end as next_at
+  from tock.job_definitions d
+  where num_nonnulls(d.cron, d.every_ms, d.at, d.after) = 1 and d.vanished_at is null
+  order by d.origin <> 'code', d.id limit $1
+)
+select c.name as schedule, c.broken_at is null and coalesce(c.pause_reason, '') not like 'paused by itself%' as "isUp",
+  extract(epoch from l.finished_at)::float8 as "lastSuccess", extract(epoch from c.next_at)::float8 as next,
+  extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy"
+from chosen c
+left join lateral (
+  select f.finished_at, f.scheduled_for from (
+    select r.status, r.finished_at, r.scheduled_for from tock.job_runs_finished r
+    where r.definition_id = c.id and r.scheduled_for is not null and r.finished_at > tock.now() - interval '2 days'
+    order by r.scheduled_for desc limit 200) f
+  where f.status = 'succeeded' order by f.scheduled_for desc limit 1) recent on true
+left join lateral (
+  select f.finished_at, f.scheduled_for from (
+    select r.status, r.finished_at, r.scheduled_for from tock.job_runs_finished r
+    where r.definition_id = c.id and r.scheduled_for is not null and recent.finished_at is null
+    order by r.scheduled_for desc limit 200) f
+  where f.status = 'succeeded' order by f.scheduled_for desc limit 1) older on true
+cross join lateral (select coalesce(recent.finished_at, older.finished_at) as finished_at,
+  coalesce(recent.scheduled_for, older.scheduled_for, '-infinity') as scheduled_for) l
+cross join lateral (
+  select min(f.scheduled_for) as scheduled_for from (
+    select r.status, r.scheduled_for from tock.job_runs_finished r
+    where r.definition_id = c.id and r.scheduled_for > l.scheduled_for and r.finished_at >= l.scheduled_for
+    order by r.scheduled_for desc limit 200) f
+  where f.status = 'dead') m
+cross join lateral (
+  select min(r.scheduled_for) as scheduled_for from tock.job_runs_live r
+  where r.definition_id = c.id and r.scheduled_for > l.scheduled_for) w
+order by c.name;
+
+-- read-scheduler-state
+select (select count(*)::integer from tock.job_definitions d
+    where num_nonnulls(d.cron, d.every_ms, d.at, d.after) = 1 and d.vanished_at is null) as schedules,
+  coalesce((select extract(epoch from tock.now() - min(d.next_at))::float8 from tock.job_definitions d
+    where d.next_at <= tock.now() and isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
+      and d.vanished_at is null), 0) as "overdueSeconds",
+  case when pg_has_role('pg_read_all_stats', 'usage') then coalesce((select s.age_ms from (select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
+  from pg_stat_activity a
+  where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
+  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1) s), 0)::float8 / 1000 end
+    as "oldestSnapshotSeconds";
+
 -- read-server-facts
 select current_setting('autovacuum') = 'on' as "isOn",
   coalesce((select c.reloptions from pg_class c where c.oid = 'tock.job_runs_live'::regclass), '{}') as "tableOptions",
@@ -1629,6 +1800,48 @@ select o.definition_id::text as id, (extract(epoch from o.scheduled_for) * 1000)
 from unnest($1::bigint[], $2::float8[]) as w(definition_id, at)
 join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled_for = to_timestamp(w.at / 1000);
 
+-- read-totals
+with progress as materialized (
+  select p.counted_until, p.hours_until from tock.figures_progress p
+), ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and r.finished_at >= (select p.counted_until from progress p)
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and r.finished_at >= (select p.counted_until from progress p)
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_total
+  union all
+  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m
+  where m.at >= (select p.hours_until from progress p) and m.at < (select p.counted_until from progress p)
+  union all
+  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted
+), sums as (
+  select job, queue, status, reason, sum(f.run_count)::bigint as run_count,
+    sum(f.occurrence_count)::bigint as occurrence_count,
+    sum(f.duration_us)::bigint as duration_us,
+    sum(f.wait_us)::bigint as wait_us,
+    case when count(f.durations) > 0 then array[sum(f.durations[1]), sum(f.durations[2]), sum(f.durations[3]), sum(f.durations[4]), sum(f.durations[5]), sum(f.durations[6]), sum(f.durations[7]), sum(f.durations[8]), sum(f.durations[9]), sum(f.durations[10]), sum(f.durations[11]), sum(f.durations[12]), sum(f.durations[13]), sum(f.durations[14]), sum(f.durations[15]), sum(f.durations[16]), sum(f.durations[17]), sum(f.durations[18]), sum(f.durations[19]), sum(f.durations[20]), sum(f.durations[21]), sum(f.durations[22]), sum(f.durations[23]), sum(f.durations[24]), sum(f.durations[25])]::bigint[] end as durations,
+    case when count(f.waits) > 0 then array[sum(f.waits[1]), sum(f.waits[2]), sum(f.waits[3]), sum(f.waits[4]), sum(f.waits[5]), sum(f.waits[6]), sum(f.waits[7]), sum(f.waits[8]), sum(f.waits[9]), sum(f.waits[10]), sum(f.waits[11]), sum(f.waits[12]), sum(f.waits[13]), sum(f.waits[14]), sum(f.waits[15]), sum(f.waits[16]), sum(f.waits[17]), sum(f.waits[18]), sum(f.waits[19]), sum(f.waits[20]), sum(f.waits[21]), sum(f.waits[22]), sum(f.waits[23]), sum(f.waits[24]), sum(f.waits[25])]::bigint[] end as waits from figures f group by job, queue, status, reason
+)
+select job, queue, status, reason, run_count::float8 as runs, occurrence_count::float8 as occurrences, duration_us / 1e6::float8 as "durationSeconds",
+  wait_us / 1e6::float8 as "waitSeconds", durations::float8[] as durations, waits::float8[] as waits
+from sums order by job, queue, status, reason;
+
 -- read-troubled
 with dead as materialized (
   select definition_id, count(*)::int as count, max(finished_at) as at, (array_agg(id order by finished_at desc))[1] as id from (
@@ -1723,8 +1936,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), again as (
@@ -1748,13 +1961,13 @@ with recursive queue_priorities as (
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1809,8 +2022,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), again as (
@@ -1834,13 +2047,13 @@ with recursive queue_priorities as (
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1884,15 +2097,14 @@ set local jit = off;
 with dead as materialized (
   select nextval('tock.job_runs_id_seq') as id, 'dead:' || r.id || ':' || e.generation as key, j.on_dead as job, jsonb_build_object(
     'run', r.id::text, 'job', r.job, 'definition', d.name, 'scheduledFor', to_char(r.scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload,
-    r.last_traceparent as traceparent
+    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload
   from unnest($1::bigint[], $2::integer[]) as e(run_id, generation)
   join tock.job_runs_finished r on r.id = e.run_id and r.status = 'dead'
   join tock.job_definitions j on j.name = r.job and j.on_dead is not null
   left join tock.job_definitions d on d.id = r.definition_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, traceparent, status)
-  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', x.traceparent, 'queued'
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, status)
+  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', 'queued'
   from dead x left join tock.job_definitions t on t.name = x.job
   returning id
 )
@@ -1912,8 +2124,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -1965,6 +2177,27 @@ select array(select id::text from mine) as mine, array(select id::text from mine
 -- reserve effect
 insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothing returning key;
 
+-- reset-figures
+with hours as materialized (
+  delete from tock.figures_by_hour h where h.at >= $1 returning h.*
+), minutes as (
+  delete from tock.figures_by_minute m where m.at >= $2
+), sums as (
+  select job, queue, status, reason, sum(h.run_count)::bigint as run_count,
+    sum(h.occurrence_count)::bigint as occurrence_count,
+    sum(h.duration_us)::bigint as duration_us,
+    sum(h.wait_us)::bigint as wait_us,
+    case when count(h.durations) > 0 then array[sum(h.durations[1]), sum(h.durations[2]), sum(h.durations[3]), sum(h.durations[4]), sum(h.durations[5]), sum(h.durations[6]), sum(h.durations[7]), sum(h.durations[8]), sum(h.durations[9]), sum(h.durations[10]), sum(h.durations[11]), sum(h.durations[12]), sum(h.durations[13]), sum(h.durations[14]), sum(h.durations[15]), sum(h.durations[16]), sum(h.durations[17]), sum(h.durations[18]), sum(h.durations[19]), sum(h.durations[20]), sum(h.durations[21]), sum(h.durations[22]), sum(h.durations[23]), sum(h.durations[24]), sum(h.durations[25])]::bigint[] end as durations,
+    case when count(h.waits) > 0 then array[sum(h.waits[1]), sum(h.waits[2]), sum(h.waits[3]), sum(h.waits[4]), sum(h.waits[5]), sum(h.waits[6]), sum(h.waits[7]), sum(h.waits[8]), sum(h.waits[9]), sum(h.waits[10]), sum(h.waits[11]), sum(h.waits[12]), sum(h.waits[13]), sum(h.waits[14]), sum(h.waits[15]), sum(h.waits[16]), sum(h.waits[17]), sum(h.waits[18]), sum(h.waits[19]), sum(h.waits[20]), sum(h.waits[21]), sum(h.waits[22]), sum(h.waits[23]), sum(h.waits[24]), sum(h.waits[25])]::bigint[] end as waits from hours h group by job, queue, status, reason
+), less as (
+  update tock.figures_total t set run_count = t.run_count - s.run_count, occurrence_count = t.occurrence_count - s.occurrence_count, duration_us = t.duration_us - s.duration_us, wait_us = t.wait_us - s.wait_us,
+    durations = case when t.durations is not null then array[t.durations[1] - coalesce(s.durations[1], 0), t.durations[2] - coalesce(s.durations[2], 0), t.durations[3] - coalesce(s.durations[3], 0), t.durations[4] - coalesce(s.durations[4], 0), t.durations[5] - coalesce(s.durations[5], 0), t.durations[6] - coalesce(s.durations[6], 0), t.durations[7] - coalesce(s.durations[7], 0), t.durations[8] - coalesce(s.durations[8], 0), t.durations[9] - coalesce(s.durations[9], 0), t.durations[10] - coalesce(s.durations[10], 0), t.durations[11] - coalesce(s.durations[11], 0), t.durations[12] - coalesce(s.durations[12], 0), t.durations[13] - coalesce(s.durations[13], 0), t.durations[14] - coalesce(s.durations[14], 0), t.durations[15] - coalesce(s.durations[15], 0), t.durations[16] - coalesce(s.durations[16], 0), t.durations[17] - coalesce(s.durations[17], 0), t.durations[18] - coalesce(s.durations[18], 0), t.durations[19] - coalesce(s.durations[19], 0), t.durations[20] - coalesce(s.durations[20], 0), t.durations[21] - coalesce(s.durations[21], 0), t.durations[22] - coalesce(s.durations[22], 0), t.durations[23] - coalesce(s.durations[23], 0), t.durations[24] - coalesce(s.durations[24], 0), t.durations[25] - coalesce(s.durations[25], 0)]::bigint[] end,
+    waits = case when t.waits is not null then array[t.waits[1] - coalesce(s.waits[1], 0), t.waits[2] - coalesce(s.waits[2], 0), t.waits[3] - coalesce(s.waits[3], 0), t.waits[4] - coalesce(s.waits[4], 0), t.waits[5] - coalesce(s.waits[5], 0), t.waits[6] - coalesce(s.waits[6], 0), t.waits[7] - coalesce(s.waits[7], 0), t.waits[8] - coalesce(s.waits[8], 0), t.waits[9] - coalesce(s.waits[9], 0), t.waits[10] - coalesce(s.waits[10], 0), t.waits[11] - coalesce(s.waits[11], 0), t.waits[12] - coalesce(s.waits[12], 0), t.waits[13] - coalesce(s.waits[13], 0), t.waits[14] - coalesce(s.waits[14], 0), t.waits[15] - coalesce(s.waits[15], 0), t.waits[16] - coalesce(s.waits[16], 0), t.waits[17] - coalesce(s.waits[17], 0), t.waits[18] - coalesce(s.waits[18], 0), t.waits[19] - coalesce(s.waits[19], 0), t.waits[20] - coalesce(s.waits[20], 0), t.waits[21] - coalesce(s.waits[21], 0), t.waits[22] - coalesce(s.waits[22], 0), t.waits[23] - coalesce(s.waits[23], 0), t.waits[24] - coalesce(s.waits[24], 0), t.waits[25] - coalesce(s.waits[25], 0)]::bigint[] end
+  from sums s where (s.job, s.queue, s.status, s.reason) = (t.job, t.queue, t.status, t.reason)
+)
+update tock.figures_progress p set final_until = least(p.final_until, $2), counted_until = least(p.counted_until, $2),
+  hours_until = least(p.hours_until, $1), watched_until = null, writers = '{}';
+
 -- retry-runs
 with target as materialized (
   select r.id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status in ('dead', 'cancelled')
@@ -1972,14 +2205,19 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_finished r
   where r.id = any(array(select t.id from target t)) and r.status in ('dead', 'cancelled') returning r.*
+), retried as (
+  insert into tock.figures_retried (run_id, generation, finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at)
+  select g.id, g.generation, g.finished_at, g.job, g.queue, g.status, g.skip_reason, g.occurrence_count, g.run_at, g.started_at
+  from gone g where g.finished_at >= (select p.final_until from tock.figures_progress p)
+  on conflict do nothing
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
-  slot_keys, slot_limits, live_key, traceparent, status)
+  slot_keys, slot_limits, live_key, status)
 select id, definition_id, tock.now(), priority, attempts,
   attempts + coalesce($2::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, 'queued'
+  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, 'queued'
 from gone order by id
 returning id::text as id;
 
@@ -1999,7 +2237,7 @@ with gone as (
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end) <> '')
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, status, finished_at)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, status, finished_at)
   select r.id, r.definition_id, case when (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then r.run_at else tock.now() end, r.priority, case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end, case when r.max_attempts >= 1000000000 then 1000000 else greatest(r.max_attempts, 1) end, case when r.fence >= 1000000000 then 1000000 else greatest(r.fence, 0) end, case when r.releases >= 1000000000 then 1000000 else greatest(r.releases, 0) end, case when r.generation >= 1000000000 then 1000000 else greatest(r.generation, 1) end, case when r.occurrence_count >= 1000000000 then 1000000 else greatest(r.occurrence_count, 1) end, case when (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then r.scheduled_for end, case when (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then r.interval_start end, case when (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then r.start_by end, r.locked_by, case when (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then r.created_at else tock.now() end, case when (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then r.started_at end, r.job, case when (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then r.queue else 'default' end, r.trigger, case when octet_length(r.idempotency_key) between 1 and 512 then r.idempotency_key end, r.payload, case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end
     || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end,
@@ -2007,7 +2245,7 @@ with gone as (
   'message', 'set aside: no statement can work with the row of this run: ' || concat_ws('; ', nullif(concat_ws(', ', case when r.attempts not between 0 and 999999999 then 'attempts ' || r.attempts end, case when r.max_attempts not between 1 and 999999999 then 'max_attempts ' || r.max_attempts end, case when r.fence not between 0 and 999999999 then 'fence ' || r.fence end, case when r.releases not between 0 and 999999999 then 'releases ' || r.releases end, case when r.generation not between 1 and 999999999 then 'generation ' || r.generation end, case when r.occurrence_count not between 1 and 999999999 then 'occurrence_count ' || r.occurrence_count end, case when not (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then 'run_at ' || r.run_at end, case when not (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then 'scheduled_for ' || r.scheduled_for end, case when not (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then 'interval_start ' || r.interval_start end, case when not (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then 'start_by ' || r.start_by end, case when not (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then 'created_at ' || r.created_at end, case when not (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then 'started_at ' || r.started_at end, case when not (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then 'queue ' || to_json(left(r.queue, 60)) end, case when not octet_length(r.idempotency_key) between 1 and 512 then 'an idempotency key of ' || octet_length(r.idempotency_key) || ' bytes' end, case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end, case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end, case when not (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end), ''), $5::text)), case when jsonb_typeof(r.progress) = 'object' then r.progress end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_keys end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
-    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, r.traceparent, r.last_traceparent, 'dead', tock.now()
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, 'dead', tock.now()
   from gone r
   returning id, generation, definition_id, scheduled_for, job, errors
 ), freed as (
@@ -2042,6 +2280,77 @@ from u where d.id = u.id;
 -- spend-remaining-count
 update tock.job_definitions set remaining_count = greatest(remaining_count - $1, 0) where id = $2;
 
+-- sum-outcomes
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select h.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_hour h where h.at >= $3 and h.at < $4
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $5 and m.at < $3 and m.at < $6
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
+  union all
+  select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
+)
+select f.status, sum(f.run_count)::float8 as count from figures f group by f.status;
+
+-- sum-up-hours
+with hours as materialized (
+  select date_bin('1 hour', m.at, 'epoch') as at, job, queue, status, reason, sum(m.run_count)::bigint as run_count,
+    sum(m.occurrence_count)::bigint as occurrence_count,
+    sum(m.duration_us)::bigint as duration_us,
+    sum(m.wait_us)::bigint as wait_us,
+    case when count(m.durations) > 0 then array[sum(m.durations[1]), sum(m.durations[2]), sum(m.durations[3]), sum(m.durations[4]), sum(m.durations[5]), sum(m.durations[6]), sum(m.durations[7]), sum(m.durations[8]), sum(m.durations[9]), sum(m.durations[10]), sum(m.durations[11]), sum(m.durations[12]), sum(m.durations[13]), sum(m.durations[14]), sum(m.durations[15]), sum(m.durations[16]), sum(m.durations[17]), sum(m.durations[18]), sum(m.durations[19]), sum(m.durations[20]), sum(m.durations[21]), sum(m.durations[22]), sum(m.durations[23]), sum(m.durations[24]), sum(m.durations[25])]::bigint[] end as durations,
+    case when count(m.waits) > 0 then array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]), sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]), sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]), sum(m.waits[15]), sum(m.waits[16]), sum(m.waits[17]), sum(m.waits[18]), sum(m.waits[19]), sum(m.waits[20]), sum(m.waits[21]), sum(m.waits[22]), sum(m.waits[23]), sum(m.waits[24]), sum(m.waits[25])]::bigint[] end as waits
+  from tock.figures_by_minute m where m.at >= $1 and m.at < $2 group by 1, job, queue, status, reason
+), kept as (
+  insert into tock.figures_by_hour as f (at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits)
+  select at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations::integer[], waits::integer[] from hours order by at, job, queue, status, reason
+  on conflict (at, job, queue, status, reason) do update set run_count = excluded.run_count, occurrence_count = excluded.occurrence_count, duration_us = excluded.duration_us, wait_us = excluded.wait_us, durations = excluded.durations, waits = excluded.waits where excluded.run_count >= f.run_count
+), added as (
+  insert into tock.figures_total as t (last_at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits)
+  select max(h.at), job, queue, status, reason, sum(h.run_count)::bigint as run_count,
+    sum(h.occurrence_count)::bigint as occurrence_count,
+    sum(h.duration_us)::bigint as duration_us,
+    sum(h.wait_us)::bigint as wait_us,
+    case when count(h.durations) > 0 then array[sum(h.durations[1]), sum(h.durations[2]), sum(h.durations[3]), sum(h.durations[4]), sum(h.durations[5]), sum(h.durations[6]), sum(h.durations[7]), sum(h.durations[8]), sum(h.durations[9]), sum(h.durations[10]), sum(h.durations[11]), sum(h.durations[12]), sum(h.durations[13]), sum(h.durations[14]), sum(h.durations[15]), sum(h.durations[16]), sum(h.durations[17]), sum(h.durations[18]), sum(h.durations[19]), sum(h.durations[20]), sum(h.durations[21]), sum(h.durations[22]), sum(h.durations[23]), sum(h.durations[24]), sum(h.durations[25])]::bigint[] end as durations,
+    case when count(h.waits) > 0 then array[sum(h.waits[1]), sum(h.waits[2]), sum(h.waits[3]), sum(h.waits[4]), sum(h.waits[5]), sum(h.waits[6]), sum(h.waits[7]), sum(h.waits[8]), sum(h.waits[9]), sum(h.waits[10]), sum(h.waits[11]), sum(h.waits[12]), sum(h.waits[13]), sum(h.waits[14]), sum(h.waits[15]), sum(h.waits[16]), sum(h.waits[17]), sum(h.waits[18]), sum(h.waits[19]), sum(h.waits[20]), sum(h.waits[21]), sum(h.waits[22]), sum(h.waits[23]), sum(h.waits[24]), sum(h.waits[25])]::bigint[] end as waits from hours h group by job, queue, status, reason order by job, queue, status, reason
+  on conflict (job, queue, status, reason) do update set last_at = greatest(t.last_at, excluded.last_at),
+    run_count = t.run_count + excluded.run_count, occurrence_count = t.occurrence_count + excluded.occurrence_count, duration_us = t.duration_us + excluded.duration_us, wait_us = t.wait_us + excluded.wait_us,
+    durations = case when coalesce(t.durations, excluded.durations) is not null then array[coalesce(t.durations[1], 0) + coalesce(excluded.durations[1], 0), coalesce(t.durations[2], 0) + coalesce(excluded.durations[2], 0), coalesce(t.durations[3], 0) + coalesce(excluded.durations[3], 0), coalesce(t.durations[4], 0) + coalesce(excluded.durations[4], 0), coalesce(t.durations[5], 0) + coalesce(excluded.durations[5], 0), coalesce(t.durations[6], 0) + coalesce(excluded.durations[6], 0), coalesce(t.durations[7], 0) + coalesce(excluded.durations[7], 0), coalesce(t.durations[8], 0) + coalesce(excluded.durations[8], 0), coalesce(t.durations[9], 0) + coalesce(excluded.durations[9], 0), coalesce(t.durations[10], 0) + coalesce(excluded.durations[10], 0), coalesce(t.durations[11], 0) + coalesce(excluded.durations[11], 0), coalesce(t.durations[12], 0) + coalesce(excluded.durations[12], 0), coalesce(t.durations[13], 0) + coalesce(excluded.durations[13], 0), coalesce(t.durations[14], 0) + coalesce(excluded.durations[14], 0), coalesce(t.durations[15], 0) + coalesce(excluded.durations[15], 0), coalesce(t.durations[16], 0) + coalesce(excluded.durations[16], 0), coalesce(t.durations[17], 0) + coalesce(excluded.durations[17], 0), coalesce(t.durations[18], 0) + coalesce(excluded.durations[18], 0), coalesce(t.durations[19], 0) + coalesce(excluded.durations[19], 0), coalesce(t.durations[20], 0) + coalesce(excluded.durations[20], 0), coalesce(t.durations[21], 0) + coalesce(excluded.durations[21], 0), coalesce(t.durations[22], 0) + coalesce(excluded.durations[22], 0), coalesce(t.durations[23], 0) + coalesce(excluded.durations[23], 0), coalesce(t.durations[24], 0) + coalesce(excluded.durations[24], 0), coalesce(t.durations[25], 0) + coalesce(excluded.durations[25], 0)]::bigint[] end,
+    waits = case when coalesce(t.waits, excluded.waits) is not null then array[coalesce(t.waits[1], 0) + coalesce(excluded.waits[1], 0), coalesce(t.waits[2], 0) + coalesce(excluded.waits[2], 0), coalesce(t.waits[3], 0) + coalesce(excluded.waits[3], 0), coalesce(t.waits[4], 0) + coalesce(excluded.waits[4], 0), coalesce(t.waits[5], 0) + coalesce(excluded.waits[5], 0), coalesce(t.waits[6], 0) + coalesce(excluded.waits[6], 0), coalesce(t.waits[7], 0) + coalesce(excluded.waits[7], 0), coalesce(t.waits[8], 0) + coalesce(excluded.waits[8], 0), coalesce(t.waits[9], 0) + coalesce(excluded.waits[9], 0), coalesce(t.waits[10], 0) + coalesce(excluded.waits[10], 0), coalesce(t.waits[11], 0) + coalesce(excluded.waits[11], 0), coalesce(t.waits[12], 0) + coalesce(excluded.waits[12], 0), coalesce(t.waits[13], 0) + coalesce(excluded.waits[13], 0), coalesce(t.waits[14], 0) + coalesce(excluded.waits[14], 0), coalesce(t.waits[15], 0) + coalesce(excluded.waits[15], 0), coalesce(t.waits[16], 0) + coalesce(excluded.waits[16], 0), coalesce(t.waits[17], 0) + coalesce(excluded.waits[17], 0), coalesce(t.waits[18], 0) + coalesce(excluded.waits[18], 0), coalesce(t.waits[19], 0) + coalesce(excluded.waits[19], 0), coalesce(t.waits[20], 0) + coalesce(excluded.waits[20], 0), coalesce(t.waits[21], 0) + coalesce(excluded.waits[21], 0), coalesce(t.waits[22], 0) + coalesce(excluded.waits[22], 0), coalesce(t.waits[23], 0) + coalesce(excluded.waits[23], 0), coalesce(t.waits[24], 0) + coalesce(excluded.waits[24], 0), coalesce(t.waits[25], 0) + coalesce(excluded.waits[25], 0)]::bigint[] end
+), old_minutes as (
+  delete from tock.figures_by_minute m where (m.at, m.job, m.queue, m.status, m.reason) in (
+    select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_minute o
+    where o.at < least(tock.now() - interval '14 days', $1) order by o.at limit 20000)
+), old_hours as (
+  delete from tock.figures_by_hour h where (h.at, h.job, h.queue, h.status, h.reason) in (
+    select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_hour o where o.at < tock.now() - interval '13 months' order by o.at limit 20000)
+), old_totals as (
+  delete from tock.figures_total t where t.last_at < tock.now() - interval '13 months' and not exists (select from hours h where (h.job, h.queue, h.status, h.reason) = (t.job, t.queue, t.status, t.reason))
+), moved as (
+  update tock.figures_progress p set hours_until = $2
+)
+select count(distinct at)::integer as hours from hours;
+
 -- supersede-runs
 with target as materialized (
   select r.id from tock.job_runs_live r
@@ -2051,8 +2360,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'skipped', 'edited'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'skipped', 'edited'
   from gone
   returning id
 ), freed as (
@@ -2099,39 +2408,11 @@ select (select count(*) from unblocked)::int as count,
 -- validate-bounds
 select tock.validate_bounds();
 
--- write-logs
-with l as materialized (
-  select * from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[], $5::text[],
-    $6::bigint[], $7::bigint[]) as l(id, segment, elapsed, head, tail, cut_lines, cut_bytes)
-), held as materialized (
-  select r.id, r.fence, r.attempts from tock.job_runs_live r where r.id = any($1::bigint[]) and ($8::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $9 and r.status in ('running')
-)
-insert into tock.job_logs as k (run_id, fence, segment, attempt, began_at, cut_lines, cut_bytes, head, tail)
-select h.id, h.fence, coalesce(l.segment, (select s.segment from tock.log_segments s where s.closed_at is null)),
-  h.attempts, tock.now() - l.elapsed * interval '1 millisecond', l.cut_lines, l.cut_bytes, l.head, l.tail
-from held h join l on l.id = h.id
-order by h.id
-on conflict (run_id, fence, segment) do update set cut_lines = excluded.cut_lines, cut_bytes = excluded.cut_bytes,
-  head = case when excluded.head = '' then k.head else excluded.head end,
-  tail = case when excluded.tail = '' then k.tail else excluded.tail end
-returning k.run_id::text as id, k.segment;
-
--- write-logs-of-committed
-with l as materialized (
-  select * from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[], $5::text[],
-    $6::bigint[], $7::bigint[]) as l(id, segment, elapsed, head, tail, cut_lines, cut_bytes)
-), held as materialized (
-  select r.id, r.fence, r.attempts from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($8::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $9 and r.status = 'succeeded'
-)
-insert into tock.job_logs as k (run_id, fence, segment, attempt, began_at, cut_lines, cut_bytes, head, tail)
-select h.id, h.fence, coalesce(l.segment, (select s.segment from tock.log_segments s where s.closed_at is null)),
-  h.attempts, tock.now() - l.elapsed * interval '1 millisecond', l.cut_lines, l.cut_bytes, l.head, l.tail
-from held h join l on l.id = h.id
-order by h.id
-on conflict (run_id, fence, segment) do update set cut_lines = excluded.cut_lines, cut_bytes = excluded.cut_bytes,
-  head = case when excluded.head = '' then k.head else excluded.head end,
-  tail = case when excluded.tail = '' then k.tail else excluded.tail end
-returning k.run_id::text as id, k.segment;
+-- watch-writers
+update tock.figures_progress set watched_until = $1, writers = array(select distinct w.virtualtransaction from (select l.virtualtransaction from pg_locks l
+  where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.relation = 'tock.job_runs_finished'::regclass
+    and l.database = (select d.oid from pg_database d where d.datname = current_database())) w)
+  returning cardinality(writers) as count;
 
 -- write-progress
 with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id, progress)), held as materialized (
@@ -2141,12 +2422,3 @@ with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id,
   for update
 )
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id;
-
--- write-traceparents
-with t as materialized (select * from unnest($1::bigint[], $2::text[]) as t(id, traceparent)), held as materialized (
-  select r.id from tock.job_runs_live r
-  where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running')
-  order by r.id
-  for update
-)
-update tock.job_runs_live r set last_traceparent = t.traceparent from held join t using (id) where r.id = held.id;

@@ -11,7 +11,10 @@ delete from tock.job_queues; delete from tock.job_outbox; delete from tock.job_e
 delete from tock.job_logs; delete from tock.job_definitions; delete from tock.registrations; delete from tock.ticks; delete from tock.retention_changes;
 delete from tock.audit;
 delete from tock.upkeep; insert into tock.upkeep (kind) values ('partitions');
+delete from tock.figures_by_minute; delete from tock.figures_by_hour; delete from tock.figures_total; delete from tock.figures_retried;
 update tock.test_clock set at = null;
+update tock.figures_progress p set final_until = n.minute, counted_until = n.minute, hours_until = date_bin('1 hour', n.minute, 'epoch'),
+  watched_until = null, writers = '{}' from (select date_bin('1 minute', tock.now(), 'epoch') as minute) n;
 reset session_replication_role;
 select setval(c.oid, s.seqstart, false) from pg_sequence s join pg_class c on c.oid = s.seqrelid
 where c.relnamespace = 'tock'::regnamespace`;

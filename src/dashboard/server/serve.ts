@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TockError } from '../../model/errors.js';
 import type { Tock } from '../../tock/types.js';
+import { withMetricsToken } from '../access/metrics-token.js';
 import { openDashboard } from '../open-dashboard.js';
 import { hostAndPort } from './hosts.js';
 import { requireSafeAddress, serverAccess } from './server-access.js';
@@ -50,12 +51,16 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
     tock,
     basePath: '',
     readConnectionString: settings.readUrl,
-    access: serverAccess({
-      host,
-      port,
-      settings,
-      onLink: token => onLink(`${url}sign-in?token=${token}`),
-    }),
+    access: withMetricsToken(
+      serverAccess({
+        host,
+        port,
+        settings,
+        onLink: token => onLink(`${url}sign-in?token=${token}`),
+      }),
+      settings.metricsToken,
+      '',
+    ),
   });
   server.on('request', (request, response) => {
     // In the process of a worker, an error that nobody handles would end its runs.

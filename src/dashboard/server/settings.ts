@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
+import { checkMetricsToken } from '../access/metrics-token.js';
 import { readUsers, type User } from './users.js';
 
 export interface DashboardSettings {
@@ -11,6 +12,8 @@ export interface DashboardSettings {
   readonly hosts: readonly string[];
   /** A replica for all reads. Null: the database itself. */
   readonly readUrl: string | null;
+  /** Opens /metrics. Null: only who may see the pages may read them. */
+  readonly metricsToken: string | null;
 }
 
 /** For the help. Each but the hosts has a twin with _FILE, which names a file. */
@@ -18,6 +21,7 @@ export const DASHBOARD_VARIABLES: Readonly<Record<string, string>> = {
   TOCK_DASHBOARD_USERS: 'who may use the dashboard: name:role:password, with the role view, operate or admin',
   TOCK_DASHBOARD_PROXY_SECRET: 'what a trusted proxy sends as x-tock-proxy-secret, beside x-forwarded-user',
   TOCK_DASHBOARD_HOSTS: 'other names by which the dashboard is reached, separated by commas',
+  TOCK_DASHBOARD_METRICS_TOKEN: 'a bearer token that opens /metrics to Prometheus, and nothing else',
   TOCK_DASHBOARD_READ_URL: 'a replica from which the dashboard reads',
 };
 
@@ -36,6 +40,7 @@ export function readDashboardSettings(env: NodeJS.ProcessEnv): DashboardSettings
       `${users?.source} has no passwords, and without TOCK_DASHBOARD_PROXY_SECRET nobody could sign in`,
     );
   }
+  const token = readSecret(env, 'TOCK_DASHBOARD_METRICS_TOKEN');
   return {
     users: read,
     proxySecret: secret?.text ?? null,
@@ -44,6 +49,7 @@ export function readDashboardSettings(env: NodeJS.ProcessEnv): DashboardSettings
       .map(name => name.trim())
       .filter(name => name !== ''),
     readUrl: readSecret(env, 'TOCK_DASHBOARD_READ_URL')?.text ?? null,
+    metricsToken: token && checkMetricsToken(token.text, token.source),
   };
 }
 

@@ -24,11 +24,14 @@ import {
 } from '../../store/partitions/partitions.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
+import { createRollUp } from '../metrics/roll-up.js';
 import { compactPartition, dropLeftovers, dropPartition, type PrunedPartitions } from './drop-partitions.js';
 import { pruneLogs } from './prune-logs.js';
 import { type Stop, walkBlocks } from './walk-blocks.js';
 
 const BATCH = 5000;
+/** How long ended runs may be counted before any is dropped. */
+const ROLL_UP_MS = 60_000;
 
 /**
  * Removes finished runs that ended longer ago than `keep` says for their state, keys and effects older than
@@ -113,6 +116,8 @@ async function auditPrune(session: Session, engine: Engine, done: Done, isStoppe
 
 async function pruneLocked(engine: Engine, retention: Retention, stop: Stop, done: Done): Promise<void> {
   const { database } = engine;
+  // What is dropped is counted before.
+  await createRollUp(engine)(stop.signal, ROLL_UP_MS);
   const now = (await readClock(database)).getTime();
   const cutoffs = cutoffsAt(now, retention);
   await dropLeftovers(engine, done, stop);

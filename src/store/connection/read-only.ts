@@ -1,5 +1,6 @@
 // A session that only reads: each statement in a read-only transaction of its own, with a deadline of the
-// server's, and not compiled. For pages, whose readers must never slow the scheduler down. Works behind pgbouncer.
+// server's, and not compiled. For pages, whose readers must never slow the scheduler down. Works behind
+// pgbouncer.
 import type pg from 'pg';
 import { openPoolTo } from './connection.js';
 import type { Database, Session } from './database.js';

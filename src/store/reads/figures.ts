@@ -17,6 +17,12 @@ type StatusRow = SchedulerStatus & {
   readonly partitions: { readonly end: string };
 };
 
+/** The session of this database with the oldest snapshot, and its age. Those of other roles may be hidden. */
+export const OLDEST_SNAPSHOT = `select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
+  from pg_stat_activity a
+  where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
+  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1`;
+
 const READ_STATUS = statement<{ countsEnded: boolean }, { status: StatusRow }>(
   'read-status',
   `
@@ -50,10 +56,7 @@ with live as (
     select r.locked_by, count(*) as running, round(extract(epoch from max(r.locked_until) - tock.now()) * 1000) as leases_end_ms
     from tock.job_runs_live r where r.status = 'running' group by r.locked_by) l on l.locked_by = w.id
 ), snapshot as (
-  select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
-  from pg_stat_activity a
-  where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
-  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1
+  ${OLDEST_SNAPSHOT}
 )
 select jsonb_build_object(
   'at', tock.now(),

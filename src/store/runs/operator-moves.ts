@@ -7,6 +7,7 @@ import {
   type AfterMove,
   freeSlots,
   insertFinished,
+  noteRetried,
   statuses,
   writeOutbox,
 } from './transition.js';
@@ -89,7 +90,7 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_finished r
   where r.id = any(array(select t.id from target t)) and r.status in (${statuses('retry')}) returning r.*
-)
+), ${noteRetried('gone')}
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
   slot_keys, slot_limits, live_key, traceparent, status)

@@ -129,6 +129,17 @@ export const writeOutbox = (ended: string, status: string) => `noted as (
   returning id
 )`;
 
+/**
+ * CTE `retried`: notes the ends of runs that a statement takes out of the history, so that each end is
+ * counted once. Every statement that retries runs has it. What is counted for good needs no note.
+ */
+export const noteRetried = (gone: string) => `retried as (
+  insert into tock.figures_retried (run_id, generation, finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at)
+  select g.id, g.generation, g.finished_at, g.job, g.queue, g.status, g.skip_reason, g.occurrence_count, g.run_at, g.started_at
+  from ${gone} g where g.finished_at >= (select p.final_until from tock.figures_progress p)
+  on conflict do nothing
+)`;
+
 /** What is left to do once a statement that moves runs has committed. */
 export interface AfterMove {
   /** Concurrency keys under which slots are free now. */

@@ -1,6 +1,5 @@
 // The tables of migrations/ as a type for Kysely's builder and the compiler. test/store/schema/tables.test.ts
 // compares it with the server's catalogue.
-import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
 import type { Details } from '../../model/audit.js';
 import type { Json } from '../../model/job/job.js';
 import type { Via } from '../../model/operator.js';
@@ -9,15 +8,8 @@ import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occ
 import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';
-
-/** Read as text: a JavaScript number holds no more than 53 bits. */
-type Bigint = ColumnType<string, string | number, string | number>;
-type Timestamp = ColumnType<Date, Date | string, Date | string>;
-/** Written as text, because the driver would send an array as a PostgreSQL array. */
-type Jsonb<T = unknown> = ColumnType<T, string, string>;
-type Uuid = string;
-type Oid = number;
-type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;
+import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid } from './column-types.js';
+import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
@@ -278,5 +270,10 @@ export interface Schema {
   'tock.audit': Audit;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;
+  'tock.figures_by_minute': FiguresByMinute;
+  'tock.figures_by_hour': FiguresByMinute;
+  'tock.figures_total': FiguresTotal;
+  'tock.figures_progress': FiguresProgress;
+  'tock.figures_retried': FiguresRetried;
   'tock.migrations': Migrations;
 }

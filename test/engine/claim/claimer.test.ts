@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   // How soon a claim starts from the beginning again, or looks elsewhere, goes by this clock.
-  vi.useFakeTimers({ toFake: ['performance'] });
+  vi.spyOn(performance, 'now').mockReturnValue(0);
   await emptyTables(test);
   room = 2;
   taken = [];
@@ -44,7 +44,7 @@ beforeEach(async () => {
     onIdle: () => events.push(claimer.isClaiming ? 'rest while claiming' : 'rest'),
   });
 });
-afterEach(() => vi.useRealTimers());
+afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {
   await database.close();
   await test.close();

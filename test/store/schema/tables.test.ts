@@ -11,7 +11,9 @@ import type { Dst } from '../../../src/model/schedule/spec.js';
 import type { Origin, OutboxKind, TickKind, WorkerKind } from '../../../src/store/schema/tables.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 
-const SOURCE = readFileSync(path.join(import.meta.dirname, '../../../src/store/schema/tables.ts'), 'utf8');
+const SOURCE = ['tables', 'figures-tables']
+  .map(name => readFileSync(path.join(import.meta.dirname, `../../../src/store/schema/${name}.ts`), 'utf8'))
+  .join('\n');
 
 interface Column {
   readonly type: string;
@@ -28,6 +30,7 @@ const TYPES: Readonly<Record<string, string>> = {
   'number[]': 'integer[]',
   boolean: 'boolean',
   Bigint: 'bigint',
+  'Bigint[]': 'bigint[]',
   Timestamp: 'timestamp with time zone',
   Jsonb: 'jsonb',
   Uuid: 'uuid',

@@ -1,0 +1,79 @@
+// Keeps the figures of ended runs up to date: a few minutes' runs at a time, whoever ticks or beats.
+import { performance } from 'node:perf_hooks';
+import { nextRollUpStep, type RollUpStep } from '../../model/metrics/roll-up.js';
+import type { Database } from '../../store/connection/database.js';
+import { isConnectionFailure } from '../../store/connection/errors.js';
+import { areFiguresDue, lockProgress, takeStep, watchWriters } from '../../store/figures/roll-up.js';
+import type { Engine } from '../engine.js';
+
+/** How long one call goes on; it ends with the step that is under way. */
+const BUDGET_MS = 250;
+/** How many minutes without a run are looked through at once. */
+const MAX_MINUTES = 28 * 24 * 60;
+
+/**
+ * Counts the runs that ended in minutes that are over, and sums up hours. Reads one row if there is nothing
+ * to do. Each step is a short transaction. Of several processes at once one counts; the others leave.
+ * @returns how many steps were taken
+ */
+export async function rollUp(
+  database: Database,
+  {
+    signal,
+    budgetMs = BUDGET_MS,
+  }: { readonly signal?: AbortSignal | undefined; readonly budgetMs?: number } = {},
+): Promise<number> {
+  if (!(await areFiguresDue(database))) return 0;
+  const until = performance.now() + budgetMs;
+  let maxMinutes = 1;
+  let steps = 0;
+  do {
+    const taken = await takeNextStep(database, maxMinutes);
+    if (taken === null) break;
+    steps++;
+    // Where nothing ended, as after a night without ticks, it goes on in larger steps.
+    if (taken.step.kind === 'count') maxMinutes = taken.found > 0 ? 1 : Math.min(maxMinutes * 8, MAX_MINUTES);
+  } while (!signal?.aborted && performance.now() < until);
+  return steps;
+}
+
+async function takeNextStep(
+  database: Database,
+  maxMinutes: number,
+): Promise<{ readonly step: RollUpStep; readonly found: number } | null> {
+  return await database.transaction(async session => {
+    const progress = await lockProgress(session);
+    if (progress === undefined) return null;
+    const step = nextRollUpStep(progress, maxMinutes);
+    if (step?.kind !== 'watch') return step && { step, found: await takeStep(session, step) };
+    const writers = await watchWriters(session, step.until);
+    const next = nextRollUpStep(
+      { ...progress, watchedUntil: step.until, writersEnded: writers === 0 },
+      maxMinutes,
+    );
+    if (next === null || next.kind === 'watch') return null;
+    return { step: next, found: await takeStep(session, next) };
+  });
+}
+
+/** {@link rollUp} for ticks, daemons and prune: never throws, and logs the first of several failures. */
+export function createRollUp({
+  database,
+  logger,
+}: Engine): (signal?: AbortSignal, budgetMs?: number) => Promise<void> {
+  let hasFailed = false;
+  return async (signal, budgetMs) => {
+    try {
+      await rollUp(database, { signal, ...(budgetMs === undefined ? {} : { budgetMs }) });
+      hasFailed = false;
+    } catch (error) {
+      // Whoever needs the database next says that it is away.
+      if (hasFailed || isConnectionFailure(error)) return;
+      hasFailed = true;
+      logger.warn(
+        { event: 'figures.left', error: String(error) },
+        `ended runs could not be counted: ${String(error)}. Nothing is lost: they are counted later, and read as they are until then`,
+      );
+    }
+  };
+}

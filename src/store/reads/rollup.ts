@@ -1,0 +1,206 @@
+// Figures of ended runs over a span of time: from the roll-up, and from the runs where that lags.
+//
+// A reader asks how far the roll-up is, and then reads hours, minutes and runs up to and from there.
+// Meanwhile the roll-up may go on: what was counted since is read as runs all the same.
+import { percentile } from '../../model/metrics/buckets.js';
+import { HOUR_MS, MINUTE_MS, type RollUpProgress, spanOfFigures } from '../../model/metrics/roll-up.js';
+import { FINISHED_STATUSES, type FinishedStatus } from '../../model/run/states.js';
+import type { Session } from '../connection/database.js';
+import { statement } from '../connection/statement.js';
+import { countEnded, FIGURES, KEY, sumOfBuckets, sumOfFigures } from '../figures/ended-runs.js';
+import { readProgress } from '../figures/roll-up.js';
+
+/** Where the figures of a span are, as parameters. */
+interface Span {
+  readonly start: Date;
+  readonly hoursFrom: Date;
+  readonly hoursTo: Date;
+  readonly countedUntil: Date;
+  /** The runs that are not counted yet. */
+  readonly from: Date;
+  readonly to: string;
+}
+
+/** CTEs up to `figures`: rows of figures of a {@link Span}, by minute or hour. */
+const FIGURES_OF_SPAN = `${countEnded('uncounted')}, figures as (
+  select h.at, ${FIGURES} from tock.figures_by_hour h where h.at >= :hoursFrom and h.at < :hoursTo
+  union all
+  select m.at, ${FIGURES} from tock.figures_by_minute m where m.at >= :start and m.at < :hoursFrom and m.at < :countedUntil
+  union all
+  select m.at, ${FIGURES} from tock.figures_by_minute m where m.at >= :hoursTo and m.at < :countedUntil
+  union all
+  select u.at, ${FIGURES} from uncounted u
+)`;
+
+function spanSince(
+  from: number,
+  progress: Pick<RollUpProgress, 'hoursUntil' | 'countedUntil'>,
+  byMinute = false,
+): Span {
+  const { from: start, hoursFrom, hoursTo, liveFrom } = spanOfFigures(from, progress, byMinute);
+  return {
+    start: new Date(start),
+    hoursFrom: new Date(hoursFrom),
+    hoursTo: new Date(hoursTo),
+    countedUntil: new Date(liveFrom),
+    from: new Date(liveFrom),
+    to: 'infinity',
+  };
+}
+
+/** How many runs ended in a minute, by how they ended. */
+export type OutcomesOfMinute = Readonly<Record<FinishedStatus, number>> & { readonly at: Date };
+
+const OUTCOMES = statement<Span, { at: Date; status: FinishedStatus; count: number }>(
+  'read-outcomes-by-minute',
+  `
+with ${FIGURES_OF_SPAN}
+select f.at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status`,
+);
+
+/**
+ * How many runs ended in each of the last minutes, oldest first, minutes without any included. The last one
+ * is the current minute, which is not over.
+ * @param minutes at most 14 days
+ */
+export async function readOutcomesByMinute(session: Session, minutes = 60): Promise<OutcomesOfMinute[]> {
+  const progress = await readProgress(session);
+  const last = Math.floor(progress.now / MINUTE_MS) * MINUTE_MS;
+  const first = last - (minutes - 1) * MINUTE_MS;
+  const rows = await OUTCOMES.run(session, spanSince(first, progress, true));
+  const byMinute = new Map<number, Record<FinishedStatus, number>>();
+  for (let at = first; at <= last; at += MINUTE_MS) byMinute.set(at, noOutcomes());
+  for (const { at, status, count } of rows) {
+    const counts = byMinute.get(at.getTime());
+    if (counts) counts[status] = count;
+  }
+  return [...byMinute].map(([at, counts]) => ({ at: new Date(at), ...counts }));
+}
+
+function noOutcomes(): Record<FinishedStatus, number> {
+  return Object.fromEntries(FINISHED_STATUSES.map(status => [status, 0])) as Record<FinishedStatus, number>;
+}
+
+const BY_STATUS = statement<Span, { status: FinishedStatus; count: number }>(
+  'sum-outcomes',
+  `
+with ${FIGURES_OF_SPAN}
+select f.status, sum(f.run_count)::float8 as count from figures f group by f.status`,
+);
+
+/** How many runs ended in the last hours, by how they ended. The span begins with a whole minute. */
+export async function sumOutcomes(session: Session, hours = 24): Promise<Record<FinishedStatus, number>> {
+  const progress = await readProgress(session);
+  const rows = await BY_STATUS.run(session, spanSince(progress.now - hours * HOUR_MS, progress));
+  return { ...noOutcomes(), ...Object.fromEntries(rows.map(({ status, count }) => [status, count])) };
+}
+
+/**
+ * What a job's runs did over a span. Times in milliseconds, of runs that succeeded or are dead; null where
+ * there was none. Percentiles are estimates from buckets (1, 2, 5, 10 ms …).
+ */
+export interface JobFigures extends Readonly<Record<FinishedStatus, number>> {
+  readonly job: string;
+  readonly meanMs: number | null;
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  /** Of the wait: from when a run was due to the start of its last attempt. */
+  readonly waitP95Ms: number | null;
+}
+
+const BY_JOB = statement<
+  Span & { jobs: readonly string[] | null },
+  {
+    job: string;
+    counts: Record<FinishedStatus, number>;
+    micros: number;
+    durations: number[] | null;
+    waits: number[] | null;
+  }
+>(
+  'read-job-figures',
+  `
+with ${FIGURES_OF_SPAN}, statuses as (
+  select f.job, f.status, ${sumOfFigures('f')}
+  from figures f where :jobs::text[] is null or f.job = any(:jobs) group by f.job, f.status
+)
+select s.job, jsonb_object_agg(s.status, s.run_count) as counts, sum(s.duration_us)::float8 as micros,
+  (${sumOfBuckets('s.durations')})::float8[] as durations, (${sumOfBuckets('s.waits')})::float8[] as waits
+from statuses s group by s.job order by s.job`,
+);
+
+/**
+ * Figures of each job that had a run end in the last hours: 24, or 168 for a week.
+ * @param jobs only these; null: all
+ */
+export async function readJobFigures(
+  session: Session,
+  { hours = 24, jobs = null }: { readonly hours?: number; readonly jobs?: readonly string[] | null } = {},
+): Promise<JobFigures[]> {
+  const progress = await readProgress(session);
+  const rows = await BY_JOB.run(session, { ...spanSince(progress.now - hours * HOUR_MS, progress), jobs });
+  return rows.map(({ job, counts, micros, durations, waits }) => {
+    const measured = (durations ?? []).reduce((sum, count) => sum + count, 0);
+    return {
+      ...noOutcomes(),
+      ...counts,
+      job,
+      meanMs: measured === 0 ? null : micros / measured / 1000,
+      p50Ms: msAt(durations, 0.5),
+      p95Ms: msAt(durations, 0.95),
+      waitP95Ms: msAt(waits, 0.95),
+    };
+  });
+}
+
+function msAt(counts: readonly number[] | null, share: number): number | null {
+  const seconds = percentile(counts ?? [], share);
+  return seconds === null ? null : seconds * 1000;
+}
+
+/** What has been counted since the schema was made. */
+export interface Totals {
+  readonly job: string;
+  readonly queue: string;
+  readonly status: FinishedStatus;
+  /** Why occurrences were skipped; empty for other states. */
+  readonly reason: string;
+  readonly runs: number;
+  readonly occurrences: number;
+  readonly durationSeconds: number;
+  readonly waitSeconds: number;
+  /** Runs by bucket; null where none was measured. */
+  readonly durations: readonly number[] | null;
+  readonly waits: readonly number[] | null;
+}
+
+// Base, minutes and runs meet at what the same snapshot says. :from only lets the planner know how few runs
+// it is.
+const TOTALS = statement<{ from: Date; to: string }, Totals>(
+  'read-totals',
+  `
+with progress as materialized (
+  select p.counted_until, p.hours_until from tock.figures_progress p
+), ${countEnded('uncounted', 'r.finished_at >= (select p.counted_until from progress p)')}, figures as (
+  select ${FIGURES} from tock.figures_total
+  union all
+  select ${FIGURES} from tock.figures_by_minute m
+  where m.at >= (select p.hours_until from progress p) and m.at < (select p.counted_until from progress p)
+  union all
+  select ${FIGURES} from uncounted
+), sums as (
+  select ${KEY}, ${sumOfFigures('f')} from figures f group by ${KEY}
+)
+select ${KEY}, run_count::float8 as runs, occurrence_count::float8 as occurrences, duration_us / 1e6::float8 as "durationSeconds",
+  wait_us / 1e6::float8 as "waitSeconds", durations::float8[] as durations, waits::float8[] as waits
+from sums order by ${KEY}`,
+);
+
+/**
+ * The counters of all jobs. They count ends: each once, retried runs with each of their ends. They never
+ * fall, also when retention drops runs.
+ */
+export async function readTotals(session: Session): Promise<Totals[]> {
+  const { countedUntil } = await readProgress(session);
+  return await TOTALS.run(session, { from: new Date(countedUntil), to: 'infinity' });
+}

@@ -1,0 +1,11 @@
+// The types of columns, as Kysely's builder and the compiler see them.
+import type { ColumnType, InsertType, SelectType, UpdateType } from 'kysely';
+
+/** Read as text: a JavaScript number holds no more than 53 bits. */
+export type Bigint = ColumnType<string, string | number, string | number>;
+export type Timestamp = ColumnType<Date, Date | string, Date | string>;
+/** Written as text, because the driver would send an array as a PostgreSQL array. */
+export type Jsonb<T = unknown> = ColumnType<T, string, string>;
+export type Uuid = string;
+export type Oid = number;
+export type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;

@@ -1,0 +1,205 @@
+// Store: reads over the roll-up give what the runs themselves would, wherever a span begins; and read little.
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { migrationsFolder } from '../../../src/environment/paths.js';
+import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
+import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { takeStep } from '../../../src/store/figures/roll-up.js';
+import { readSchedulerState, readScheduleStates, readWaiting } from '../../../src/store/reads/metrics.js';
+import {
+  readJobFigures,
+  readOutcomesByMinute,
+  readTotals,
+  sumOutcomes,
+} from '../../../src/store/reads/rollup.js';
+import { migrate } from '../../../src/store/schema/migrate.js';
+import { type End, type FiguresKit, openFiguresKit } from '../../engine/metrics/figures-kit.js';
+import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+let kit: FiguresKit;
+beforeEach(async () => {
+  kit = await openFiguresKit();
+});
+afterEach(() => kit.close());
+
+const since = (ms: number): End[] =>
+  kit.ends.filter(({ at }) => at >= Math.floor((kit.now() - ms) / MINUTE) * MINUTE);
+const countBy = (ends: readonly End[], status: string) => ends.filter(end => end.status === status).length;
+const outcomes = (ends: readonly End[]) =>
+  Object.fromEntries(FINISHED_STATUSES.map(status => [status, countBy(ends, status)]));
+
+describe('figures of a span', () => {
+  it('are those of the runs that ended in it, whatever is counted and summed up', async () => {
+    const some = fc.sample(
+      fc.record({
+        minutes: fc.nat(40),
+        status: fc.constantFrom(...FINISHED_STATUSES),
+        job: fc.constantFrom('a', 'b'),
+      }),
+      { numRuns: 60, seed: 7 },
+    );
+    for (const [index, { minutes, ...end }] of some.entries()) {
+      await kit.advance(minutes * MINUTE);
+      await kit.end(end);
+      if (index % 7 === 0) await kit.rollUp();
+      if (index % 5 !== 0) continue;
+      for (const hours of [1, 3, 24])
+        expect(await sumOutcomes(kit.database, hours)).toEqual(outcomes(since(hours * HOUR)));
+      const figures = await readJobFigures(kit.database, { hours: 3 });
+      for (const { job, ...counts } of figures)
+        expect(counts).toMatchObject(outcomes(since(3 * HOUR).filter(each => each.job === job)));
+    }
+  });
+
+  it('by minute: all minutes of the last hour, the one under way included', async () => {
+    for (let minute = 0; minute < 90; minute += 3) {
+      await kit.end({ status: minute % 2 === 0 ? 'succeeded' : 'dead' });
+      if (minute % 9 === 0) await kit.rollUp();
+      await kit.advance(3 * MINUTE);
+    }
+    await kit.end();
+    const read = await readOutcomesByMinute(kit.database);
+    expect(read.map(({ at }) => at.getTime())).toEqual(
+      Array.from({ length: 60 }, (_, index) => kit.now() - (59 - index) * MINUTE),
+    );
+    for (const { at, ...counts } of read)
+      expect(counts).toEqual(
+        outcomes(kit.ends.filter(end => end.at >= at.getTime() && end.at < at.getTime() + MINUTE)),
+      );
+  });
+
+  it('of jobs: mean, and percentiles from buckets', async () => {
+    for (let index = 0; index < 100; index++)
+      await kit.end({ job: 'a', durationMs: index < 90 ? 15 : 1500, waitMs: 700 });
+    await kit.end({ job: 'b', status: 'skipped' });
+    await kit.advance(3 * HOUR);
+    await kit.rollUp();
+    const [a, b] = await readJobFigures(kit.database);
+    expect(a).toMatchObject({ job: 'a', succeeded: 100, meanMs: 163.5 });
+    expect(a?.p50Ms).toBeGreaterThan(10);
+    expect(a?.p50Ms).toBeLessThanOrEqual(20);
+    expect(a?.p95Ms).toBeGreaterThan(1000);
+    expect(a?.p95Ms).toBeLessThanOrEqual(2000);
+    expect(a?.waitP95Ms).toBeGreaterThan(500);
+    expect(a?.waitP95Ms).toBeLessThanOrEqual(1000);
+    expect(b).toEqual({
+      job: 'b',
+      succeeded: 0,
+      dead: 0,
+      cancelled: 0,
+      skipped: 1,
+      meanMs: null,
+      p50Ms: null,
+      p95Ms: null,
+      waitP95Ms: null,
+    });
+    expect((await readJobFigures(kit.database, { jobs: ['b'] })).map(({ job }) => job)).toEqual(['b']);
+  });
+});
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Total Cost': number;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Node[];
+}
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+describe('on a large history', () => {
+  let home: TestDatabase;
+  let client: pg.Client;
+  beforeAll(async () => {
+    home = await createTestDatabase();
+    const database = openDatabase({ connectionString: home.url });
+    await migrate(database, migrationsFolder());
+    await database.close();
+    client = new pg.Client(home.url);
+    await client.connect();
+    // Ten hours, 40,000 runs each, in the order of their ends; the last two minutes are not counted yet.
+    await client.query(`
+      insert into tock.job_runs_finished (id, job, status, run_at, started_at, finished_at, definition_id, scheduled_for)
+      select n, 'job-' || n % 20, 'succeeded', f.at, f.at, f.at, 1 + n % 50, f.at
+      from generate_series(1, 400000) n, lateral (select now() - interval '10 h' + n * interval '90 ms' as at) f;
+      insert into tock.job_definitions (name, job, cron, next_at) select 's' || n, 'job', '* * * * *', now() from generate_series(1, 50) n;
+      insert into tock.job_runs_live (job, queue, run_at) select 'noop', 'q' || n % 3, now() - interval '1 h' from generate_series(1, 30000) n;
+      update tock.figures_progress set counted_until = date_bin('1 minute', now() - interval '2 min', 'epoch'),
+        final_until = date_bin('1 minute', now() - interval '2 min', 'epoch'), hours_until = date_bin('1 hour', now() - interval '1 hour', 'epoch');
+    `);
+    // As autosummarize does, within a minute.
+    await client.query('vacuum analyze');
+  });
+  afterAll(async () => {
+    await client.end();
+    await home.drop();
+  });
+
+  /** Executes each statement under EXPLAIN ANALYZE, in a transaction that is rolled back. */
+  function explaining(): { session: Session; plans: Node[][] } {
+    const plans: Node[][] = [];
+    const session: Session = {
+      async run<Row>(text: string, values: readonly unknown[] = []) {
+        const result = await client.query(text, [...values]);
+        const { rows } = await client.query(`explain (analyze, format json) ${text}`, [...values]);
+        plans.push(nodesOf(rows[0]['QUERY PLAN'][0].Plan));
+        return result.rows as Row[];
+      },
+    };
+    return { session, plans };
+  }
+  const ofHistory = (plans: readonly Node[][]) =>
+    plans
+      .flat()
+      .filter(node => node['Relation Name']?.startsWith('job_runs_finished'))
+      .reduce(
+        (sum, node) =>
+          sum +
+          (node['Actual Rows'] +
+            (node['Rows Removed by Index Recheck'] ?? 0) +
+            (node['Rows Removed by Filter'] ?? 0)) *
+            node['Actual Loops'],
+        0,
+      );
+
+  const minuteBefore = (minutes: number) => Math.floor(Date.now() / MINUTE) * MINUTE - minutes * MINUTE;
+
+  it('has summaries of its newest ranges within a minute: on every partition', async () => {
+    const { rows } = await client.query<{ options: string[] | null }>(
+      `select c.reloptions as options from pg_class c join pg_index i on i.indexrelid = c.oid join pg_am a on a.oid = c.relam
+      where a.amname = 'brin' and i.indrelid::regclass::text like '%job_runs_finished%'`,
+    );
+    expect(rows.length).toBeGreaterThan(4);
+    for (const { options } of rows) expect(options).toContain('autosummarize=on');
+  });
+
+  it.each<[string, (session: Session) => Promise<unknown>, number]>([
+    // A BRIN range is 128 blocks, some 10,000 of these rows; a minute has 667.
+    [
+      'counting a minute',
+      s => takeStep(s, { kind: 'count', from: minuteBefore(60), to: minuteBefore(59), isFinal: true }),
+      25_000,
+    ],
+    ['outcomes by minute', s => readOutcomesByMinute(s), 25_000],
+    ['sums of a day', s => sumOutcomes(s), 25_000],
+    ['figures of jobs', s => readJobFigures(s), 25_000],
+    ['the counters', s => readTotals(s), 25_000],
+    ['what waits', s => readWaiting(s), 0],
+    ['schedules', s => readScheduleStates(s, 1000), 200],
+    ['the scheduler', s => readSchedulerState(s), 0],
+  ])('%s reads few runs', async (_, read, atMost) => {
+    await client.query('begin; set local jit = off');
+    const { session, plans } = explaining();
+    await read(session);
+    await client.query('rollback');
+    expect(plans.length).toBeGreaterThan(0);
+    expect(ofHistory(plans)).toBeLessThanOrEqual(atMost);
+  });
+});

@@ -1,0 +1,79 @@
+// Room: test support. Prometheus, its Alertmanager and promtool, where this machine has them.
+// In: configuration. Out: running servers; their paths, or null where they are not installed.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { until } from './until.js';
+
+const found = (name: string) => {
+  const file = path.join('/usr/bin', name);
+  if (existsSync(file)) return file;
+  console.warn(
+    `${name} is not installed (apt-get install prometheus prometheus-alertmanager): its tests are skipped`,
+  );
+  return null;
+};
+
+export const PROMTOOL = found('promtool');
+export const PROMETHEUS = found('prometheus');
+export const ALERTMANAGER = found('prometheus-alertmanager');
+
+export interface MonitoringServer {
+  readonly url: string;
+  /** What it has logged. */
+  readonly output: () => string;
+  close(): Promise<void>;
+}
+
+/** A port that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise(resolve => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/**
+ * Starts one of them on a free port, with files beside its configuration, and waits until it is ready.
+ * @param args by port and folder
+ */
+export async function startMonitoring(
+  program: string,
+  files: Readonly<Record<string, string>>,
+  args: (port: number, folder: string) => readonly string[],
+): Promise<MonitoringServer> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-monitoring-'));
+  for (const [name, content] of Object.entries(files)) await writeFile(path.join(folder, name), content);
+  const port = await freePort();
+  const child = spawn(program, [...args(port, folder)], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  const ended = new Promise<void>(resolve => child.on('close', () => resolve()));
+  const url = `http://127.0.0.1:${port}`;
+  const close = async () => {
+    child.kill('SIGTERM');
+    await ended;
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await until(async () => {
+      if (child.exitCode !== null) throw new Error(`${program} has ended: ${output}`);
+      return await fetch(`${url}/-/ready`).then(
+        response => response.ok,
+        () => false,
+      );
+    }, program);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { url, output: () => output, close };
+}
