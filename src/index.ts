@@ -54,7 +54,9 @@ export type {
   RetryPolicy,
 } from './model/job/job.js';
 export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
+export type { LogLevel, LogsOption } from './model/job/logs-option.js';
 export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
+export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
 export type { ExpositionFormat } from './model/metrics/exposition.js';
@@ -93,6 +95,7 @@ export type {
 } from './model/scheduler-view.js';
 export type { AuditFilter } from './store/reads/audit.js';
 export type { QueueRecord } from './store/reads/queues.js';
+export type { AttemptLog, KeptLine } from './store/reads/run-log.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
 export type { ReapedRuns } from './store/runs/reap.js';
 export type { Adoption } from './store/schema/database-identity.js';
@@ -103,6 +106,7 @@ export type {
   CancelOptions,
   EnqueuedRuns,
   EnqueueManyOptions,
+  LogOptions,
   NewRuns,
   PauseOptions,
   RetryOptions,

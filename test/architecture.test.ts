@@ -113,7 +113,7 @@ describe('the rooms', () => {
 const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs', 'figures'], ['reads']],
   engine: [
-    ['engine'],
+    ['engine', 'tracing'],
     ['audit', 'metrics'],
     ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
     ['definitions', 'finalize'],
@@ -157,6 +157,7 @@ describe('packages', () => {
     'cron-parser': file => file === path.join('src', 'model', 'schedule', 'cron-fields.ts'),
     'node-cron': file => file === path.join('src', 'daemon', 'beat.ts'),
     pino: file => file === path.join('src', 'environment', 'logger.ts'),
+    '@opentelemetry/api': file => file === path.join('src', 'engine', 'tracing', 'open-tracing.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',
     cronstrue: file => file === path.join('src', 'dashboard', 'words', 'schedule-words.ts'),

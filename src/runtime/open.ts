@@ -160,7 +160,7 @@ async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Pr
 }
 
 function settingsOf(config: Config) {
-  const { lease, heartbeat, grace, drain, connections, statementTimeout, operator } = config;
+  const { lease, heartbeat, grace, drain, connections, statementTimeout, logs, tracing, operator } = config;
   return {
     ...(lease === undefined ? {} : { lease }),
     ...(heartbeat === undefined ? {} : { heartbeat }),
@@ -168,6 +168,8 @@ function settingsOf(config: Config) {
     ...(drain === undefined ? {} : { drain }),
     ...(connections === undefined ? {} : { connections }),
     ...(statementTimeout === undefined ? {} : { statementTimeout }),
+    ...(logs === undefined ? {} : { logs }),
+    ...(tracing ? { tracing } : {}),
     ...(operator === undefined ? {} : { operator }),
   };
 }

@@ -20,6 +20,7 @@ import type {
   AdoptOptions,
   CancelOptions,
   EnqueueManyOptions,
+  LogOptions,
   PauseOptions,
   RetryOptions,
   TickCallOptions,
@@ -36,12 +37,14 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   hooks: true,
   jobsModule: true,
   logger: true,
+  tracing: true,
   lease: true,
   heartbeat: true,
   grace: true,
   drain: true,
   retry: true,
   maxPayloadBytes: true,
+  logs: true,
   operator: true,
 });
 const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });
@@ -76,6 +79,7 @@ const METHODS = {
   'runs.cancelMany': optionNames<CancelManyOptions>({ ...MANY, reason: true }),
   'runs.retry': optionNames<RetryOptions>({ attempts: true }),
   'runs.cancel': optionNames<CancelOptions>({ reason: true }),
+  'runs.log': optionNames<LogOptions>({ attempt: true }),
   'runs.wait': optionNames<WaitOptions>({ onChange: true, signal: true }),
   'schedules.list': optionNames<DefinitionFilter>({ name: true, limit: true, removed: true }),
   'schedules.upsert': optionNames<VersionGuard>({ ifVersion: true }),
@@ -104,6 +108,7 @@ const METHODS = {
   prune: optionNames<PruneOptions>({
     keep: true,
     keepKeys: true,
+    keepLogs: true,
     keepAudit: true,
     partition: true,
     onProgress: true,

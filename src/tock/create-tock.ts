@@ -4,11 +4,13 @@
 import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js';
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
 import { askIdleTick } from '../engine/idle-tick.js';
+import type { Tracing } from '../engine/tracing/tracing.js';
 import { isolatedEntry, migrationsFolder } from '../environment/paths.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
+import { readTracingOption, type TracingOption } from '../model/job/tracing-option.js';
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
@@ -53,13 +55,18 @@ export function assembleTock(
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   requireReachable(options);
   if (options.operator !== undefined) checkOperatorName(options.operator);
+  const tracingOption = readTracingOption(options.tracing);
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;
 
   const load = async () => {
-    const [{ openTock }, logger] = await Promise.all([import('./opened.js'), makeLogger()]);
-    opened = openTock(options, { ...checked, logger });
+    const [{ openTock }, logger, tracing] = await Promise.all([
+      import('./opened.js'),
+      makeLogger(),
+      tracingOption && loadTracing(tracingOption),
+    ]);
+    opened = openTock(options, { ...checked, logger, tracing });
     return opened;
   };
   const close = async () => {
@@ -115,6 +122,7 @@ export function assembleTock(
         list: later((tock, ...input) => tock.runs.list(...input)),
         retry: later((tock, ...input) => tock.runs.retry(...input)),
         cancel: later((tock, ...input) => tock.runs.cancel(...input)),
+        log: later((tock, ...input) => tock.runs.log(...input)),
         retryMany: later((tock, ...input) => tock.runs.retryMany(...input)),
         cancelMany: later((tock, ...input) => tock.runs.cancelMany(...input)),
         wait: later((tock, ...input) => tock.runs.wait(...input)),
@@ -159,4 +167,9 @@ export function assembleTock(
     return acting;
   };
   return actingFor(null);
+}
+
+async function loadTracing(option: Exclude<TracingOption, false>): Promise<Tracing> {
+  const { openTracing } = await import('../engine/tracing/open-tracing.js');
+  return await openTracing(option);
 }

@@ -39,6 +39,7 @@ import {
 } from '../model/operator.js';
 import { openDatabase } from '../store/connection/database.js';
 import { listAudit } from '../store/reads/audit.js';
+import { type AttemptLog, readLog } from '../store/reads/run-log.js';
 import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
@@ -47,7 +48,7 @@ import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { OpenedTock, ReadOptions } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
-  const { registry, settings, statementTimeoutMs, isolation, logger } = read;
+  const { registry, settings, statementTimeoutMs, isolation, logger, tracing } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
   const hooks = options.hooks ?? {};
   const workers: Engine['workers'] = new Set();
@@ -62,6 +63,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     workers,
     operator: null,
     appName,
+    tracing,
   };
   const daemons = new Set<Daemon>();
   let isClosed = false;
@@ -109,6 +111,11 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
   };
   const shown = <Held extends Parameters<typeof redacted>[0]>(record: Held): Held =>
     operator === null || operator.seesPayloads ? record : redacted(record);
+  /** What handlers log may say as much as payloads do. */
+  const shownLog = (log: AttemptLog): AttemptLog =>
+    operator === null || operator.seesPayloads
+      ? log
+      : { ...log, lines: log.lines.map(line => ({ ...line, text: REDACTED, fields: null })) };
 
   return {
     database: acting.database,
@@ -158,6 +165,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
       cancel: async (id, options) =>
         shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),
+      log: async (id, options) =>
+        (await readLog(open().database, id, checked('runs.log', options)?.attempt)).map(shownLog),
       retryMany: async (match, options) =>
         await retryMany(may('runs.retry'), checked('runs.match', match), checked('runs.retryMany', options)),
       cancelMany: async (match, options) =>

@@ -6,6 +6,7 @@ import type { QueryClient } from '../model/job/enqueue-options.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob, NewRun, OutputFor, PayloadFor } from '../model/job/job.js';
 import type { Enqueued, RunId } from '../model/job/run-id.js';
+import type { TracingOption } from '../model/job/tracing-option.js';
 import type { Logger } from '../model/logger.js';
 
 /** What {@link createTock} takes. Durations are texts such as `'30s'` and `'5m'`, or milliseconds. */
@@ -35,6 +36,11 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
   readonly operator?: string;
   /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
   readonly logger?: Logger | false;
+  /**
+   * Makes spans of what is enqueued and executed, with OpenTelemetry; needs the package `@opentelemetry/api`.
+   * True: with the process's global provider. Default: none.
+   */
+  readonly tracing?: TracingOption;
 }
 
 /** Options of one tick. */
@@ -84,6 +90,12 @@ export interface RetryOptions {
 export interface CancelOptions {
   /** Kept with the run; at most 500 characters. */
   readonly reason?: string;
+}
+
+/** Options of `runs.log`. */
+export interface LogOptions {
+  /** Only this attempt: 1 for the first. Default: all. */
+  readonly attempt?: number;
 }
 
 /** Options of `schedules.pause` and `queues.pause`. */

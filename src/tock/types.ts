@@ -13,6 +13,7 @@ import type { CancelManyOptions, ManyResult, RetryManyOptions } from '../engine/
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
+import type { Tracing } from '../engine/tracing/tracing.js';
 import type { Why } from '../engine/why/why.js';
 import type { AuditRecord } from '../model/audit.js';
 import type { DoctorReport } from '../model/doctor/check.js';
@@ -30,6 +31,7 @@ import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/schedu
 import type { Database } from '../store/connection/database.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { QueueRecord } from '../store/reads/queues.js';
+import type { AttemptLog } from '../store/reads/run-log.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
@@ -38,6 +40,7 @@ import type {
   CancelOptions,
   EnqueuedRuns,
   EnqueueManyOptions,
+  LogOptions,
   NewRuns,
   PauseOptions,
   RetryOptions,
@@ -101,6 +104,12 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
      * handler has stopped. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that has ended
      */
     cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
+    /**
+     * The lines that its handler has logged, as far as they are kept, one entry for each attempt that logged,
+     * the earliest first. Lines of a running attempt come with its worker's next heartbeat. Empty if there
+     * are none, or no such run.
+     */
+    log(id: string, options?: LogOptions): Promise<AttemptLog[]>;
     /**
      * Retries all dead (or cancelled) runs that match, in batches of a transaction each, oldest first. With
      * `dryRun` it counts them. Safe to repeat: what was done no longer matches. Default status: dead.
@@ -251,6 +260,7 @@ export interface ReadOptions {
   readonly statementTimeoutMs: number;
   readonly isolation: Isolation | null;
   readonly logger: Logger;
+  readonly tracing: Tracing | null;
   /** Whose ticks they are: a program's, or an app's. */
   readonly kind: 'tick' | 'library';
 }

@@ -19,13 +19,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
 where r.id = any($10::bigint[])
   and (select count(*) from taken) = coalesce(array_length($3::bigint[], 1), 0)
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned;
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned;
 
 -- admit-block-flood
 update tock.job_runs_live r set blocked_on = $1::text where r.id in (
@@ -91,13 +94,16 @@ with candidates as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
   returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 ), others as (
   select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
   union all
@@ -160,8 +166,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', $2
   from gone returning id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -222,13 +228,16 @@ with recursive queue_priorities as (
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -250,13 +259,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at;
 
@@ -274,13 +286,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at;
 
@@ -325,13 +340,16 @@ with recursive queue_priorities as (
     locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -367,13 +385,16 @@ with open as materialized (
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -393,13 +414,16 @@ with due as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.is_limited
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
 from due left join claimed c on c.id = due.id;
@@ -435,13 +459,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from carried) then (select turns from carried) end as turns,
   case when r.id = (select carrier from carried) then (select places from carried) end as places;
 
@@ -585,8 +612,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -632,8 +659,8 @@ with target as materialized (
   where r.id = t.id and (t.status in ('queued', 'failed') or ($2 and t.status in ('running')))
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', 'a later occurrence took its place'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', 'a later occurrence took its place'
   from gone
   returning id
 ), freed as (
@@ -673,7 +700,7 @@ select place, made, replaced, id from tock.enqueue_live($1::text) order by place
 
 -- enqueue-one
 select tock.enqueue_one($1::text, $2::text::jsonb, $3::text::timestamptz, $4::text::float8, $5::text,
-  $6::text::integer, $7::text::integer, $8::text)::text as id;
+  $6::text::integer, $7::text::integer, $8::text, $9::text)::text as id;
 
 -- expired-ids
 with recursive queue_priorities as (
@@ -699,8 +726,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -738,9 +765,9 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -766,9 +793,9 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), keys as materialized (
@@ -797,13 +824,16 @@ with outcome as materialized (
   update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -824,10 +854,10 @@ from ended;
 
 -- finish-plain
 with gone as (
-  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key, r.traceparent, r.last_traceparent
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'succeeded'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'succeeded'
   from gone
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -1044,6 +1074,11 @@ select r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 
 where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
 order by r.id desc limit $3::integer;
 
+-- link-followers
+update tock.job_runs_live r set traceparent = l.traceparent
+from unnest($1::timestamptz[], $2::text[]) as l(scheduled_for, traceparent)
+where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and r.attempts = 0;
+
 -- list-migrations
 select name, checksum from tock.migrations;
 
@@ -1217,7 +1252,7 @@ select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
 
 -- parent-runs
-select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
+select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,
   (extract(epoch from r.scheduled_for) * 1000)::float8 as scheduled_for,
   (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as interval_start
 from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
@@ -1936,8 +1971,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), again as (
@@ -1961,13 +1996,13 @@ with recursive queue_priorities as (
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -2022,8 +2057,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), again as (
@@ -2047,13 +2082,13 @@ with recursive queue_priorities as (
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -2097,14 +2132,15 @@ set local jit = off;
 with dead as materialized (
   select nextval('tock.job_runs_id_seq') as id, 'dead:' || r.id || ':' || e.generation as key, j.on_dead as job, jsonb_build_object(
     'run', r.id::text, 'job', r.job, 'definition', d.name, 'scheduledFor', to_char(r.scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload
+    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload,
+    r.last_traceparent as traceparent
   from unnest($1::bigint[], $2::integer[]) as e(run_id, generation)
   join tock.job_runs_finished r on r.id = e.run_id and r.status = 'dead'
   join tock.job_definitions j on j.name = r.job and j.on_dead is not null
   left join tock.job_definitions d on d.id = r.definition_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, status)
-  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', 'queued'
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, traceparent, status)
+  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', x.traceparent, 'queued'
   from dead x left join tock.job_definitions t on t.name = x.job
   returning id
 )
@@ -2124,8 +2160,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -2211,11 +2247,11 @@ with target as materialized (
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
-  slot_keys, slot_limits, live_key, status)
+  slot_keys, slot_limits, live_key, traceparent, status)
 select id, definition_id, tock.now(), priority, attempts,
   attempts + coalesce($2::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, 'queued'
+  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, 'queued'
 from gone order by id
 returning id::text as id;
 
@@ -2235,7 +2271,7 @@ with gone as (
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end) <> '')
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, status, finished_at)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, status, finished_at)
   select r.id, r.definition_id, case when (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then r.run_at else tock.now() end, r.priority, case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end, case when r.max_attempts >= 1000000000 then 1000000 else greatest(r.max_attempts, 1) end, case when r.fence >= 1000000000 then 1000000 else greatest(r.fence, 0) end, case when r.releases >= 1000000000 then 1000000 else greatest(r.releases, 0) end, case when r.generation >= 1000000000 then 1000000 else greatest(r.generation, 1) end, case when r.occurrence_count >= 1000000000 then 1000000 else greatest(r.occurrence_count, 1) end, case when (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then r.scheduled_for end, case when (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then r.interval_start end, case when (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then r.start_by end, r.locked_by, case when (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then r.created_at else tock.now() end, case when (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then r.started_at end, r.job, case when (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then r.queue else 'default' end, r.trigger, case when octet_length(r.idempotency_key) between 1 and 512 then r.idempotency_key end, r.payload, case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end
     || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end,
@@ -2243,7 +2279,7 @@ with gone as (
   'message', 'set aside: no statement can work with the row of this run: ' || concat_ws('; ', nullif(concat_ws(', ', case when r.attempts not between 0 and 999999999 then 'attempts ' || r.attempts end, case when r.max_attempts not between 1 and 999999999 then 'max_attempts ' || r.max_attempts end, case when r.fence not between 0 and 999999999 then 'fence ' || r.fence end, case when r.releases not between 0 and 999999999 then 'releases ' || r.releases end, case when r.generation not between 1 and 999999999 then 'generation ' || r.generation end, case when r.occurrence_count not between 1 and 999999999 then 'occurrence_count ' || r.occurrence_count end, case when not (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then 'run_at ' || r.run_at end, case when not (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then 'scheduled_for ' || r.scheduled_for end, case when not (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then 'interval_start ' || r.interval_start end, case when not (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then 'start_by ' || r.start_by end, case when not (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then 'created_at ' || r.created_at end, case when not (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then 'started_at ' || r.started_at end, case when not (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then 'queue ' || to_json(left(r.queue, 60)) end, case when not octet_length(r.idempotency_key) between 1 and 512 then 'an idempotency key of ' || octet_length(r.idempotency_key) || ' bytes' end, case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end, case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end, case when not (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end), ''), $5::text)), case when jsonb_typeof(r.progress) = 'object' then r.progress end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_keys end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
-    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, 'dead', tock.now()
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, r.traceparent, r.last_traceparent, 'dead', tock.now()
   from gone r
   returning id, generation, definition_id, scheduled_for, job, errors
 ), freed as (
@@ -2358,8 +2394,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'skipped', 'edited'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'skipped', 'edited'
   from gone
   returning id
 ), freed as (
@@ -2411,6 +2447,39 @@ update tock.figures_progress set watched_until = $1, writers = array(select dist
   where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.relation = 'tock.job_runs_finished'::regclass
     and l.database = (select d.oid from pg_database d where d.datname = current_database())) w)
   returning cardinality(writers) as count;
+-- write-logs
+with l as materialized (
+  select * from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[], $5::text[],
+    $6::bigint[], $7::bigint[]) as l(id, segment, elapsed, head, tail, cut_lines, cut_bytes)
+), held as materialized (
+  select r.id, r.fence, r.attempts from tock.job_runs_live r where r.id = any($1::bigint[]) and ($8::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $9 and r.status in ('running')
+)
+insert into tock.job_logs as k (run_id, fence, segment, attempt, began_at, cut_lines, cut_bytes, head, tail)
+select h.id, h.fence, coalesce(l.segment, (select s.segment from tock.log_segments s where s.closed_at is null)),
+  h.attempts, tock.now() - l.elapsed * interval '1 millisecond', l.cut_lines, l.cut_bytes, l.head, l.tail
+from held h join l on l.id = h.id
+order by h.id
+on conflict (run_id, fence, segment) do update set cut_lines = excluded.cut_lines, cut_bytes = excluded.cut_bytes,
+  head = case when excluded.head = '' then k.head else excluded.head end,
+  tail = case when excluded.tail = '' then k.tail else excluded.tail end
+returning k.run_id::text as id, k.segment;
+
+-- write-logs-of-committed
+with l as materialized (
+  select * from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[], $5::text[],
+    $6::bigint[], $7::bigint[]) as l(id, segment, elapsed, head, tail, cut_lines, cut_bytes)
+), held as materialized (
+  select r.id, r.fence, r.attempts from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($8::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $9 and r.status = 'succeeded'
+)
+insert into tock.job_logs as k (run_id, fence, segment, attempt, began_at, cut_lines, cut_bytes, head, tail)
+select h.id, h.fence, coalesce(l.segment, (select s.segment from tock.log_segments s where s.closed_at is null)),
+  h.attempts, tock.now() - l.elapsed * interval '1 millisecond', l.cut_lines, l.cut_bytes, l.head, l.tail
+from held h join l on l.id = h.id
+order by h.id
+on conflict (run_id, fence, segment) do update set cut_lines = excluded.cut_lines, cut_bytes = excluded.cut_bytes,
+  head = case when excluded.head = '' then k.head else excluded.head end,
+  tail = case when excluded.tail = '' then k.tail else excluded.tail end
+returning k.run_id::text as id, k.segment;
 
 -- write-progress
 with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id, progress)), held as materialized (
@@ -2420,3 +2489,12 @@ with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id,
   for update
 )
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id;
+
+-- write-traceparents
+with t as materialized (select * from unnest($1::bigint[], $2::text[]) as t(id, traceparent)), held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running')
+  order by r.id
+  for update
+)
+update tock.job_runs_live r set last_traceparent = t.traceparent from held join t using (id) where r.id = held.id;

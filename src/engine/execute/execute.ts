@@ -84,9 +84,12 @@ class Attempt {
     active.isIsolated = isolate !== null;
     // A child's grace is up to KillEscalation.
     if (!isolate) onAbort(active.interrupt, () => this.startGrace());
-    const running = isolate
-      ? executeIsolated(engine, active, workerId, isolate)
-      : callHandler(engine, active, workerId, job, payload);
+    if (engine.tracing) active.span = engine.tracing.attempt(active.run, job, workerId);
+    const call = () =>
+      isolate
+        ? executeIsolated(engine, active, workerId, isolate)
+        : callHandler(engine, active, workerId, job, payload);
+    const running = active.span === null ? call() : active.span.around(call);
     running.then(
       value => this.finish(active.isLost ? null : { kind: 'returned', value }),
       (error: unknown) => this.fail(error),

@@ -12,6 +12,7 @@ import type { SchedulerView } from '../scheduler-view.js';
 import type { EnqueueOptions } from './enqueue-options.js';
 import type { IsolateOption } from './isolate.js';
 import type { Json, StoredOutput } from './json.js';
+import type { LogsOption } from './logs-option.js';
 import type { RunId } from './run-id.js';
 
 export type { Json } from './json.js';
@@ -58,6 +59,7 @@ export interface JobContext {
   readonly trigger: Trigger;
   /** Aborts on timeout, cancel, drain, and when the lease is lost. Pass it to anything that waits. */
   readonly signal: AbortSignal;
+  /** Writes to Tock's log, and keeps the lines with the attempt; see `logs`. */
   readonly log: Logger;
   /** Tock's own pool, for the job's own tables; no transaction is open. */
   readonly db: Kysely<AnyDatabase>;
@@ -187,6 +189,8 @@ export interface JobOptions<
   readonly priority?: number;
   /** How many of its runs may be running at once, over all hosts. Default: no limit. */
   readonly concurrency?: JobConcurrency<StandardSchemaV1.InferOutput<Schema>>;
+  /** Which lines of `ctx.log` are kept with each attempt. Default: as createTock's `logs` says. */
+  readonly logs?: LogsOption;
   /**
    * A job, by object or name, that is enqueued for each run of this one that ends dead, once for each time
    * that it does, with the payload `{ run, job, definition, scheduledFor, payload, errors }`.

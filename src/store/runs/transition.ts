@@ -73,7 +73,7 @@ export function sortedById<Run extends Held>(batch: readonly Run[]): readonly Ru
 export const FINISHED_COLUMNS: readonly string[] = [
   'id definition_id run_at priority attempts max_attempts fence releases generation occurrence_count',
   'scheduled_for interval_start start_by locked_by created_at started_at job queue trigger idempotency_key',
-  'payload errors progress slot_keys slot_limits live_key',
+  'payload errors progress slot_keys slot_limits live_key traceparent last_traceparent',
 ].flatMap(columns => columns.split(' '));
 
 /** Inserts ended runs. @param changed SQL for each column that does not keep its value */

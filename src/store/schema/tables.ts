@@ -111,6 +111,8 @@ interface JobRuns {
   output: Jsonb | null;
   errors: Defaulted<Jsonb>;
   skip_reason: string | null;
+  traceparent: string | null;
+  last_traceparent: string | null;
 }
 
 interface JobRunsFinished extends JobRuns {
@@ -145,6 +147,24 @@ interface JobOutbox {
   definition_id: Bigint | null;
   scheduled_for: Timestamp | null;
   created_at: Defaulted<Timestamp>;
+}
+
+interface LogSegments {
+  segment: number;
+  opened_at: Defaulted<Timestamp>;
+  closed_at: Timestamp | null;
+}
+
+interface JobLogs {
+  run_id: Bigint;
+  fence: number;
+  segment: number;
+  attempt: number;
+  began_at: Timestamp;
+  cut_lines: Bigint;
+  cut_bytes: Bigint;
+  head: string;
+  tail: string;
 }
 
 interface JobQueues {
@@ -228,7 +248,7 @@ interface Migrations {
   applied_at: Defaulted<Timestamp>;
 }
 
-/** The tables by name. Partitions of `job_runs_finished` have its columns and their own names. */
+/** The tables by name. Partitions of `job_runs_finished` and `job_logs` have their columns, and own names. */
 export interface Schema {
   'tock.job_definitions': JobDefinitions;
   'tock.registrations': Registrations;
@@ -240,6 +260,8 @@ export interface Schema {
   'tock.job_occurrences': JobOccurrences;
   'tock.job_effects': JobEffects;
   'tock.job_outbox': JobOutbox;
+  'tock.log_segments': LogSegments;
+  'tock.job_logs': JobLogs;
   'tock.job_queues': JobQueues;
   'tock.job_slots': JobSlots;
   'tock.workers': Workers;

@@ -1,5 +1,5 @@
 // Engine: how a worker's claims follow one another.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Claimer, createClaimer } from '../../../src/engine/claim/claimer.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
@@ -23,6 +23,8 @@ beforeAll(async () => {
   database = openDatabase({ connectionString: test.url });
 });
 beforeEach(async () => {
+  // How soon a claim starts from the beginning again, or looks elsewhere, goes by this clock.
+  vi.spyOn(performance, 'now').mockReturnValue(0);
   await emptyTables(test);
   room = 2;
   taken = [];
@@ -42,6 +44,7 @@ beforeEach(async () => {
     onIdle: () => events.push(claimer.isClaiming ? 'rest while claiming' : 'rest'),
   });
 });
+afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {
   await database.close();
   await test.close();

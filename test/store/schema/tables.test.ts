@@ -84,9 +84,9 @@ function declaredTables() {
   return tables.map(([table, name]) => ({ table, columns: Object.entries(interfaces.get(name) ?? {}) }));
 }
 
-/** Not one of the partitions of finished runs, which are made as time goes on. */
+/** Not one of the partitions of finished runs and of logs, which are made as time goes on. */
 const IS_NO_PERIOD = `not exists (
-  select from pg_inherits i where i.inhrelid = c.oid and i.inhparent = 'tock.job_runs_finished'::regclass)`;
+  select from pg_inherits i where i.inhrelid = c.oid and i.inhparent in ('tock.job_runs_finished'::regclass, 'tock.job_logs'::regclass))`;
 
 const CATALOGUE = `
 select 'tock.' || c.relname as "table", a.attname as "column", format_type(a.atttypid, a.atttypmod) as type,
