@@ -2514,8 +2514,6 @@ insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothin
 -- reset-figures
 with hours as materialized (
   delete from tock.figures_by_hour h where h.at >= $1 returning h.*
-), minutes as (
-  delete from tock.figures_by_minute m where m.at >= $2
 ), sums as (
   select job, queue, status, reason, sum(h.run_count)::bigint as run_count,
     sum(h.occurrence_count)::bigint as occurrence_count,
