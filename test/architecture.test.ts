@@ -111,13 +111,7 @@ describe('the rooms', () => {
 
 /** The floors inside a room, from the ground up: its folders, and the files beside them. Types may come from above. */
 const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  store: [
-    ['connection'],
-    ['definitions', 'partitions', 'audit'],
-    ['schema', 'runs'],
-    ['alerts'],
-    ['reads'],
-  ],
+  store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs'], ['alerts'], ['reads']],
   engine: [
     ['engine'],
     ['audit'],

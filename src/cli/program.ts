@@ -30,7 +30,10 @@ import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
-  ['Inspect:', [addStatus, addDoctor, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAlerts, addAudit]],
+  [
+    'Inspect:',
+    [addStatus, addDoctor, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAlerts, addAudit],
+  ],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];

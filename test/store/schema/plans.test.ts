@@ -315,12 +315,15 @@ describe('a server that compiles what its planner takes for dear', () => {
   // A quarter of jit_above_cost, which servers with LLVM have as 100,000: a tick or a worker of such tables is not to be
   // compiled each time. The reaper and the evaluation of alerts, which are, run without it.
   const WITHOUT_JIT = ['the reaper', 'which definitions may be late'];
-  it.each(HOT.filter(([name]) => !WITHOUT_JIT.includes(name)))('does not compile %s', async (_name, statement) => {
-    await client.query('delete from pg_statistic');
-    const { session, plans } = explaining('force_custom_plan');
-    await statement(session);
-    for (const [top] of plans) expect(top?.['Total Cost']).toBeLessThan(25_000);
-  });
+  it.each(HOT.filter(([name]) => !WITHOUT_JIT.includes(name)))(
+    'does not compile %s',
+    async (_name, statement) => {
+      await client.query('delete from pg_statistic');
+      const { session, plans } = explaining('force_custom_plan');
+      await statement(session);
+      for (const [top] of plans) expect(top?.['Total Cost']).toBeLessThan(25_000);
+    },
+  );
 });
 
 describe('a claim', () => {
