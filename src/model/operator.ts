@@ -33,6 +33,8 @@ export const ACTIONS = {
   'schedules.backfill': 'operate',
   'queues.pause': 'operate',
   'queues.resume': 'operate',
+  'alerts.mute': 'operate',
+  'alerts.unmute': 'operate',
   forgetHost: 'operate',
   'schedules.upsert': 'admin',
   'schedules.remove': 'admin',
@@ -46,9 +48,10 @@ export const ACTIONS = {
 /** An action that is audited. */
 export type Action = keyof typeof ACTIONS;
 
-/** What executes runs and registers jobs. It is the scheduler's own work, and not audited. */
+/** What executes runs, registers jobs and tries channels. It is the scheduler's own work, and not audited. */
 export const WORK = {
   'runs.wait': 'operate',
+  'alerts.test': 'operate',
   tick: 'operate',
   start: 'operate',
   register: 'admin',
