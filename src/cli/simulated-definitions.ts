@@ -47,9 +47,9 @@ export async function findSimulated(shell: Shell, names: readonly string[]): Pro
     const isStored = job === undefined || record?.origin === 'runtime';
     const chain = isStored ? (record?.after ?? null) : chainOfJob(job);
     const reason = reasonNotSimulated({
-      isPaused: record?.pausedAt != null,
-      isBroken: record?.brokenReason != null,
-      isVanished: record?.vanishedAt != null && job === undefined,
+      isPaused: Boolean(record?.pausedAt),
+      isBroken: typeof record?.brokenReason === 'string',
+      isVanished: Boolean(record?.vanishedAt) && job === undefined,
       remaining: record?.remaining ?? null,
       chain,
     });

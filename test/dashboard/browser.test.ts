@@ -156,6 +156,7 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await page.getByText('The dashboard does not answer').waitFor();
       await context.setOffline(false);
       await until(async () => (await page.locator('#notice').innerText()) === '', 'the notice to go');
+      expect(await page.locator('main h1').isVisible()).toBe(true);
       await close();
     });
 

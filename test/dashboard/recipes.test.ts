@@ -17,7 +17,7 @@ let project: ExampleProject;
 beforeAll(async () => {
   test = await reuseTestTock();
   const recipes = await examplesOf('docs/dashboard.md');
-  expect(recipes).toHaveLength(RECIPES.length);
+  if (recipes.length !== RECIPES.length) throw new Error(`${recipes.length} recipes in docs/dashboard.md`);
   project = await makeProject(Object.fromEntries(recipes.map((code, index) => [`recipe-${index}.js`, code])));
   for (const name of ['hono', '@hono'])
     await symlink(path.join(ROOT, 'node_modules', name), path.join(project.folder, 'node_modules', name));

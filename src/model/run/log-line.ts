@@ -114,9 +114,9 @@ export function readLine(line: string): ReadLine {
   try {
     const [ms, letter, text, fields] = JSON.parse(line) as [number, string, string, ReadLine['fields']?];
     return {
-      ms: Number(ms) || 0,
+      ms: ms || 0,
       level: LEVEL_OF.get(letter) ?? 'info',
-      text: String(text),
+      text,
       fields: fields ?? null,
     };
   } catch {
