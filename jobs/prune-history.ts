@@ -24,6 +24,8 @@ export default defineJob({
      * longest keep.
      */
     keepKeys: z.string().optional(),
+    /** Logs of runs are kept this long. Default: the longest keep. */
+    keepLogs: z.string().optional(),
     /** The audit: who did what. Default 365d. */
     keepAudit: z.string().optional(),
     /** What the coming partitions hold; `auto`: days where a million runs end in a day. */
@@ -32,10 +34,10 @@ export default defineJob({
   schedule: { cron: '30 3 * * *', timezone: 'UTC', catchup: 'latest', startDeadline: '12h' },
   retry: { maxAttempts: 3, base: '5m' },
   timeout: '1h',
-  async run(ctx, { keep, keepKeys, keepAudit, partition }) {
+  async run(ctx, { keep, keepKeys, keepLogs, keepAudit, partition }) {
     const onProgress = ({ stage, done, total }: { stage: string; done: number; total: number }) =>
       ctx.progress(done / total, stage);
-    const options = { keep, keepKeys, keepAudit, partition };
+    const options = { keep, keepKeys, keepLogs, keepAudit, partition };
     const result = await ctx.scheduler.prune({ ...options, onProgress, signal: ctx.signal });
     // Nothing is lost: the next attempt takes up where this one left off.
     if (result.left.length > 0) {

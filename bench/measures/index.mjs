@@ -4,6 +4,7 @@ import { enqueue } from './enqueue.mjs';
 import { latency } from './latency.mjs';
 import { limits } from './limits.mjs';
 import { load } from './load.mjs';
+import { logs } from './logs.mjs';
 import { materialize } from './materialize.mjs';
 import { memory } from './memory.mjs';
 import { metrics } from './metrics.mjs';
@@ -25,6 +26,7 @@ import { watched } from './watched.mjs';
 export const MEASURES = [
   throughput,
   cost,
+  logs,
   processes,
   share,
   spread,

@@ -1,9 +1,11 @@
 // What every part of the engine gets: the database, the jobs, the logger, the settings.
 
+import type { Alerting } from '../model/alerts/read-alerts.js';
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { RetryPolicy } from '../model/job/job.js';
+import { type LogLimits, type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import type { Registry } from '../model/job/registry.js';
 import type { Logger } from '../model/logger.js';
 import { checkName } from '../model/names.js';
@@ -11,6 +13,7 @@ import type { Operator } from '../model/operator.js';
 import { checkRetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
 import type { Isolation } from './execute/isolate/isolation.js';
+import type { Tracing } from './tracing/tracing.js';
 import type { Worker } from './worker/worker-interface.js';
 
 export interface Engine {
@@ -23,6 +26,10 @@ export interface Engine {
   /** The workers that have not stopped. */
   readonly workers: Set<Worker>;
   readonly hooks: Hooks;
+  /** Null or absent: no spans are made. */
+  readonly tracing?: Tracing | null;
+  /** Undefined: this process evaluates no alerts. */
+  readonly alerting?: Alerting | undefined;
   /** For whom it acts; null: the app itself, which may do everything. */
   readonly operator: Operator | null;
   /** Who the app is in the audit; null: the role of the database. */
@@ -41,6 +48,8 @@ export interface Settings {
   readonly drainMs: number;
   readonly retry: RetryPolicy;
   readonly maxPayloadBytes: number;
+  /** What is kept of the logs of runs, unless their job says otherwise; null: nothing. */
+  readonly logs: LogLimits | null;
 }
 
 /** Settings of a Tock. Durations are `'30s'`, `'5m'` … or milliseconds. */
@@ -56,6 +65,8 @@ export interface SettingsInput {
   readonly retry?: RetryPolicy;
   /** Default 1 MiB. */
   readonly maxPayloadBytes?: number;
+  /** Which lines of `ctx.log` are kept with each attempt, unless its job says otherwise. Default `true`. */
+  readonly logs?: LogsOption;
 }
 
 /** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION */
@@ -67,6 +78,7 @@ export function readSettings(input: SettingsInput): Settings {
     drainMs: parseDuration(input.drain ?? '20s', 'drain'),
     retry: input.retry ?? {},
     maxPayloadBytes: input.maxPayloadBytes ?? 1024 * 1024,
+    logs: readLogsOption(input.logs),
   };
   if (settings.heartbeatMs < 10) throw new TockError('TOCK_BAD_OPTION', 'heartbeat must be at least 10ms');
   if (settings.leaseMs < 2 * settings.heartbeatMs) {
@@ -102,5 +114,6 @@ export function checkQueues(queues: readonly string[] | undefined): readonly str
 
 /** A job's own retry policy, with the engine's as defaults. */
 export function retryPolicyOf(engine: Engine, job: string): RetryPolicy {
-  return { ...engine.settings.retry, ...engine.registry.jobs.get(job)?.retry };
+  const { jobs, builtIn } = engine.registry;
+  return { ...engine.settings.retry, ...(jobs.get(job) ?? builtIn?.(job))?.retry };
 }

@@ -19,6 +19,7 @@ import { enqueueRuns } from '../store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueue/enqueued-run.js';
 import { audit } from './audit.js';
 import type { Engine } from './engine.js';
+import type { Batch } from './tracing/tracing.js';
 
 const RUN_OPTIONS = {
   key: true,
@@ -64,9 +65,13 @@ export async function enqueueMany(
   if (runs.length === 0) return [];
   const checked = runs.map(run => checkRun(engine, run));
   const limits = checked.map(limitOf);
-  const rows = rowsOf(engine, checked, areKnown(limits) ? limits : await Promise.all(limits.map(wait)));
+  const known = areKnown(limits) ? limits : await Promise.all(limits.map(wait));
   const write = async (session: Session) => {
-    const enqueued = await enqueueRuns(session, rows);
+    const writeUnder = async (traceparent: string | null) =>
+      await enqueueRuns(session, rowsOf(engine, checked, known, traceparent));
+    const enqueued = engine.tracing
+      ? await engine.tracing.enqueueing(batchOf(checked), writeUnder, made => made.map(({ id }) => id))
+      : await writeUnder(null);
     return enqueued.map(({ id, made, replaced }) => ({ id, isNew: made, isReplaced: replaced }));
   };
   // What an app enqueues by itself is no operator's action.
@@ -92,6 +97,15 @@ interface CheckedRun {
   readonly job: AnyJob;
   readonly payload: string;
   readonly key: string | null;
+}
+
+/** For the span of the call. */
+function batchOf(checked: readonly CheckedRun[]): Batch {
+  return {
+    jobs: [...new Set(checked.map(({ job }) => job.name))],
+    queues: [...new Set(checked.map(({ run, job }) => run.queue ?? job.queue ?? 'default'))],
+    count: checked.length,
+  };
 }
 
 type Limits = readonly (Limit | null)[];
@@ -140,7 +154,12 @@ const areKnown = (limits: readonly (Limit | null | Promise<Limit | null>)[]): li
 const wait = async (limit: Limit | null | Promise<Limit | null>) => await limit;
 
 /** Rows that share all but payload and key share one shape, which is checked and sent once. */
-function rowsOf(engine: Engine, checked: readonly CheckedRun[], limits: Limits): EnqueuedRow[] {
+function rowsOf(
+  engine: Engine,
+  checked: readonly CheckedRun[],
+  limits: Limits,
+  traceparent: string | null,
+): EnqueuedRow[] {
   const latest = new Map<AnyJob, { run: NewRun; limit: Limit | null; shape: RunShape }>();
   return checked.map(({ run, job, payload, key }, place) => {
     const limit = limits[place] ?? null;
@@ -153,7 +172,7 @@ function rowsOf(engine: Engine, checked: readonly CheckedRun[], limits: Limits):
       (key !== null || !like.shape.is_live)
     )
       return { shape: like.shape, payload, key };
-    const shape = shapeOf(engine, run, job, limit);
+    const shape = { ...shapeOf(engine, run, job, limit), traceparent };
     latest.set(job, { run, limit, shape });
     return { shape, payload, key };
   });

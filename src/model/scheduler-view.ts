@@ -176,6 +176,11 @@ export interface PruneOptions {
   /** Of the audit: who did what. Default `365d`. */
   readonly keepAudit?: Duration | undefined;
   /**
+   * Of the logs of runs, which go as whole partitions: up to a tenth of this later. Default: the longest
+   * `keep`.
+   */
+  readonly keepLogs?: Duration | undefined;
+  /**
    * The unit of coming partitions. Default `auto`: days from a million finished runs a day, months below half
    * a million.
    */
@@ -194,7 +199,7 @@ export interface PruneProgress {
 
 /** What a prune has removed and made. */
 export interface PruneResult {
-  /** Including those that an earlier prune had detached and could not drop. */
+  /** Of finished runs and of logs. Including those that an earlier prune had detached and could not drop. */
   readonly droppedPartitions: readonly string[];
   /** Runs in them whose state is kept longer, which are now in a small partition. */
   readonly keptRuns: number;

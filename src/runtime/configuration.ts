@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { LogFormat } from '../environment/logger.js';
 import { packageFolder, projectFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
+import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import { isStorable, quote } from '../model/names.js';
 
 export interface Config {
@@ -23,6 +24,11 @@ export interface Config {
   readonly queues: readonly string[] | undefined;
   readonly connections: number | undefined;
   readonly statementTimeout: string | undefined;
+  readonly logs: LogsOption | undefined;
+  readonly tracing: boolean;
+  /** Asked after each healthy tick or beat, in place of that of the job module. */
+  readonly heartbeatUrl: string | undefined;
+  readonly heartbeatFailUrl: string | undefined;
   /** Who acts, in the audit. */
   readonly operator: string | undefined;
   readonly logLevel: string | undefined;
@@ -45,6 +51,10 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_CONNECTIONS: 'maximum of database connections per process (default 10)',
   TOCK_STATEMENT_TIMEOUT: 'how long one of Tock’s own statements may take (default 60s)',
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
+  TOCK_LOGS: 'the most bytes kept of what an attempt logs, or off (default 65536)',
+  TOCK_TRACING: 'on: make spans with OpenTelemetry; needs the package @opentelemetry/api (default off)',
+  TOCK_HEARTBEAT_URL: 'a URL that is asked after each healthy tick or beat, for whoever watches that',
+  TOCK_HEARTBEAT_FAIL_URL: 'a URL that is asked after a tick that failed',
   TOCK_OPERATOR: 'who acts, in the audit (default: the user of the operating system)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
@@ -73,6 +83,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       .filter(queue => queue !== ''),
     connections: readCount('TOCK_CONNECTIONS', read('TOCK_CONNECTIONS')),
     statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
+    logs: readLogs(read('TOCK_LOGS')),
+    tracing: readSwitch('TOCK_TRACING', read('TOCK_TRACING')),
+    heartbeatUrl: read('TOCK_HEARTBEAT_URL'),
+    heartbeatFailUrl: read('TOCK_HEARTBEAT_FAIL_URL'),
     operator: readOperator(read('TOCK_OPERATOR')),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
@@ -98,6 +112,27 @@ function readCount(name: string, text: string | undefined): number | undefined {
     'TOCK_BAD_OPTION',
     `${name} is ${quote(text)}; it must be a whole number from 1 to 10000`,
   );
+}
+
+function readLogs(text: string | undefined): LogsOption | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'off') return false;
+  const logs = { maxBytes: Number(text) };
+  try {
+    readLogsOption(logs);
+    return logs;
+  } catch (error) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `TOCK_LOGS is ${quote(text)}; it must be off, or a whole number of bytes from 1024 to 1048576`,
+      { cause: error },
+    );
+  }
+}
+
+function readSwitch(name: string, text: string | undefined): boolean {
+  if (text === undefined || text === 'on' || text === 'off') return text === 'on';
+  throw new TockError('TOCK_BAD_OPTION', `${name} is ${quote(text)}; it must be on or off`);
 }
 
 function readOperator(name: string | undefined): string | undefined {

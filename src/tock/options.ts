@@ -1,11 +1,13 @@
 // What createTock and the methods of a Tock take, with units and defaults.
 import type { Pool } from 'pg';
 import type { SettingsInput } from '../engine/engine.js';
+import type { AlertOptions } from '../model/alerts/options.js';
 import type { Duration } from '../model/duration.js';
 import type { QueryClient } from '../model/job/enqueue-options.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob, NewRun, OutputFor, PayloadFor } from '../model/job/job.js';
 import type { Enqueued, RunId } from '../model/job/run-id.js';
+import type { TracingOption } from '../model/job/tracing-option.js';
 import type { Logger } from '../model/logger.js';
 
 /** What {@link createTock} takes. Durations are texts such as `'30s'` and `'5m'`, or milliseconds. */
@@ -26,6 +28,8 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    */
   readonly jobs?: Jobs;
   readonly hooks?: Hooks;
+  /** Who is told when runs fail, schedules are late, hosts fall silent … Default: nobody. */
+  readonly alerts?: AlertOptions;
   /**
    * Path or file URL of the compiled module that exports `jobs`; required by `isolate`. The job's child
    * process imports it, so it must do nothing else, such as starting a worker.
@@ -35,6 +39,11 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
   readonly operator?: string;
   /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
   readonly logger?: Logger | false;
+  /**
+   * Makes spans of what is enqueued and executed, with OpenTelemetry; needs the package `@opentelemetry/api`.
+   * True: with the process's global provider. Default: none.
+   */
+  readonly tracing?: TracingOption;
 }
 
 /** Options of one tick. */
@@ -86,9 +95,23 @@ export interface CancelOptions {
   readonly reason?: string;
 }
 
+/** Options of `runs.log`. */
+export interface LogOptions {
+  /** Only this attempt: 1 for the first. Default: all. */
+  readonly attempt?: number;
+}
+
 /** Options of `schedules.pause` and `queues.pause`. */
 export interface PauseOptions {
   /** Shown with the pause; at most 500 characters. */
+  readonly note?: string;
+}
+
+/** Options of `alerts.mute`. */
+export interface MuteOptions {
+  /** Until when nobody is told: a Date, or ISO text. */
+  readonly until: Date | string;
+  /** Shown with the mute; at most 500 characters. */
   readonly note?: string;
 }
 

@@ -9,11 +9,14 @@ import type { Settings } from '../engine/engine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
+import type { AlertTest } from '../engine/operate/alerts.js';
 import type { CancelManyOptions, ManyResult, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
+import type { Tracing } from '../engine/tracing/tracing.js';
 import type { Why } from '../engine/why/why.js';
+import type { Alerting, Heartbeat } from '../model/alerts/read-alerts.js';
 import type { AuditRecord } from '../model/audit.js';
 import type { DoctorReport } from '../model/doctor/check.js';
 import type { Health } from '../model/health.js';
@@ -27,9 +30,11 @@ import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
+import type { AlertMute, AlertRecord } from '../store/alerts/deliveries.js';
 import type { Database } from '../store/connection/database.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { QueueRecord } from '../store/reads/queues.js';
+import type { AttemptLog } from '../store/reads/run-log.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
@@ -38,6 +43,8 @@ import type {
   CancelOptions,
   EnqueuedRuns,
   EnqueueManyOptions,
+  LogOptions,
+  MuteOptions,
   NewRuns,
   PauseOptions,
   RetryOptions,
@@ -102,6 +109,12 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
      */
     cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
     /**
+     * The lines that its handler has logged, as far as they are kept, one entry for each attempt that logged,
+     * the earliest first. Lines of a running attempt come with its worker's next heartbeat. Empty if there
+     * are none, or no such run.
+     */
+    log(id: string, options?: LogOptions): Promise<AttemptLog[]>;
+    /**
      * Retries all dead (or cancelled) runs that match, in batches of a transaction each, oldest first. With
      * `dryRun` it counts them. Safe to repeat: what was done no longer matches. Default status: dead.
      * @throws TockError TOCK_BAD_OPTION
@@ -163,6 +176,24 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     resume(name: string): Promise<QueueRecord>;
     /** Removes all its limits and its pause; resolves to whether it had any. Its runs stay. */
     remove(name: string): Promise<boolean>;
+  };
+  readonly alerts: {
+    /** What is down, and what has recovered; with whom was told, and what they answered. */
+    list(options?: { readonly limit?: number }): Promise<AlertRecord[]>;
+    /** The mutes that hold now. */
+    mutes(): Promise<AlertMute[]>;
+    /**
+     * Tells nobody of a rule, or of a definition, job, queue or host, until a time. What is still down then
+     * is told then. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
+     */
+    mute(name: string, options: MuteOptions): Promise<AlertMute>;
+    /** Ends a mute; resolves to whether there was one. */
+    unmute(name: string): Promise<boolean>;
+    /**
+     * Sends a test message now, from this process, to one channel of `alerts` or to all; resolves to what
+     * they answered. @throws TockError TOCK_NOT_FOUND for an unknown channel
+     */
+    test(channel?: string): Promise<AlertTest[]>;
   };
   /**
    * Why a definition ran, or did not, at a time: a Date, an ISO instant, or local time in the definition's
@@ -236,6 +267,8 @@ export interface ShellTock extends Tock {
    * migration.
    */
   idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
+  /** Null: none is configured. */
+  readonly heartbeat: Heartbeat | null;
   /** Null before the engine is loaded. */
   readonly logger: Logger | null;
   /** The runs whose handlers are executing in this process. */
@@ -250,7 +283,9 @@ export interface ReadOptions {
   readonly settings: Settings;
   readonly statementTimeoutMs: number;
   readonly isolation: Isolation | null;
+  readonly alerting: Alerting | undefined;
   readonly logger: Logger;
+  readonly tracing: Tracing | null;
   /** Whose ticks they are: a program's, or an app's. */
   readonly kind: 'tick' | 'library';
 }

@@ -1,3 +1,12 @@
+-- add-alert-channels
+insert into tock.alert_channels (name) select n.name from unnest($1::text[]) as n(name) order by n.name on conflict do nothing;
+
+-- add-alert-deliveries
+insert into tock.alert_deliveries (flip_id, channel, run_id)
+select u.flip_id, u.channel, u.run_id from unnest($1::bigint[], $2::text[], $3::bigint[]) as u(flip_id, channel, run_id)
+order by u.flip_id, u.channel
+on conflict do nothing;
+
 -- admit
 with taken as (
   insert into tock.job_slots (concurrency_key, slot, run_id, fence)
@@ -19,13 +28,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
 where r.id = any($10::bigint[])
   and (select count(*) from taken) = coalesce(array_length($3::bigint[], 1), 0)
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned;
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned;
 
 -- admit-block-flood
 update tock.job_runs_live r set blocked_on = $1::text where r.id in (
@@ -91,13 +103,16 @@ with candidates as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
   returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 ), others as (
   select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
   union all
@@ -160,8 +175,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', $2
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', $2
   from gone returning id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -222,13 +237,16 @@ with recursive queue_priorities as (
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -250,13 +268,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at;
 
@@ -274,13 +295,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at;
 
@@ -325,13 +349,16 @@ with recursive queue_priorities as (
     locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -367,13 +394,16 @@ with open as materialized (
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
@@ -393,13 +423,16 @@ with due as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.is_limited
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
 select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
 from due left join claimed c on c.id = due.id;
@@ -435,13 +468,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned,
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from carried) then (select turns from carried) end as turns,
   case when r.id = (select carrier from carried) then (select places from carried) end as places;
 
@@ -585,8 +621,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -595,7 +631,7 @@ with outcome as materialized (
       slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
       slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
     and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
@@ -632,8 +668,8 @@ with target as materialized (
   where r.id = t.id and (t.status in ('queued', 'failed') or ($2 and t.status in ('running')))
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', 'a later occurrence took its place'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', 'a later occurrence took its place'
   from gone
   returning id
 ), freed as (
@@ -658,6 +694,23 @@ select id::text, (select count(*) from notified) as notified from (select id fro
 with sleeper as (delete from tock.sleepers where worker_id = $1)
 update tock.workers set draining = true where id = $1;
 
+-- due-alert-watches
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead,
+  d.paused_at is null and d.broken_at is null and d.vanished_at is null and d.expect_within_ms is not null as "isActive",
+  d.vanished_at is not null or d.broken_at is not null or d.expect_within_ms is null as "isGone",
+  (extract(epoch from greatest(d.created_at, d.updated_at, d.resumed_at)) * 1000)::float8 as "begunAt",
+  (select (extract(epoch from s.scheduled_for) * 1000)::float8 from (
+    select r.scheduled_for, r.status from tock.job_runs_finished r
+    where r.definition_id = d.id and r.scheduled_for is not null order by r.scheduled_for desc limit 1000) s
+    where s.status = 'succeeded' limit 1) as "lastSuccess",
+  case when d.next_at is null then (extract(epoch from d.cursor) * 1000)::float8 end as "endedAt"
+from (select w.definition_id from tock.alert_watches w where w.check_at <= tock.now() order by w.check_at, w.definition_id limit $1) w
+join tock.job_definitions d on d.id = w.definition_id
+order by d.id;
+
+-- end-alert-watches
+delete from tock.alert_watches w where w.definition_id = any($1::bigint[]);
+
 -- ended-attempts
 select id from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and locked_by = $3
 union all
@@ -673,7 +726,10 @@ select place, made, replaced, id from tock.enqueue_live($1::text) order by place
 
 -- enqueue-one
 select tock.enqueue_one($1::text, $2::text::jsonb, $3::text::timestamptz, $4::text::float8, $5::text,
-  $6::text::integer, $7::text::integer, $8::text)::text as id;
+  $6::text::integer, $7::text::integer, $8::text, $9::text)::text as id;
+
+-- evaluate-without-jit
+set local jit = off;
 
 -- expired-ids
 with recursive queue_priorities as (
@@ -699,8 +755,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -710,7 +766,12 @@ with outcome as materialized (
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from given_back f
+  where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by f.definition_id, f.job
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
     and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
@@ -738,9 +799,9 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -756,6 +817,15 @@ with outcome as materialized (
   ) k
   where e.definition_id is not null or e.status = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.status = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.status = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from ended;
 
@@ -766,9 +836,9 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), keys as materialized (
@@ -797,13 +867,16 @@ with outcome as materialized (
   update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null then
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}') end as planned
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 ), noted as (
   insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
   select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
@@ -814,6 +887,15 @@ with outcome as materialized (
   ) k
   where e.definition_id is not null or e.status = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.status = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.status = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
 select null::text[] as ids, null::text[] as freed, null::boolean as "outboxWritten", s.* from successors s
 union all
@@ -824,10 +906,10 @@ from ended;
 
 -- finish-plain
 with gone as (
-  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key, r.traceparent, r.last_traceparent
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'succeeded'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'succeeded'
   from gone
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -842,8 +924,21 @@ with gone as (
   ) k
   where e.definition_id is not null or 'succeeded' = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from gone e
+  where 'succeeded' = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from gone e
+  where 'succeeded' = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from gone;
+
+-- forget-alert-flips
+delete from tock.alert_flips f where f.id = any(array(
+  select o.id from tock.alert_flips o where o.at < tock.now() - interval '90 days' order by o.at limit $1));
 
 -- free-left-behind-slots
 delete from tock.job_slots s where not exists (
@@ -1023,6 +1118,85 @@ with recursive queue_priorities as (
 )
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question;
 
+-- is-idle-with-alerts
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($1::text[] is null or p.queue = any($1)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+), seen as (
+  update tock.registrations set seen_at = tock.now()
+  where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
+), question as materialized (
+  select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+    and exists (select from tock.registrations
+      where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
+    and not tock.is_copy()
+    and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
+    and not exists (select from open) and not (exists (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
+    order by r.run_at, r.id limit 1) e)
+  or exists (select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) and not (exists (select from tock.alert_events)
+    or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
+    or $4::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
+    or $5::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+  from queue_priorities p cross join lateral (
+    select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
+    where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
+    order by l.run_at, l.id limit 10000
+  ) r cross join lateral (
+    select coalesce((select d.max_duration_ms from tock.job_definitions d where d.id = r.definition_id),
+      (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
+  ) m
+  where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit 1)
+    or $6::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
+    select r.run_at from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $6::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit 1
+  ) w
+  where p.queue <> 'tock:alerts' and ($7::text[] is null or p.queue = any($7::text[])) and (q.paused_at is not null or q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $6::float8 * interval '1 millisecond')) limit 1)
+    or $8::float8 is not null and exists (select t.host, t.folder, max(t.at) as at from tock.ticks t
+  where t.tick_count >= 10 and t.at > tock.now() - interval '7 days' and t.stopped_at is null
+  group by t.host, t.folder having max(t.at) < tock.now() - $8::float8 * interval '1 millisecond' limit 1)) as is_idle
+), noted as (
+  insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
+  select $9, $10, $11, $12, $13, $14, round($15::float8 - extract(epoch from tock.now())::float8 * 1000)
+  from question where is_idle and not exists (
+    select from tock.ticks n where n.host = $9 and n.folder = $10 and n.kind = $11 and n.version = $12 and n.node = $13
+      and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
+  on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null
+)
+select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question;
+
+-- is-known-subject
+select $1::text as name where exists (select from tock.job_definitions where name = $1) or exists (select from tock.job_queues where name = $1)
+  or exists (select from tock.alert_states where subject = $1);
+
 -- keep result of effect
 update tock.job_effects set result = $1 where key = $2 returning result::text as result;
 
@@ -1044,6 +1218,26 @@ select r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 
 where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
 order by r.id desc limit $3::integer;
 
+-- link-followers
+update tock.job_runs_live r set traceparent = l.traceparent
+from unnest($1::timestamptz[], $2::text[]) as l(scheduled_for, traceparent)
+where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and r.attempts = 0;
+
+-- list-alert-mutes
+select m.name, m.until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name;
+
+-- list-alerts
+select s.rule, s.subject, s.status, s.since, s.detail, s.failure_count as failures, s.run_id::text as "runId", s.told_at as "toldAt",
+  (select max(m.until) from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
+  (select jsonb_build_object('kind', f.kind, 'at', f.at, 'deliveries', coalesce((
+    select jsonb_agg(jsonb_build_object('channel', d.channel, 'runId', d.run_id::text, 'deliveredAt', d.delivered_at, 'answer', d.answer,
+      'runStatus', (select r.status from tock.job_runs r where r.id = d.run_id limit 1)) order by d.channel)
+    from tock.alert_deliveries d where d.flip_id = f.id), '[]'))
+  from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject order by f.id desc limit 1) as "lastFlip"
+from tock.alert_states s
+where s.status = 'down' or exists (select from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject)
+order by s.status = 'up', s.since desc, s.rule, s.subject limit $1;
+
 -- list-migrations
 select name, checksum from tock.migrations;
 
@@ -1051,8 +1245,19 @@ select name, checksum from tock.migrations;
 select from tock.job_runs_live r
   where r.id = $1 and r.fence = $2 and r.locked_by = $3 and r.status = 'running' for key share;
 
+-- lock-alert-channels
+select c.name, c.run_id::text as "runId",
+  greatest(0, case when isfinite(c.free_at) then extract(epoch from c.free_at - tock.now()) * 1000 else 0 end)::float8 as "freeInMs"
+from tock.alert_channels c where c.name = any($1::text[]) order by c.name for update;
+
+-- lock-alert-clock
+select (extract(epoch from tock.now()) * 1000)::float8 as now from tock.alert_clock c
+where c.is_only and (c.check_at <= tock.now() or c.checked_at not between tock.now() - interval '20 seconds' and tock.now()
+  or exists (select from tock.alert_events) or $1::boolean)
+for update skip locked;
+
 -- lock-due-definitions
-select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
 from tock.job_definitions
 where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
   and ($1::bigint[] is null or id = any($1))
@@ -1069,7 +1274,7 @@ select set_config('jit', 'off', true) as jit, (extract(epoch from tock.now()) * 
 from tock.figures_progress p for update of p skip locked;
 
 -- lock-followers
-select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
   (select count(*)::integer from tock.job_runs_live r where r.definition_id = d.id) as live
 from tock.job_definitions d
 where d.after is not null and d.vanished_at is null and d.broken_at is null
@@ -1079,6 +1284,11 @@ for update of d;
 
 -- lock-migrations
 select pg_advisory_xact_lock(hashtextextended($1, 0));
+
+-- lock-pending-deliveries
+select r.id::text as id from tock.job_runs_live r
+where r.id = any($1::bigint[]) and r.status = 'queued' and r.attempts = 0 and r.releases = 0
+order by r.id for update skip locked;
 
 -- lock-retention
 select pg_try_advisory_xact_lock(hashtextextended('tock.retention', 0)) as "isMine";
@@ -1094,12 +1304,24 @@ update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1,
 -- metrics-without-jit
 set local jit = off;
 
+-- move-alert-clock
+update tock.alert_clock set checked_at = tock.now(), check_at = tock.now() + $1::float8 * interval '1 millisecond' where is_only;
+
+-- move-alert-watches
+update tock.alert_watches w set check_at = coalesce(to_timestamp(u.at / 1000), 'infinity')
+from unnest($1::bigint[], $2::float8[]) as u(id, at) where w.definition_id = u.id;
+
 -- move-cursors
 update tock.job_definitions d
 set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
   remaining_count = u.remaining
 from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
 where d.id = u.id;
+
+-- mute-alerts
+insert into tock.alert_mutes as m (name, until, note) values ($1, $2, $3)
+on conflict (name) do update set until = excluded.until, note = excluded.note
+returning m.name, m.until, m.note;
 
 -- new transaction id
 select pg_current_xact_id()::text as id;
@@ -1154,6 +1376,9 @@ with before as (
 )
 select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
   tock.is_copy() as "isCopy";
+
+-- note-delivered
+update tock.alert_deliveries set delivered_at = tock.now(), answer = $1 where run_id = $2 and delivered_at is null;
 
 -- note-identity
 insert into tock.database_identity (system_identifier, database_oid, table_oids)
@@ -1217,7 +1442,7 @@ select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
 
 -- parent-runs
-select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
+select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,
   (extract(epoch from r.scheduled_for) * 1000)::float8 as scheduled_for,
   (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as interval_start
 from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
@@ -1280,6 +1505,16 @@ select result::text as result from tock.job_effects where key = $1;
 -- read effect if held
 select result::text as result from tock.job_effects where key = $1 and exists (select from tock.job_runs_live r
   where r.id = $2 and r.fence = $3 and r.locked_by = $4 and r.status = 'running');
+
+-- read-alert-mutes
+select m.name from tock.alert_mutes m where m.until > tock.now() order by m.name;
+
+-- read-alert-states
+select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8 as since, s.version, s.failure_count as failures, s.job,
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.told_at) * 1000)::float8 as "toldAt", s.detail from tock.alert_states s where s.rule = any($1::text[]) and s.subject = any($2::text[])
+union
+select * from (select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8 as since, s.version, s.failure_count as failures, s.job,
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.told_at) * 1000)::float8 as "toldAt", s.detail from tock.alert_states s where s.status = 'down' order by s.rule, s.subject limit $3) down;
 
 -- read-blocking-keys
 with recursive keys as (
@@ -1353,6 +1588,9 @@ select tock.now() as now, current_database() as database,
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
 
+-- read-instant
+select to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as iso, floor(extract(epoch from tock.now()))::float8 as seconds;
+
 -- read-job-figures
 with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
@@ -1394,6 +1632,11 @@ with ended_runs as (
 select s.job, jsonb_object_agg(s.status, s.run_count) as counts, sum(s.duration_us)::float8 as micros,
   (case when count(s.durations) > 0 then array[sum(s.durations[1]), sum(s.durations[2]), sum(s.durations[3]), sum(s.durations[4]), sum(s.durations[5]), sum(s.durations[6]), sum(s.durations[7]), sum(s.durations[8]), sum(s.durations[9]), sum(s.durations[10]), sum(s.durations[11]), sum(s.durations[12]), sum(s.durations[13]), sum(s.durations[14]), sum(s.durations[15]), sum(s.durations[16]), sum(s.durations[17]), sum(s.durations[18]), sum(s.durations[19]), sum(s.durations[20]), sum(s.durations[21]), sum(s.durations[22]), sum(s.durations[23]), sum(s.durations[24]), sum(s.durations[25])]::bigint[] end)::float8[] as durations, (case when count(s.waits) > 0 then array[sum(s.waits[1]), sum(s.waits[2]), sum(s.waits[3]), sum(s.waits[4]), sum(s.waits[5]), sum(s.waits[6]), sum(s.waits[7]), sum(s.waits[8]), sum(s.waits[9]), sum(s.waits[10]), sum(s.waits[11]), sum(s.waits[12]), sum(s.waits[13]), sum(s.waits[14]), sum(s.waits[15]), sum(s.waits[16]), sum(s.waits[17]), sum(s.waits[18]), sum(s.waits[19]), sum(s.waits[20]), sum(s.waits[21]), sum(s.waits[22]), sum(s.waits[23]), sum(s.waits[24]), sum(s.waits[25])]::bigint[] end)::float8[] as waits
 from statuses s group by s.job order by s.job;
+
+-- read-last-errors
+select i.id::text as id, e.error from unnest($1::bigint[]) as i(id) cross join lateral (
+  select concat_ws(': ', r.errors -> -1 ->> 'name', left(r.errors -> -1 ->> 'message', 300)) as error from tock.job_runs r where r.id = i.id limit 1) e
+where e.error <> '';
 
 -- read-last-ticks
 select t.host, extract(epoch from max(t.at))::float8 as at from tock.ticks t
@@ -1448,6 +1691,31 @@ select jsonb_build_object(
     from longest join tock.job_runs_live r on r.id = longest.id
       left join tock.job_definitions d on d.id = r.definition_id left join tock.workers w on w.id = r.locked_by), '[]')
 ) as figures;
+
+-- read-living-subjects
+select d.name from tock.job_definitions d where d.name = any($1::text[]) and d.vanished_at is null;
+
+-- read-long-runs
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+)
+select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from r.started_at) * 1000)::float8 as "runningMs",
+  r.max_ms::float8 as "maxMs"
+from (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+  from queue_priorities p cross join lateral (
+    select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
+    where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
+    order by l.run_at, l.id limit 10000
+  ) r cross join lateral (
+    select coalesce((select d.max_duration_ms from tock.job_definitions d where d.id = r.definition_id),
+      (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
+  ) m
+  where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit $1) r left join tock.job_definitions d on d.id = r.definition_id
+order by subject, r.started_at, r.id;
 
 -- read-occurrence-groups
 select status, skip_reason, is_retried, string_agg(second::text, ',') as instants from (
@@ -1708,6 +1976,12 @@ select current_setting('autovacuum') = 'on' as "isOn",
 -- read-server-version
 select current_setting('server_version_num')::integer as version, current_setting('server_version') as name;
 
+-- read-silent-hosts
+select s.host, s.folder, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from s.at) * 1000)::float8 as "silentMs"
+from (select t.host, t.folder, max(t.at) as at from tock.ticks t
+  where t.tick_count >= 10 and t.at > tock.now() - interval '7 days' and t.stopped_at is null
+  group by t.host, t.folder having max(t.at) < tock.now() - $1::float8 * interval '1 millisecond') s order by s.host, s.folder;
+
 -- read-spans
 select r.id::text as id, (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as at, (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as first,
   (extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000)::float8 as started, (extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end) * 1000)::float8 as finished, r.status, r.trigger, r.skip_reason,
@@ -1795,6 +2069,12 @@ select jsonb_build_object(
 ) as status
 from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions;
 
+-- read-stopped-definitions
+select d.name, case when d.broken_at is not null then coalesce(d.broken_reason, '') end as "brokenReason", d.pause_reason as "pauseReason"
+from tock.job_definitions d
+where d.vanished_at is null and (d.broken_at is not null or d.pause_reason like 'paused by itself %')
+order by d.name limit $1;
+
 -- read-taken-occurrences
 select o.definition_id::text as id, (extract(epoch from o.scheduled_for) * 1000)::float8 as at
 from unnest($1::bigint[], $2::float8[]) as w(definition_id, at)
@@ -1863,6 +2143,11 @@ where d.vanished_at is null and (dead.count is not null or d.broken_at is not nu
   or (d.next_at < tock.now() - $1 * interval '1 millisecond' and isfinite(d.next_at)))
 order by d.broken_at is null, dead.count is null, d.paused_at is not null, dead.count desc, d.name limit $2;
 
+-- read-undelivered-flips
+select f.rule, f.condition as "when", f.subject, f.kind, to_char(f.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, to_char(f.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since, f.detail, f.run_id::text as "runId"
+from tock.alert_deliveries d join tock.alert_flips f on f.id = d.flip_id
+where d.run_id = $1 and d.delivered_at is null order by f.id;
+
 -- read-volume
 -- From the planner's figures and the statistics: counting a million rows each night would cost too much.
 select coalesce(sum(v.rows * v.shared / greatest(v.lasted, 1)) / greatest(sum(v.shared) / 86400, 1), 0)::float8 as "perDay",
@@ -1877,6 +2162,26 @@ from (
   left join pg_stat_all_tables s on s.relid = p.oid
   where not p.is_kept and p.low < tock.now() and p.high > tock.now() - interval '7 days'
 ) v;
+
+-- read-waiting-queues
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+)
+select w.queue, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from min(w.run_at)) * 1000)::float8 as "waitedMs", bool_or(w.is_paused) as "isPaused"
+from (select p.queue, w.run_at, q.paused_at is not null as is_paused
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
+    select r.run_at from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $1::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit 1
+  ) w
+  where p.queue <> 'tock:alerts' and ($2::text[] is null or p.queue = any($2::text[])) and (q.paused_at is not null or q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $1::float8 * interval '1 millisecond'))) w group by w.queue order by w.queue;
 
 -- read-worker-load
 with recursive queue_priorities as (
@@ -1936,8 +2241,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), again as (
@@ -1955,19 +2260,24 @@ with recursive queue_priorities as (
       slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
+), alerted_failures as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from again f
+  where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by f.definition_id, f.job
 ), gone as (
   delete from tock.job_runs_live r
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -1987,6 +2297,15 @@ with recursive queue_priorities as (
   ) k
   where e.definition_id is not null or e.ended_as = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.ended_as = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.ended_as = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 ), removed as (
   -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
@@ -2022,8 +2341,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), again as (
@@ -2041,19 +2360,24 @@ with recursive queue_priorities as (
       slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
+), alerted_failures as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from again f
+  where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by f.definition_id, f.job
 ), gone as (
   delete from tock.job_runs_live r
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
   'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
   'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -2073,6 +2397,15 @@ with recursive queue_priorities as (
   ) k
   where e.definition_id is not null or e.ended_as = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.ended_as = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.ended_as = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 ), removed as (
   -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
@@ -2097,14 +2430,15 @@ set local jit = off;
 with dead as materialized (
   select nextval('tock.job_runs_id_seq') as id, 'dead:' || r.id || ':' || e.generation as key, j.on_dead as job, jsonb_build_object(
     'run', r.id::text, 'job', r.job, 'definition', d.name, 'scheduledFor', to_char(r.scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload
+    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload,
+    r.last_traceparent as traceparent
   from unnest($1::bigint[], $2::integer[]) as e(run_id, generation)
   join tock.job_runs_finished r on r.id = e.run_id and r.status = 'dead'
   join tock.job_definitions j on j.name = r.job and j.on_dead is not null
   left join tock.job_definitions d on d.id = r.definition_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, status)
-  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', 'queued'
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, traceparent, status)
+  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', x.traceparent, 'queued'
   from dead x left join tock.job_definitions t on t.name = x.job
   returning id
 )
@@ -2124,8 +2458,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), given_back as (
@@ -2135,7 +2469,7 @@ with outcome as materialized (
     else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
     and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
@@ -2180,8 +2514,6 @@ insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothin
 -- reset-figures
 with hours as materialized (
   delete from tock.figures_by_hour h where h.at >= $1 returning h.*
-), minutes as (
-  delete from tock.figures_by_minute m where m.at >= $2
 ), sums as (
   select job, queue, status, reason, sum(h.run_count)::bigint as run_count,
     sum(h.occurrence_count)::bigint as occurrence_count,
@@ -2213,11 +2545,11 @@ with target as materialized (
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
-  slot_keys, slot_limits, live_key, status)
+  slot_keys, slot_limits, live_key, traceparent, status)
 select id, definition_id, tock.now(), priority, attempts,
   attempts + coalesce($2::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, 'queued'
+  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, 'queued'
 from gone order by id
 returning id::text as id;
 
@@ -2237,7 +2569,7 @@ with gone as (
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end) <> '')
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, status, finished_at)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, status, finished_at)
   select r.id, r.definition_id, case when (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then r.run_at else tock.now() end, r.priority, case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end, case when r.max_attempts >= 1000000000 then 1000000 else greatest(r.max_attempts, 1) end, case when r.fence >= 1000000000 then 1000000 else greatest(r.fence, 0) end, case when r.releases >= 1000000000 then 1000000 else greatest(r.releases, 0) end, case when r.generation >= 1000000000 then 1000000 else greatest(r.generation, 1) end, case when r.occurrence_count >= 1000000000 then 1000000 else greatest(r.occurrence_count, 1) end, case when (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then r.scheduled_for end, case when (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then r.interval_start end, case when (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then r.start_by end, r.locked_by, case when (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then r.created_at else tock.now() end, case when (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then r.started_at end, r.job, case when (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then r.queue else 'default' end, r.trigger, case when octet_length(r.idempotency_key) between 1 and 512 then r.idempotency_key end, r.payload, case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end
     || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end,
@@ -2245,7 +2577,7 @@ with gone as (
   'message', 'set aside: no statement can work with the row of this run: ' || concat_ws('; ', nullif(concat_ws(', ', case when r.attempts not between 0 and 999999999 then 'attempts ' || r.attempts end, case when r.max_attempts not between 1 and 999999999 then 'max_attempts ' || r.max_attempts end, case when r.fence not between 0 and 999999999 then 'fence ' || r.fence end, case when r.releases not between 0 and 999999999 then 'releases ' || r.releases end, case when r.generation not between 1 and 999999999 then 'generation ' || r.generation end, case when r.occurrence_count not between 1 and 999999999 then 'occurrence_count ' || r.occurrence_count end, case when not (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then 'run_at ' || r.run_at end, case when not (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then 'scheduled_for ' || r.scheduled_for end, case when not (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then 'interval_start ' || r.interval_start end, case when not (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then 'start_by ' || r.start_by end, case when not (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then 'created_at ' || r.created_at end, case when not (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then 'started_at ' || r.started_at end, case when not (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then 'queue ' || to_json(left(r.queue, 60)) end, case when not octet_length(r.idempotency_key) between 1 and 512 then 'an idempotency key of ' || octet_length(r.idempotency_key) || ' bytes' end, case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end, case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end, case when not (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end), ''), $5::text)), case when jsonb_typeof(r.progress) = 'object' then r.progress end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_keys end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
-    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, 'dead', tock.now()
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, r.traceparent, r.last_traceparent, 'dead', tock.now()
   from gone r
   returning id, generation, definition_id, scheduled_for, job, errors
 ), freed as (
@@ -2261,6 +2593,15 @@ with gone as (
   ) k
   where e.definition_id is not null or 'dead' = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where 'dead' = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where 'dead' = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
 select (select errors -> -1 ->> 'message' from ended) as reason, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten";
 
@@ -2279,6 +2620,9 @@ from u where d.id = u.id;
 
 -- spend-remaining-count
 update tock.job_definitions set remaining_count = greatest(remaining_count - $1, 0) where id = $2;
+
+-- start-alert-clock
+insert into tock.alert_clock (is_only) values (true) on conflict do nothing returning (extract(epoch from tock.now()) * 1000)::float8 as now;
 
 -- sum-outcomes
 with ended_runs as (
@@ -2360,8 +2704,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, tock.now(), 'skipped', 'edited'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'skipped', 'edited'
   from gone
   returning id
 ), freed as (
@@ -2379,6 +2723,16 @@ with target as materialized (
   returning id
 )
 select id from ended;
+
+-- take-alert-events
+with taken as (
+  delete from tock.alert_events e where e.id = any(array(select f.id from tock.alert_events f order by f.id limit $1 for update skip locked))
+  returning e.*
+)
+select t.kind, t.count, t.run_id::text as "runId", t.definition_id::text as "definitionId", t.job, coalesce(d.name, t.job) as subject,
+  (extract(epoch from t.at) * 1000)::float8 as at
+from taken t left join tock.job_definitions d on d.id = t.definition_id
+order by t.id;
 
 -- take-outbox
 delete from tock.job_outbox o where o.id in (
@@ -2405,6 +2759,13 @@ with keys as (
 select (select count(*) from unblocked)::int as count,
   (select tock.notify('queued') from (select from unblocked limit 1) any_of_them);
 
+-- unmute-alerts
+with soon as (update tock.alert_clock set check_at = '-infinity')
+delete from tock.alert_mutes where name = $1 returning name;
+
+-- use-alert-channel
+update tock.alert_channels set run_id = $1, free_at = tock.now() + $2::float8 * interval '1 millisecond' where name = $3;
+
 -- validate-bounds
 select tock.validate_bounds();
 
@@ -2414,6 +2775,68 @@ update tock.figures_progress set watched_until = $1, writers = array(select dist
     and l.database = (select d.oid from pg_database d where d.datname = current_database())) w)
   returning cardinality(writers) as count;
 
+-- write-alert-changes
+with wanted as materialized (
+  select * from jsonb_to_recordset($1::jsonb) as c(rule text, condition text, subject text, version integer, status text, since float8, failures integer,
+    job text, definition_id bigint, run_id bigint, last_at float8, told_at float8, detail text, flip text, flip_since float8, at float8)
+), locked as materialized (
+  select s.rule, s.subject, s.version from tock.alert_states s join wanted w on w.rule = s.rule and w.subject = s.subject
+  order by s.rule, s.subject for update of s
+), updated as (
+  update tock.alert_states s set status = w.status, since = to_timestamp(w.since / 1000), version = s.version + 1, failure_count = w.failures, job = w.job,
+    definition_id = w.definition_id, run_id = w.run_id, last_at = to_timestamp(w.last_at / 1000), told_at = to_timestamp(w.told_at / 1000), detail = w.detail
+  from wanted w join locked l on l.rule = w.rule and l.subject = w.subject and l.version = w.version
+  where s.rule = w.rule and s.subject = w.subject
+  returning s.rule, s.subject
+), inserted as (
+  insert into tock.alert_states (rule, subject, status, since, failure_count, job, definition_id, run_id, last_at, told_at, detail)
+  select w.rule, w.subject, w.status, to_timestamp(w.since / 1000), w.failures, w.job, w.definition_id, w.run_id, to_timestamp(w.last_at / 1000),
+    to_timestamp(w.told_at / 1000), w.detail from wanted w where w.version = 0 order by w.rule, w.subject
+  on conflict do nothing
+  returning rule, subject
+), flipped as (
+  insert into tock.alert_flips (rule, condition, subject, kind, at, since, detail, run_id)
+  select w.rule, w.condition, w.subject, w.flip, to_timestamp(w.at / 1000), to_timestamp(w.flip_since / 1000), w.detail, w.run_id
+  from wanted w join (select * from updated union all select * from inserted) won on won.rule = w.rule and won.subject = w.subject
+  where w.flip is not null order by w.rule, w.subject
+  returning id, rule, subject, kind
+)
+select id::text, rule, subject, kind from flipped order by flipped.id;
+
+-- write-logs
+with l as materialized (
+  select * from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[], $5::text[],
+    $6::bigint[], $7::bigint[]) as l(id, segment, elapsed, head, tail, cut_lines, cut_bytes)
+), held as materialized (
+  select r.id, r.fence, r.attempts from tock.job_runs_live r where r.id = any($1::bigint[]) and ($8::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $9 and r.status in ('running')
+)
+insert into tock.job_logs as k (run_id, fence, segment, attempt, began_at, cut_lines, cut_bytes, head, tail)
+select h.id, h.fence, coalesce(l.segment, (select s.segment from tock.log_segments s where s.closed_at is null)),
+  h.attempts, tock.now() - l.elapsed * interval '1 millisecond', l.cut_lines, l.cut_bytes, l.head, l.tail
+from held h join l on l.id = h.id
+order by h.id
+on conflict (run_id, fence, segment) do update set cut_lines = excluded.cut_lines, cut_bytes = excluded.cut_bytes,
+  head = case when excluded.head = '' then k.head else excluded.head end,
+  tail = case when excluded.tail = '' then k.tail else excluded.tail end
+returning k.run_id::text as id, k.segment;
+
+-- write-logs-of-committed
+with l as materialized (
+  select * from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[], $5::text[],
+    $6::bigint[], $7::bigint[]) as l(id, segment, elapsed, head, tail, cut_lines, cut_bytes)
+), held as materialized (
+  select r.id, r.fence, r.attempts from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($8::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $9 and r.status = 'succeeded'
+)
+insert into tock.job_logs as k (run_id, fence, segment, attempt, began_at, cut_lines, cut_bytes, head, tail)
+select h.id, h.fence, coalesce(l.segment, (select s.segment from tock.log_segments s where s.closed_at is null)),
+  h.attempts, tock.now() - l.elapsed * interval '1 millisecond', l.cut_lines, l.cut_bytes, l.head, l.tail
+from held h join l on l.id = h.id
+order by h.id
+on conflict (run_id, fence, segment) do update set cut_lines = excluded.cut_lines, cut_bytes = excluded.cut_bytes,
+  head = case when excluded.head = '' then k.head else excluded.head end,
+  tail = case when excluded.tail = '' then k.tail else excluded.tail end
+returning k.run_id::text as id, k.segment;
+
 -- write-progress
 with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id, progress)), held as materialized (
   select r.id from tock.job_runs_live r
@@ -2422,3 +2845,12 @@ with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id,
   for update
 )
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id;
+
+-- write-traceparents
+with t as materialized (select * from unnest($1::bigint[], $2::text[]) as t(id, traceparent)), held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running')
+  order by r.id
+  for update
+)
+update tock.job_runs_live r set last_traceparent = t.traceparent from held join t using (id) where r.id = held.id;

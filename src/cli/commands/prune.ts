@@ -13,6 +13,7 @@ interface PruneFlags extends CommonOptions {
   readonly keepCancelled?: string;
   readonly keepSkipped?: string;
   readonly keepKeys?: string;
+  readonly keepLogs?: string;
   readonly keepAudit?: string;
   readonly partition?: NonNullable<PruneOptions['partition']>;
 }
@@ -33,6 +34,7 @@ export function addPrune(program: Command): Command {
       'keys and effects (default 400d); not shorter than the others',
       duration,
     )
+    .option('--keep-logs <duration>', 'logs of runs (default: as long as the longest of these)', duration)
     .option('--keep-audit <duration>', 'rows of the audit (default 365d)', duration)
     .addOption(
       new Option(
@@ -66,6 +68,7 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
           default: flags.keep,
         },
         keepKeys: flags.keepKeys,
+        keepLogs: flags.keepLogs,
         keepAudit: flags.keepAudit,
         ...(flags.partition === undefined ? {} : { partition: flags.partition }),
         onProgress: ({ stage, done, total }) => view.show(done, total, stage),

@@ -14,6 +14,7 @@ import { count, duration, examples, instant, withJson } from '../flags/flags.js'
 import { readPayload } from '../flags/payload-source.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
+import { logLines } from '../views/run-log.js';
 import { errorLine, nameOf, nextStep, tookText } from '../views/run-text.js';
 import { createWaitView, type WaitView } from '../views/wait-view.js';
 
@@ -26,6 +27,7 @@ interface RunFlags extends CommonOptions {
   readonly at?: Date;
   readonly delay?: string;
   readonly wait?: true;
+  readonly log?: true;
   readonly queue?: string;
   readonly priority?: number;
   readonly maxAttempts?: number;
@@ -46,6 +48,7 @@ export function addRun(program: Command): Command {
     .option('--at <instant>', 'start at this time, such as 2026-03-08T07:30:00Z (default now)', instant)
     .option('--delay <duration>', 'start after this time, such as 5m', duration)
     .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, otherwise 1')
+    .option('--log', 'with --wait: print what its handler has logged')
     .option('--queue <queue>', 'overrides the job’s own')
     .option('--priority <n>', 'lower goes first', count(-2_147_483_648, 2_147_483_647))
     .option('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000))
@@ -89,7 +92,7 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
   });
 }
 
-function checkFlags({ key, unique, replace, debounce, at, delay }: RunFlags): void {
+function checkFlags({ key, unique, replace, debounce, at, delay, log, wait }: RunFlags): void {
   const refuse = (message: string) => {
     throw new TockError('TOCK_BAD_OPTION', message);
   };
@@ -104,6 +107,7 @@ function checkFlags({ key, unique, replace, debounce, at, delay }: RunFlags): vo
   if (debounce !== undefined && unique === 'ever') refuse('--debounce needs --unique live, not ever');
   const times = { '--debounce': debounce, '--at': at, '--delay': delay };
   const given = Object.entries(times).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  if (log && !wait) refuse('--log needs --wait; later, use tock show --log');
   if (given.length > 1) refuse(`${given.join(' and ')} exclude each other: each sets the time; give one`);
 }
 
@@ -156,7 +160,9 @@ async function waitForEnd(
   const run = await underCrashGuard({ name: 'tock run', tock, stop: signal }, () =>
     outcome(tock, id, view, signal).finally(view.end),
   );
-  shell.document({ ...made, run });
+  const logs = flags.log ? await tock.runs.log(id) : null;
+  shell.document({ ...made, run, ...(logs === null ? {} : { log: logs }) });
+  if (!shell.json) for (const line of logs === null ? [] : logLines(logs)) shell.say(line);
   if (isFinished(run.status)) sayOutcome(shell, run);
   else shell.note(`stopped waiting; run ${id} is ${run.status}: ${nextStep(run)}`);
   return run.status === 'succeeded' ? 0 : 1;

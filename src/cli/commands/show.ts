@@ -12,12 +12,14 @@ import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
 import { errorText, nestedLines, stackLines } from '../views/error-lines.js';
 import { followRun } from '../views/follow-run.js';
+import { logLines } from '../views/run-log.js';
 import { nameOf, nextStep, progressBar, skipText, slotsText, tookText } from '../views/run-text.js';
 import { localTime, relative } from '../views/time-text.js';
 
 interface ShowFlags extends CommonOptions {
   readonly stack?: true;
   readonly follow?: true;
+  readonly log?: true;
 }
 
 export function addShow(program: Command): Command {
@@ -29,18 +31,20 @@ export function addShow(program: Command): Command {
     .argument('<run>', 'id of the run')
     .option('--stack', 'with the stack and the causes of each error')
     .option('--follow', 'wait until it has ended; exit code 0 if it succeeded, otherwise 1')
+    .option('--log', 'with the lines that its handler has logged; with --follow, as they are written')
     .addHelpText(
       'after',
       examples(
         ['tock show 812', 'a page for people'],
         ['tock show 812 --stack', 'with the stacks and causes of errors'],
         ['tock show 812 --follow', 'each attempt, error and progress as it happens'],
+        ['tock show 812 --log', 'what its handler has logged, by attempt'],
       ),
     )
     .action(action(show));
 }
 
-async function show(shell: Shell, { stack, follow }: ShowFlags, id: string): Promise<number> {
+async function show(shell: Shell, { stack, follow, log }: ShowFlags, id: string): Promise<number> {
   const checked = checkRunId(id);
   const stop = follow ? stopSignal() : null;
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
@@ -52,13 +56,16 @@ async function show(shell: Shell, { stack, follow }: ShowFlags, id: string): Pro
       );
     }
     if (stop) {
-      const ended = await followRun(shell, tock, run, stop);
+      const ended = await followRun(shell, tock, run, stop, log === true);
       if (isFinished(ended.status)) shell.say(page(ended, stack === true));
       else shell.note(`stopped following; run ${ended.id} is ${ended.status}: ${nextStep(ended)}`);
       return ended.status === 'succeeded' ? 0 : 1;
     }
-    shell.document({ run });
-    if (!shell.json) shell.say(page(run, stack === true));
+    const logs = log ? await tock.runs.log(run.id) : null;
+    shell.document(logs === null ? { run } : { run, log: logs });
+    if (shell.json) return 0;
+    shell.say(page(run, stack === true));
+    for (const line of logs === null ? [] : logLines(logs)) shell.say(line);
     return 0;
   });
 }

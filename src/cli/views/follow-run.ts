@@ -5,24 +5,38 @@ import type { RunRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, jsonText, paint } from '../terminal.js';
+import { LogFollower } from './run-log.js';
 import { localTime } from './time-text.js';
 import { createWaitView } from './wait-view.js';
 
 const POLL_MS = 250;
+/** Workers write lines with their heartbeats, so looking for them once a second is often enough. */
+const LOOKS_PER_LOG = 4;
 
-/** Resolves when the run has ended, was pruned, or `stop` aborted: to the run as it was last read. */
+/**
+ * Prints each step, and with `withLog` the lines of the run's log. Under --json, a document for each change:
+ * `{ run }`, or `{ log }` with the new lines of each attempt that has some.
+ *
+ * Resolves when the run has ended, was pruned, or `stop` aborted: to the run as it was last read.
+ */
 export async function followRun(
   shell: Shell,
   tock: Tock,
   first: RunRecord,
   stop: AbortSignal,
+  withLog: boolean,
 ): Promise<RunRecord> {
   const view = createWaitView(shell, process.stdout);
   let run = first;
   let before: RunRecord | null = null;
   let lastText = '';
+  let looks = 0;
+  const shown = new LogFollower();
   try {
     for (;;) {
+      // Before the run's end is shown, after which there may be no reader.
+      if (withLog && (looks++ % LOOKS_PER_LOG === 0 || isFinished(run.status)))
+        await showLog(shell, tock, run, shown);
       const text = jsonText({ run: { ...run, lockedUntil: null } });
       // A renewed lease is not a change.
       if (text !== lastText) shell.document({ run });
@@ -39,6 +53,16 @@ export async function followRun(
   } finally {
     view.end();
   }
+}
+
+async function showLog(shell: Shell, tock: Tock, { id }: RunRecord, shown: LogFollower): Promise<void> {
+  const logs = await tock.runs.log(id);
+  if (!shell.json) {
+    for (const line of shown.nextLines(logs)) shell.say(line);
+    return;
+  }
+  const log = shown.next(logs);
+  if (log.length > 0) shell.document({ log });
 }
 
 function stepsSince(before: RunRecord | null, run: RunRecord): string[] {

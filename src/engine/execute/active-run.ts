@@ -1,6 +1,8 @@
 // A run while this process holds its lease: the state that execute, heartbeat and finalize share.
 import { performance } from 'node:perf_hooks';
+import type { RunLog } from '../../model/run/run-log.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
+import type { AttemptSpan } from '../tracing/tracing.js';
 import { createInterrupt, type Interrupt } from './abort.js';
 
 /** What a handler reported last; `events`: how often it has reported in this attempt. */
@@ -30,6 +32,10 @@ export interface ActiveRun {
   /** Progress that is not written yet. */
   progress: Progress | null;
   progressEvents: number;
+  /** The lines that its handler has logged; null: none. */
+  log: RunLog | null;
+  /** The span of the attempt, once its handler is called; null: not traced. */
+  span: AttemptSpan | null;
 }
 
 export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
@@ -46,6 +52,8 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     isCommitted: false,
     progress: null,
     progressEvents: 0,
+    log: null,
+    span: null,
   };
 }
 

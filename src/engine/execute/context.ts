@@ -7,6 +7,7 @@ import { enqueue } from '../enqueue.js';
 import { signalOf } from './abort.js';
 import type { ActiveRun } from './active-run.js';
 import { createEffects, type Effects } from './effects.js';
+import { createRunLogger } from './run-logger.js';
 import { createSchedulerView } from './scheduler-view.js';
 
 /** Hides a context's own data from handlers. */
@@ -68,8 +69,7 @@ class RunContext implements JobContext {
 
   get log() {
     const own = this[OWN];
-    const { run } = own.active;
-    own.log ??= own.engine.logger.child({ run_id: run.id, job: run.job, attempt: run.attempts });
+    own.log ??= createRunLogger(own.engine, own.active);
     return own.log;
   }
 

@@ -25,6 +25,7 @@ import { afterCommit } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
 import { retryUntil } from '../finalize/retry-until.js';
 import type { ActiveRun } from './active-run.js';
+import { writeSpans } from './spans.js';
 
 /** A handler's transaction is never retried: what the handler did outside of it would happen twice. */
 const HANDLERS_TRANSACTION = { retries: 0, mayTakeLong: true } as const;
@@ -59,6 +60,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   };
 
   const succeed = async (session: Session, outcome: Outcome) => {
+    await writeSpans(session, engine, workerId, [active]);
     const finalized = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
     const [failed] = finalized.failed;
     if (failed) throw failed.error;

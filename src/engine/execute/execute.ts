@@ -79,14 +79,18 @@ class Attempt {
     if (limit && !active.run.slot_keys?.includes(limit.key))
       return queueMicrotask(() => this.finish({ kind: 'noSlot', limits: [limit] }));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
-    const isolate =
-      readIsolate(job.isolate) ?? (engine.isolation && isSuspect(active) ? SUSPECT_ISOLATE : null);
+    // A child loads the project's jobs, not Tock's own.
+    const canIsolate = engine.isolation !== null && engine.registry.jobs.has(job.name);
+    const isolate = readIsolate(job.isolate) ?? (canIsolate && isSuspect(active) ? SUSPECT_ISOLATE : null);
     active.isIsolated = isolate !== null;
     // A child's grace is up to KillEscalation.
     if (!isolate) onAbort(active.interrupt, () => this.startGrace());
-    const running = isolate
-      ? executeIsolated(engine, active, workerId, isolate)
-      : callHandler(engine, active, workerId, job, payload);
+    if (engine.tracing) active.span = engine.tracing.attempt(active.run, job, workerId);
+    const call = () =>
+      isolate
+        ? executeIsolated(engine, active, workerId, isolate)
+        : callHandler(engine, active, workerId, job, payload);
+    const running = active.span === null ? call() : active.span.around(call);
     running.then(
       value => this.finish(active.isLost ? null : { kind: 'returned', value }),
       (error: unknown) => this.fail(error),

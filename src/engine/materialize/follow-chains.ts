@@ -9,6 +9,7 @@ import { spendRemainingCount } from '../../store/definitions/due.js';
 import { insertOccurrences, type NewRow } from '../../store/runs/materialize.js';
 import {
   type Follower,
+  linkFollowers,
   lockFollowers,
   notifyQueued,
   type OutboxRow,
@@ -153,8 +154,21 @@ async function followOne(
     [...skips, ...runs].map(each => rowOf(engine, follower, each, now)),
   );
   // What had its run already was not made, and is not counted.
+  const links = linksOf(runs, follower, parents);
+  if (links.length > 0) await linkFollowers(session, follower.id, links);
   if (remaining !== null && made.runs > 0) await spendRemainingCount(session, follower.id, made.runs);
   return made.runs;
+}
+
+/** Of several traced runs that it follows, a follower is linked to one. */
+function linksOf(runs: readonly Decided[], { after }: Follower, parents: readonly ParentRun[]) {
+  return runs.flatMap(({ at }) => {
+    const traced = parents.findLast(
+      run =>
+        run.scheduled_for === at && run.last_traceparent !== null && after.definitions.includes(run.name),
+    );
+    return traced?.last_traceparent ? [{ at, traceparent: traced.last_traceparent }] : [];
+  });
 }
 
 interface PlannedRow extends Decided {

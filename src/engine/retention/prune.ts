@@ -26,6 +26,7 @@ import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { createRollUp } from '../metrics/roll-up.js';
 import { compactPartition, dropLeftovers, dropPartition, type PrunedPartitions } from './drop-partitions.js';
+import { pruneLogs } from './prune-logs.js';
 import { type Stop, walkBlocks } from './walk-blocks.js';
 
 const BATCH = 5000;
@@ -34,8 +35,8 @@ const ROLL_UP_MS = 60_000;
 
 /**
  * Removes finished runs that ended longer ago than `keep` says for their state, keys and effects older than
- * `keepKeys`, and rows of the audit older than `keepAudit`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next one
- * finishes.
+ * `keepKeys`, logs of runs older than `keepLogs`, and rows of the audit older than `keepAudit`; makes the
+ * coming partitions. Safe to repeat, and after a crash at any point: the next one finishes.
  *
  * A partition goes when the shortest keep is over for all of it. Runs in it that stay are moved to a small
  * partition of the same span, which replaces it in one transaction. In monthly partitions, and in kept or
@@ -130,6 +131,7 @@ async function pruneLocked(engine: Engine, retention: Retention, stop: Stop, don
   if (isLeft) done.left.push('coming partitions');
   const pruning = { now, cutoffs, done, stop };
   await prunePartitions(engine, retention, pruning);
+  await pruneLogs(engine, retention, done, stop);
   await deleteOldRuns(engine, retention, pruning);
   await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, pruning, 'deletedKeys');
   await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, pruning, 'deletedKeys');

@@ -19,17 +19,18 @@ export interface Heartbeat {
 }
 
 /**
- * Beats every `heartbeatMs`: one statement renews the leases of all runs, and `refreshRow` shows that the
- * worker lives; neither waits for the other. A run past its timeout is left out, so its lease may expire. A
- * run that the answer lacks is lost, and so is one whose lease has run out by our own clock. A beat that
- * fails, or skips a row that somebody else has locked, is repeated soon, because it says nothing about the
- * lease.
+ * Beats every `heartbeatMs`: one statement renews the leases of all runs, `refreshRow` shows that the worker
+ * lives, and `flushLogs` writes what handlers have logged; none waits for another. A run past its timeout is
+ * left out, so its lease may expire. A run that the answer lacks is lost, and so is one whose lease has run
+ * out by our own clock. A beat that fails, or skips a row that somebody else has locked, is repeated soon,
+ * because it says nothing about the lease.
  */
 export function startHeartbeat(
   engine: Engine,
   workerId: string,
   activeRuns: ReadonlySet<ActiveRun>,
   refreshRow: () => Promise<void>,
+  flushLogs?: () => Promise<void>,
 ): Heartbeat {
   const { leaseMs, heartbeatMs } = engine.settings;
   const cancelCheck = createCancelCheck(engine, workerId, activeRuns);
@@ -115,6 +116,7 @@ export function startHeartbeat(
   const beats = setInterval(() => {
     void guardedRefresh();
     void guardedBeat();
+    void flushLogs?.();
   }, heartbeatMs);
   const progress = setInterval(() => void flushProgress(engine, workerId, activeRuns), PROGRESS_EVERY_MS);
   return {

@@ -11,7 +11,7 @@ export async function flushProgress(
   activeRuns: Iterable<ActiveRun>,
 ): Promise<void> {
   const pending = [...activeRuns].flatMap(active => {
-    if (active.progress === null || active.isLost) return [];
+    if (active.progress === null || active.isLost || active.isCommitted) return [];
     const { progress, run } = active;
     active.progress = null;
     return [{ id: run.id, fence: run.fence, progress, active }];

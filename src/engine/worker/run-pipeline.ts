@@ -26,7 +26,7 @@ import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
 import { outcomeOf } from '../finalize/outcome-of.js';
 import { admitDespiteBadRows, setAside } from '../set-aside.js';
 import { countOutcome, logFields } from './outcome-counts.js';
-import { flushProgress } from './progress.js';
+import { Reports } from './reports.js';
 import type { WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';
 
@@ -52,6 +52,7 @@ export class RunPipeline implements WorkerLoad {
   readonly activeRuns = new Set<ActiveRun>();
   /** Runs whose handlers have not ended. Those whose outcomes wait to be written take no capacity. */
   executing = 0;
+  readonly reports: Reports;
   isClosed = false;
 
   private readonly engine: Engine;
@@ -94,16 +95,12 @@ export class RunPipeline implements WorkerLoad {
       holdsSlot: ({ active }) => active.run.slot_keys !== null,
       room: () => (isSuperseded?.() || this.hasSuccessors ? 0 : this.claimable),
     });
+    this.reports = new Reports(engine, workerId);
     this.outcomes = new OutcomeBatcher(engine, {
       workerId,
       canWrite: ({ active }) =>
         isHeld(active, engine.settings.leaseMs) && performance.now() < this.writesUntil,
-      beforeResend: entries =>
-        flushProgress(
-          engine,
-          workerId,
-          entries.map(({ active }) => active),
-        ),
+      beforeResend: entries => this.reports.flush(entries.map(({ active }) => active)),
       onWritten: ({ active, outcome }, isWritten, arePassedOn) =>
         this.onWritten(active, outcome, isWritten, arePassedOn),
       passingOn: entries => this.slotPassing.begin(entries),
@@ -235,11 +232,15 @@ export class RunPipeline implements WorkerLoad {
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
     const outcome = ending && outcomeOf(this.engine, active.run, ending);
+    active.span?.end(outcome, active.isCommitted);
+    if (outcome === null || (active.progress ?? active.log ?? active.span) === null)
+      return this.write(active, outcome);
+    void this.reports.flush([active]).then(() => this.write(active, outcome));
+  }
+
+  private write(active: ActiveRun, outcome: Outcome | null): void {
     if (active.isCommitted || outcome === null) return this.onWritten(active, outcome, active.isCommitted);
-    const pending = { id: active.run.id, fence: active.run.fence, outcome, active };
-    if (active.progress === null) this.outcomes.add(pending);
-    else
-      void flushProgress(this.engine, this.options.workerId, [active]).then(() => this.outcomes.add(pending));
+    this.outcomes.add({ id: active.run.id, fence: active.run.fence, outcome, active });
   }
 
   private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean, arePassedOn = false) {

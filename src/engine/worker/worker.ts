@@ -30,7 +30,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     onChange: wake,
   });
   const { activeRuns } = pipeline;
-  const heartbeat = startHeartbeat(engine, id, activeRuns, row.refresh);
+  const heartbeat = startHeartbeat(engine, id, activeRuns, row.refresh, () =>
+    pipeline.reports.logs.flush(activeRuns),
+  );
 
   /** The leases are renewed until the last outcome is written. */
   const leave = async () => {

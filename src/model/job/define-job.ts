@@ -10,6 +10,7 @@ import { checkRetryPolicy } from '../run/retry.js';
 import { badJob } from './bad-job.js';
 import { readIsolate } from './isolate.js';
 import type { AnyJob, Job, JobOptions } from './job.js';
+import { readLogsOption } from './logs-option.js';
 import { isTypeOnly } from './type-only.js';
 
 /** A job's options, and what defineJob adds, since one job may be spread into another. */
@@ -24,6 +25,8 @@ const OPTIONS = optionNames<AnyJob>({
   queue: true,
   priority: true,
   concurrency: true,
+  logs: true,
+  expect: true,
   onDead: true,
   run: true,
   kind: true,
@@ -52,6 +55,7 @@ export function defineJob<
     if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
       throw badJob('timeout must be longer than 0');
     readIsolate(options.isolate);
+    readLogsOption(options.logs, null, 'TOCK_BAD_JOB');
     if (options.queue !== undefined) checkName(options.queue, 'queue');
     checkPriority(options.priority);
     checkConcurrencyLimit(options.concurrency);

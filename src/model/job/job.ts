@@ -1,6 +1,7 @@
 // What a job is, and what its handler is given: the public types.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Kysely, Transaction } from 'kysely';
+import type { Expectation } from '../alerts/options.js';
 import type { Duration } from '../duration.js';
 import type { Logger } from '../logger.js';
 import type { After } from '../planning/chain.js';
@@ -12,6 +13,7 @@ import type { SchedulerView } from '../scheduler-view.js';
 import type { EnqueueOptions } from './enqueue-options.js';
 import type { IsolateOption } from './isolate.js';
 import type { Json, StoredOutput } from './json.js';
+import type { LogsOption } from './logs-option.js';
 import type { RunId } from './run-id.js';
 
 export type { Json } from './json.js';
@@ -58,6 +60,7 @@ export interface JobContext {
   readonly trigger: Trigger;
   /** Aborts on timeout, cancel, drain, and when the lease is lost. Pass it to anything that waits. */
   readonly signal: AbortSignal;
+  /** Writes to Tock's log, and keeps the lines with the attempt; see `logs`. */
   readonly log: Logger;
   /** Tock's own pool, for the job's own tables; no transaction is open. */
   readonly db: Kysely<AnyDatabase>;
@@ -187,6 +190,10 @@ export interface JobOptions<
   readonly priority?: number;
   /** How many of its runs may be running at once, over all hosts. Default: no limit. */
   readonly concurrency?: JobConcurrency<StandardSchemaV1.InferOutput<Schema>>;
+  /** Which lines of `ctx.log` are kept with each attempt. Default: as createTock's `logs` says. */
+  readonly logs?: LogsOption;
+  /** What alerts watch: a success within a time of each occurrence, and how long an attempt may take. */
+  readonly expect?: Expectation;
   /**
    * A job, by object or name, that is enqueued for each run of this one that ends dead, once for each time
    * that it does, with the payload `{ run, job, definition, scheduledFor, payload, errors }`.

@@ -19,6 +19,7 @@ export interface Retention {
   readonly shortestMs: number;
   readonly longestMs: number;
   readonly keepKeysMs: number;
+  readonly keepLogsMs: number;
   readonly keepAuditMs: number;
   readonly partition: (typeof UNITS)[number];
 }
@@ -27,7 +28,13 @@ export interface Retention {
  * Reads the options of prune. Keys outlive all runs, so that no occurrence can come again.
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
-export function readRetention({ keep, keepKeys, keepAudit, partition = 'auto' }: PruneOptions): Retention {
+export function readRetention({
+  keep,
+  keepKeys,
+  keepLogs,
+  keepAudit,
+  partition = 'auto',
+}: PruneOptions): Retention {
   const keepMs = readKeep(keep ?? DEFAULT_KEEP);
   const all = Object.values(keepMs);
   const [shortestMs, longestMs] = [Math.min(...all), Math.max(...all)];
@@ -44,8 +51,10 @@ export function readRetention({ keep, keepKeys, keepAudit, partition = 'auto' }:
       'keepKeys must not be shorter than the longest keep: a key outlives its run, or its occurrence could come again; raise keepKeys, or leave it out',
     );
   }
+  // By default no run in the history lacks its log.
+  const keepLogsMs = keepLogs === undefined ? longestMs : parseDuration(keepLogs, 'keepLogs');
   const keepAuditMs = parseDuration(keepAudit ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
-  return { keepMs, shortestMs, longestMs, keepKeysMs, keepAuditMs, partition };
+  return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, keepAuditMs, partition };
 }
 
 function readKeep(keep: Keep): Record<FinishedStatus, number> {
@@ -124,4 +133,29 @@ export function unitOf(
   if (asked !== 'auto') return asked;
   if (perDay >= DAYS_FROM) return 'day';
   return hasDays && perDay >= DAYS_FROM / 2 ? 'day' : 'month';
+}
+
+/** A partition of the logs of runs; times in epoch milliseconds. */
+export interface LogSegment {
+  readonly segment: number;
+  readonly openedAt: number;
+  /** Null: new logs are written to it. */
+  readonly closedAt: number | null;
+}
+
+/** A log goes at most this share of its time too late, and there are about as many segments. */
+const SEGMENTS = 10;
+
+/** Whether the open segment is to be closed, so that it can be dropped in time. */
+export function isSegmentDue(
+  { openedAt, closedAt }: LogSegment,
+  { keepLogsMs }: Retention,
+  now: number,
+): boolean {
+  return closedAt === null && openedAt + keepLogsMs / SEGMENTS <= now;
+}
+
+/** Whether all lines of a segment are past their time. */
+export function isSegmentOver({ closedAt }: LogSegment, { keepLogsMs }: Retention, now: number): boolean {
+  return closedAt !== null && closedAt + keepLogsMs <= now;
 }

@@ -52,7 +52,7 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** No partition takes the row, or one was attached meanwhile. A real constraint's error has its name. */
-function isPartitionMissing(error: unknown): boolean {
+export function isPartitionMissing(error: unknown): boolean {
   return sqlState(error) === '23514' && (error as { constraint?: unknown }).constraint === undefined;
 }
 

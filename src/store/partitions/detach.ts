@@ -63,14 +63,14 @@ export async function beginCopy(
  * Makes autovacuum end its work on these tables. It yields to a lock that waits longer than deadlock_timeout
  * (1 s): too long for a lock that blocks everybody, so this one, which blocks nobody, waits first.
  */
-async function endVacuum(session: Session, tables: readonly string[]): Promise<void> {
+export async function endVacuum(session: Session, tables: readonly string[]): Promise<void> {
   await setLockTimeout(session, '2s');
   for (const table of tables)
     await runQuery(session, sql`lock table only ${tableOf(table)} in share update exclusive mode`);
   await setLockTimeout(session, LOCK_TIMEOUT);
 }
 
-async function setLockTimeout(session: Session, timeout: string): Promise<void> {
+export async function setLockTimeout(session: Session, timeout: string): Promise<void> {
   await runQuery(session, sql`set local lock_timeout = ${sql.lit(timeout)}`);
 }
 
@@ -127,9 +127,7 @@ export async function detach(
   const changed = (await runQuery(session, changes)).map(row => row.run_id);
   const hasRuns = replacement !== null && (await putInPlace(session, sources, replacement, changed));
   for (const [index, source] of sources.entries()) {
-    const name = `job_runs_detached_${oids[index]}`;
-    await runQuery(session, sql`alter table ${tableOf(source)} rename to ${sql.id(name)}`);
-    await runQuery(session, sql`comment on table ${tableOf(name)} is ${sql.lit(`${DETACHED}${source}`)}`);
+    await markDetached(session, source, oids[index] ?? 0);
   }
   // Only now: the old partition may have had the same name.
   if (hasRuns)
@@ -140,7 +138,14 @@ export async function detach(
   return hasRuns;
 }
 
-async function readOid(session: Session, table: string): Promise<number> {
+/** Renames a detached table and says what it was: {@link readLeftovers} finds it, and it is dropped. */
+export async function markDetached(session: Session, source: string, oid: number): Promise<void> {
+  const name = `job_runs_detached_${oid}`;
+  await runQuery(session, sql`alter table ${tableOf(source)} rename to ${sql.id(name)}`);
+  await runQuery(session, sql`comment on table ${tableOf(name)} is ${sql.lit(`${DETACHED}${source}`)}`);
+}
+
+export async function readOid(session: Session, table: string): Promise<number> {
   const query = sql<{ oid: number }>`select ${sql.lit(`tock."${table}"`)}::regclass::oid as oid`;
   const row = await firstRow(session, query);
   if (!row) throw new Error(`the table ${table} has no oid`);

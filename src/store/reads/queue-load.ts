@@ -186,7 +186,10 @@ where :queue::text is null or f.queue = :queue
 order by w.count desc, w.at, k.key limit :limit`,
 );
 
-/** Who blocks whom: the keys under which most runs wait, of the first 200. @param queue whose first waiting run is in it */
+/**
+ * Who blocks whom: the keys under which most runs wait, of the first 200.
+ * @param queue whose first waiting run is in it
+ */
 export async function readBlockingKeys(
   session: Session,
   { queue = null, limit = 50 }: { queue?: string | null; limit?: number } = {},

@@ -77,6 +77,26 @@ with p as materialized (select * from unnest(:ids::bigint[], :progress::jsonb[])
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id`,
 );
 
+const TRACEPARENTS = statement<FencedBatch & { readonly traceparents: readonly string[] }, unknown>(
+  'write-traceparents',
+  `
+with t as materialized (select * from unnest(:ids::bigint[], :traceparents::text[]) as t(id, traceparent)), ${lockHeld('succeed')}
+update tock.job_runs_live r set last_traceparent = t.traceparent from held join t using (id) where r.id = held.id`,
+);
+
+/** Writes the spans of attempts that are about to end, for what follows from their runs. */
+export async function writeTraceparents(
+  session: Session,
+  entries: readonly (Held & { readonly traceparent: string })[],
+  workerId: string,
+): Promise<void> {
+  const sorted = sortedById(entries);
+  await TRACEPARENTS.run(session, {
+    ...fencedBatch(sorted, workerId),
+    traceparents: sorted.map(entry => entry.traceparent),
+  });
+}
+
 export async function writeProgress(
   session: Session,
   entries: readonly (Held & { readonly progress: unknown })[],

@@ -93,11 +93,11 @@ with target as materialized (
 ), ${noteRetried('gone')}
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
-  slot_keys, slot_limits, live_key, status)
+  slot_keys, slot_limits, live_key, traceparent, status)
 select id, definition_id, tock.now(), priority, attempts,
   attempts + coalesce(:attempts::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, '${TRANSITIONS.retry.to}'
+  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, '${TRANSITIONS.retry.to}'
 from gone order by id
 returning id::text as id`,
 );

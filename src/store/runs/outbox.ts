@@ -75,6 +75,8 @@ export interface ParentRun {
   readonly status: RunStatus;
   readonly interval_start: number | null;
   readonly occurrence_count: number;
+  /** The span of its last attempt; null: not traced. */
+  readonly last_traceparent: string | null;
 }
 
 // A skipped row and a run that a backfill made of it may both be there: the run counts.
@@ -84,7 +86,7 @@ const PARENT_RUNS = statement<
 >(
   'parent-runs',
   `
-select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count,
+select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,
   ${epochMs('r.scheduled_for')} as scheduled_for,
   ${epochMs(readable('r.interval_start'))} as interval_start
 from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
@@ -104,6 +106,34 @@ export async function readParentRuns(
   });
 }
 
+const LINK = statement<
+  {
+    readonly definitionId: string;
+    readonly occurrences: readonly string[];
+    readonly traceparents: readonly string[];
+  },
+  unknown
+>(
+  'link-followers',
+  `
+update tock.job_runs_live r set traceparent = l.traceparent
+from unnest(:occurrences::timestamptz[], :traceparents::text[]) as l(scheduled_for, traceparent)
+where r.definition_id = :definitionId and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and r.attempts = 0`,
+);
+
+/** Links the runs that were just made of a follower to the spans of the runs that they follow. */
+export async function linkFollowers(
+  session: Session,
+  definitionId: string,
+  links: readonly { readonly at: number; readonly traceparent: string }[],
+): Promise<void> {
+  await LINK.run(session, {
+    definitionId,
+    occurrences: links.map(({ at }) => new Date(at).toISOString()),
+    traceparents: links.map(({ traceparent }) => traceparent),
+  });
+}
+
 // Each end of a run is in the outbox once, and is taken out in this statement's transaction, so it is
 // redirected once. The key is for people and handlers.
 const REDIRECT = statement<
@@ -115,7 +145,8 @@ const REDIRECT = statement<
 with dead as materialized (
   select nextval('tock.job_runs_id_seq') as id, 'dead:' || r.id || ':' || e.generation as key, j.on_dead as job, jsonb_build_object(
     'run', r.id::text, 'job', r.job, 'definition', d.name, 'scheduledFor', to_char(r.scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload
+    'payload', r.payload, 'errors', jsonb_path_query_array(r.errors, '$[last - 4 to last]')) as payload,
+    r.last_traceparent as traceparent
   from unnest(:ids::bigint[], :generations::integer[]) as e(run_id, generation)
   join tock.job_runs_finished r on r.id = e.run_id and r.status = 'dead'
   join tock.job_definitions j on j.name = r.job and j.on_dead is not null
@@ -130,6 +161,7 @@ with dead as materialized (
     priority: 'coalesce(t.priority, 0)',
     max_attempts: 'coalesce(t.max_attempts, 10)',
     trigger: `'chain'`,
+    traceparent: 'x.traceparent',
     status: `'queued'`,
   })}
   returning id

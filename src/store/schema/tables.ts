@@ -8,6 +8,7 @@ import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occ
 import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';
+import type { AlertTables } from './alert-tables.js';
 import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid } from './column-types.js';
 import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
 
@@ -43,6 +44,8 @@ interface JobDefinitions {
   jitter_ms: Defaulted<Bigint>;
   remaining_count: number | null;
   pause_on_failure_count: number | null;
+  expect_within_ms: Bigint | null;
+  max_duration_ms: Bigint | null;
   on_dead: string | null;
   queue: Defaulted<string>;
   priority: Defaulted<number>;
@@ -111,6 +114,8 @@ interface JobRuns {
   output: Jsonb | null;
   errors: Defaulted<Jsonb>;
   skip_reason: string | null;
+  traceparent: string | null;
+  last_traceparent: string | null;
 }
 
 interface JobRunsFinished extends JobRuns {
@@ -145,6 +150,24 @@ interface JobOutbox {
   definition_id: Bigint | null;
   scheduled_for: Timestamp | null;
   created_at: Defaulted<Timestamp>;
+}
+
+interface LogSegments {
+  segment: number;
+  opened_at: Defaulted<Timestamp>;
+  closed_at: Timestamp | null;
+}
+
+interface JobLogs {
+  run_id: Bigint;
+  fence: number;
+  segment: number;
+  attempt: number;
+  began_at: Timestamp;
+  cut_lines: Bigint;
+  cut_bytes: Bigint;
+  head: string;
+  tail: string;
 }
 
 interface JobQueues {
@@ -228,8 +251,8 @@ interface Migrations {
   applied_at: Defaulted<Timestamp>;
 }
 
-/** The tables by name. Partitions of `job_runs_finished` have its columns and their own names. */
-export interface Schema {
+/** The tables by name. Partitions of `job_runs_finished` and `job_logs` have their columns, and own names. */
+export interface Schema extends AlertTables {
   'tock.job_definitions': JobDefinitions;
   'tock.registrations': Registrations;
   'tock.database_identity': DatabaseIdentity;
@@ -240,6 +263,8 @@ export interface Schema {
   'tock.job_occurrences': JobOccurrences;
   'tock.job_effects': JobEffects;
   'tock.job_outbox': JobOutbox;
+  'tock.log_segments': LogSegments;
+  'tock.job_logs': JobLogs;
   'tock.job_queues': JobQueues;
   'tock.job_slots': JobSlots;
   'tock.workers': Workers;

@@ -1,7 +1,14 @@
 // Model: what retention is asked to keep, and which partition's time is over.
 import { describe, expect, it } from 'vitest';
 import { parseDuration } from '../../../src/model/duration.js';
-import { fateOf, type Partition, readRetention, unitOf } from '../../../src/model/planning/retention.js';
+import {
+  fateOf,
+  isSegmentDue,
+  isSegmentOver,
+  type Partition,
+  readRetention,
+  unitOf,
+} from '../../../src/model/planning/retention.js';
 import type { PruneOptions } from '../../../src/model/scheduler-view.js';
 
 const days = (count: number) => parseDuration(`${count}d`);
@@ -13,6 +20,7 @@ describe('readRetention', () => {
       shortestMs: days(90),
       longestMs: days(90),
       keepKeysMs: days(400),
+      keepLogsMs: days(90),
       keepAuditMs: days(365),
       partition: 'auto',
     });
@@ -36,7 +44,13 @@ describe('readRetention', () => {
     expect(readRetention({ keep: '7d', keepKeys: '7d' }).keepKeysMs).toBe(days(7));
   });
 
+  it('keeps logs as long as the runs that are kept longest, unless told otherwise', () => {
+    expect(readRetention({ keep: { dead: '600d' } }).keepLogsMs).toBe(days(600));
+    expect(readRetention({ keep: '90d', keepLogs: '14d' }).keepLogsMs).toBe(days(14));
+  });
+
   it.each<[unknown, string]>([
+    [{ keepLogs: 'x' }, 'keepLogs "x" is not a duration'],
     [{ keep: { failed: '7d' } }, 'write any of succeeded, dead, cancelled, skipped, default'],
     [{ keep: 'soon' }, 'keep "soon" is not a duration'],
     [{ keep: { dead: -1 } }, 'keep.dead -1 is not a duration'],
@@ -83,5 +97,23 @@ describe('unitOf', () => {
     expect([unit(999_999, false), unit(1_000_000, false)]).toEqual(['month', 'day']);
     expect([unit(500_000, true), unit(499_999, true)]).toEqual(['day', 'month']);
     expect(unitOf('month', { perDay: 1e9, hasDays: true })).toBe('month');
+  });
+});
+
+describe('segments of logs', () => {
+  const retention = readRetention({ keepLogs: '20d' });
+
+  it('are closed after a tenth of the time that logs are kept', () => {
+    const open = { segment: 1, openedAt: days(100), closedAt: null };
+    expect(isSegmentDue(open, retention, days(102) - 1)).toBe(false);
+    expect(isSegmentDue(open, retention, days(102))).toBe(true);
+    expect(isSegmentDue({ ...open, closedAt: days(101) }, retention, days(200))).toBe(false);
+  });
+
+  it('are over when their last line is past its time; the open one never', () => {
+    const closed = { segment: 1, openedAt: days(100), closedAt: days(102) };
+    expect(isSegmentOver(closed, retention, days(122) - 1)).toBe(false);
+    expect(isSegmentOver(closed, retention, days(122))).toBe(true);
+    expect(isSegmentOver({ ...closed, closedAt: null }, retention, days(900))).toBe(false);
   });
 });

@@ -1,16 +1,20 @@
 // Executes one attempt in a child process: the child's side.
 import type { AnyJob } from '../../../model/job/job.js';
+import type { LogLevel } from '../../../model/job/logs-option.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
 import type { Logger } from '../../../model/logger.js';
 import { type ErrorData, packError, unpackError } from '../../../model/run/error-data.js';
-import { describeError, describeOutput } from '../../../model/run/sanitize.js';
+import { type LogLine, plainFields } from '../../../model/run/log-line.js';
+import { RunLog } from '../../../model/run/run-log.js';
+import { describeOutput } from '../../../model/run/sanitize.js';
 import { openPoolTo } from '../../../store/connection/connection.js';
 import { openDatabase } from '../../../store/connection/database.js';
 import type { Engine } from '../../engine.js';
+import type { AttemptSpan, Tracing } from '../../tracing/tracing.js';
 import { abort } from '../abort.js';
 import { type ActiveRun, activeRun } from '../active-run.js';
 import { callHandler, readPayload } from '../call-handler.js';
-import type { Answer, FromChild, LogLevel, Order } from './protocol.js';
+import type { Answer, FromChild, Order } from './protocol.js';
 
 type Send = (message: FromChild) => void;
 
@@ -36,6 +40,8 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
     async execute(loadJobs) {
       const pool = openPoolTo(order.connection, MAX_CONNECTIONS);
       try {
+        const { traceparent } = order;
+        const tracing = traceparent === null ? null : await loadTracing();
         const engine: Engine = {
           database: openDatabase({ pool, schema: order.schema }),
           registry: createRegistry(await loadJobs()),
@@ -44,12 +50,15 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
           isolation: null,
           workers: new Set(),
           hooks: {},
+          tracing,
           operator: null,
           appName: null,
         };
         const job = findJob(engine.registry, order.run.job);
         const payload = await readPayload(job, active);
-        const value = await callHandler(engine, active, order.workerId, job, payload);
+        if (tracing && traceparent !== null) active.span = remoteSpan(tracing, traceparent);
+        const call = () => callHandler(engine, active, order.workerId, job, payload);
+        const value = await (active.span === null ? call() : active.span.around(call));
         return { kind: 'returned', value: describeOutput(value) };
       } catch (error) {
         return { kind: 'threw', error: packError(error) };
@@ -59,6 +68,17 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
       }
     },
   };
+}
+
+/** The span of the attempt, which the worker ends. */
+function remoteSpan(tracing: Tracing, traceparent: string): AttemptSpan {
+  return { traceparent, around: work => tracing.within(traceparent, work), end: () => undefined };
+}
+
+/** With the global provider of this process, which the job module, or NODE_OPTIONS, has set up. */
+async function loadTracing(): Promise<Tracing> {
+  const { openTracing } = await import('../../tracing/open-tracing.js');
+  return await openTracing(true);
 }
 
 const PROGRESS_EVERY_MS = 250;
@@ -73,6 +93,7 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   };
   const accessors = {
     flush,
+    log: new SentLog(send),
     get progress() {
       return progress;
     },
@@ -99,6 +120,20 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   ) as ActiveRun & typeof accessors;
 }
 
+/** Sends the handler's lines to the worker, which keeps them: a crash of this process loses none. */
+class SentLog extends RunLog {
+  private readonly send: Send;
+
+  constructor(send: Send) {
+    super(0);
+    this.send = send;
+  }
+
+  override add(line: LogLine): void {
+    this.send({ kind: 'line', ...line });
+  }
+}
+
 /** Sends log lines to the worker, whose logger decides about level and format. */
 function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>>): Logger {
   const at = (level: LogLevel) => (fields: Readonly<Record<string, unknown>>, message?: string) => {
@@ -114,14 +149,4 @@ function forwardingLogger(send: Send, bindings: Readonly<Record<string, unknown>
     error: at('error'),
     child: more => forwardingLogger(send, { ...bindings, ...more }),
   };
-}
-
-/** Fields as JSON holds them; an error with its name, code, message, stack and causes. */
-function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const plain = Object.entries(fields).map(([key, value]) => {
-    if (!(value instanceof Error)) return [key, describeOutput(value)];
-    const { name, code, attempt: _attempt, ...description } = describeError(value, 0);
-    return [key, { type: name, ...(code === null ? {} : { code }), ...description }];
-  });
-  return Object.fromEntries(plain) as Record<string, unknown>;
 }

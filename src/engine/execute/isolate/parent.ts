@@ -9,6 +9,7 @@ import type { Engine } from '../../engine.js';
 import { retryUntil } from '../../finalize/retry-until.js';
 import { signalOf } from '../abort.js';
 import { type ActiveRun, isHeld } from '../active-run.js';
+import { keepSentLine } from '../run-logger.js';
 import { type ChildEnd, forkChild } from './fork-child.js';
 import type { Isolation } from './isolation.js';
 import { KillEscalation } from './kill-escalation.js';
@@ -65,7 +66,7 @@ export async function executeIsolated(
   return answer.value;
 }
 
-function orderOf(engine: Engine, { run }: ActiveRun, workerId: string, isolation: Isolation): Order {
+function orderOf(engine: Engine, { run, span }: ActiveRun, workerId: string, isolation: Isolation): Order {
   const { maxAttempts } = engine.settings.retry;
   return {
     run,
@@ -73,6 +74,7 @@ function orderOf(engine: Engine, { run }: ActiveRun, workerId: string, isolation
     connection: isolation.connection,
     schema: engine.database.schema,
     jobsModule: isolation.jobsModule,
+    traceparent: span?.traceparent ?? null,
     // The rest of the retry policy may hold a function, and only the worker uses it.
     settings: { ...engine.settings, retry: maxAttempts === undefined ? {} : { maxAttempts } },
   };
@@ -86,6 +88,7 @@ function leaseLeft({ settings }: Engine, active: ActiveRun): number {
 
 function onReport(engine: Engine, active: ActiveRun, message: Exclude<FromChild, Answer>): void {
   if (message.kind === 'log') engine.logger[message.level](message.fields, message.message);
+  else if (message.kind === 'line') keepSentLine(engine, active, message);
   else if (message.kind === 'committed') active.isCommitted = true;
   else active.progress = { fraction: message.fraction, stage: message.stage, events: message.events };
 }

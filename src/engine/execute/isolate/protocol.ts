@@ -1,7 +1,9 @@
 // The messages between a worker and the child process of one isolated attempt. The worker sends the order,
 // and perhaps an abort; the child sends logs, progress, and one answer.
 import type { Json } from '../../../model/job/job.js';
+import type { LogLevel } from '../../../model/job/logs-option.js';
 import type { ErrorData } from '../../../model/run/error-data.js';
+import type { LogLine } from '../../../model/run/log-line.js';
 import type { Connection } from '../../../store/connection/connection.js';
 import type { ClaimedRun } from '../../../store/runs/claim/claimed-run.js';
 import type { Settings } from '../../engine.js';
@@ -15,13 +17,13 @@ export interface Order {
   readonly schema: string;
   readonly settings: Settings;
   readonly jobsModule: string;
+  /** The span of the attempt, which is active in the handler; null: not traced. */
+  readonly traceparent: string | null;
 }
 
 export type ToChild =
   | { readonly kind: 'begin'; readonly order: Order }
   | { readonly kind: 'abort'; readonly reason: ErrorData };
-
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** A child's last message: how the attempt ended. */
 export type Answer =
@@ -35,6 +37,8 @@ export type FromChild =
       readonly fields: Readonly<Record<string, unknown>>;
       readonly message: string | undefined;
     }
+  /** A line that the handler has logged, to be kept with the attempt. */
+  | ({ readonly kind: 'line' } & LogLine)
   | {
       readonly kind: 'progress';
       readonly fraction: number;

@@ -30,13 +30,22 @@ export interface ClaimedRun {
     readonly outside: string;
     readonly now: number;
   } | null;
+  /** The span of whoever enqueued it, and its queue; null: it was not traced. */
+  readonly trace: { readonly traceparent: string; readonly queue: string } | null;
   /** Why the row cannot be given to a handler, so that the run is to be set aside; null: it can. */
   readonly defect: string | null;
 }
 
 type Planned = Pick<
   ClaimedRun,
-  'definition' | 'scheduled_for' | 'interval_start' | 'occurrence_count' | 'slot_keys' | 'is_late' | 'window'
+  | 'definition'
+  | 'scheduled_for'
+  | 'interval_start'
+  | 'occurrence_count'
+  | 'slot_keys'
+  | 'is_late'
+  | 'window'
+  | 'trace'
 >;
 
 /** A row of {@link claimedColumns}. */
@@ -60,13 +69,16 @@ const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::flo
 export const claimedColumns = (
   run: string,
 ) => `${run}.fence, ${run}.job, ${run}.attempts, ${run}.max_attempts, ${run}.payload::text, ${run}.idempotency_key, ${run}.trigger,
-  case when ${run}.definition_id is not null or ${run}.scheduled_for is not null or ${run}.start_by is not null or ${run}.slot_keys is not null then
+  case when ${run}.definition_id is not null or ${run}.scheduled_for is not null or ${run}.start_by is not null or ${run}.slot_keys is not null
+    or ${run}.traceparent is not null then
     jsonb_build_object('occurrence_count', ${run}.occurrence_count, 'slot_keys', ${run}.slot_keys,
       'scheduled_for', ${epochMs(`${run}.scheduled_for`)}, 'interval_start', ${epochMs(`${run}.interval_start`)},
       'is_late', coalesce(${run}.fence = 1 and ${run}.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${epochMs('tock.now()')})) end)
-      from tock.job_definitions d where d.id = ${run}.definition_id), '{}') end as planned`;
+      from tock.job_definitions d where d.id = ${run}.definition_id), '{}')
+    || case when ${run}.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', ${run}.traceparent, 'queue', ${run}.queue)) end end as planned`;
 
 const CLAIMED_NAMES = 'fence job attempts max_attempts payload idempotency_key trigger planned'.split(' ');
 
@@ -84,6 +96,7 @@ const UNPLANNED: Planned = {
   slot_keys: null,
   is_late: false,
   window: null,
+  trace: null,
 };
 
 /** Reads a row of {@link claimedColumns}. */
@@ -106,6 +119,7 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     slot_keys: planned.slot_keys,
     is_late: planned.is_late,
     window: planned.window ?? null,
+    trace: planned.trace ?? null,
     defect: row.planned === null ? null : defectOf(planned),
   };
 }

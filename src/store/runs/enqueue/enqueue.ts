@@ -27,14 +27,14 @@ const ENQUEUE = statement<
 });
 
 type OneRun = Record<
-  'job' | 'payload' | 'at' | 'delayMs' | 'queue' | 'priority' | 'maxAttempts' | 'trigger',
+  'job' | 'payload' | 'at' | 'delayMs' | 'queue' | 'priority' | 'maxAttempts' | 'trigger' | 'traceparent',
   string | null
 >;
 const ENQUEUE_ONE = statement<OneRun, { readonly id: string }>(
   'enqueue-one',
   `
 select tock.enqueue_one(:job::text, :payload::text::jsonb, :at::text::timestamptz, :delayMs::text::float8, :queue::text,
-  :priority::text::integer, :maxAttempts::text::integer, :trigger::text)::text as id`,
+  :priority::text::integer, :maxAttempts::text::integer, :trigger::text, :traceparent::text)::text as id`,
   { prepared: true },
 );
 
@@ -101,6 +101,7 @@ async function enqueueOne(session: Session, { shape, payload }: EnqueuedRow): Pr
     priority: String(shape.priority),
     maxAttempts: String(shape.max_attempts),
     trigger: shape.trigger,
+    traceparent: shape.traceparent ?? null,
   });
   return made.map(({ id }) => ({ id, made: true, replaced: false }));
 }

@@ -22,6 +22,8 @@ export interface RunShape {
   readonly slot: string | null;
   /** How many slots there are under that key; null: it needs none. */
   readonly slot_limit: number | null;
+  /** The span that enqueues it; absent or null: none. */
+  readonly traceparent?: string | null;
 }
 
 /**

@@ -1,0 +1,88 @@
+// The logger of an attempt: passes each line on to the engine's logger, and keeps it with the attempt.
+import { performance } from 'node:perf_hooks';
+import { format } from 'node:util';
+import {
+  isAtLeast,
+  LOG_LEVELS,
+  type LogLevel,
+  type LogLimits,
+  readLogsOption,
+} from '../../model/job/logs-option.js';
+import type { Logger, LogMethod } from '../../model/logger.js';
+import { describeLine, type LogLine } from '../../model/run/log-line.js';
+import { RunLog } from '../../model/run/run-log.js';
+import type { Engine } from '../engine.js';
+import type { ActiveRun } from './active-run.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const NO_FIELDS: Fields = {};
+
+/** A job that keeps no lines gets the plain logger. */
+export function createRunLogger(engine: Engine, active: ActiveRun): Logger {
+  const { run } = active;
+  const logger = engine.logger.child({ run_id: run.id, job: run.job, attempt: run.attempts });
+  const limits = limitsOf(engine, active);
+  if (limits === null) return logger;
+  const keep = (level: LogLevel, text: string, fields: Fields) =>
+    keepLine(active, describeLine(level, text, fields, limits.maxBytes), limits.maxBytes);
+  return keepingLogger(logger, limits.level, keep, NO_FIELDS);
+}
+
+function limitsOf(engine: Engine, { run }: ActiveRun): LogLimits | null {
+  return readLogsOption(engine.registry.jobs.get(run.job)?.logs, engine.settings.logs);
+}
+
+/** Keeps a line that the child process of an isolated attempt has sent. */
+export function keepSentLine(engine: Engine, active: ActiveRun, line: LogLine): void {
+  const limits = limitsOf(engine, active);
+  if (limits !== null) keepLine(active, line, limits.maxBytes);
+}
+
+/** Adds a line to the attempt's log, which the next heartbeat, or the outcome, writes. */
+function keepLine(active: ActiveRun, line: LogLine, maxBytes: number): void {
+  active.log ??= new RunLog(maxBytes);
+  active.log.add(line, performance.now());
+}
+
+/** Inherits from the logger that it wraps, so that whatever else that one can do is there. */
+function keepingLogger(
+  logger: Logger,
+  least: LogLevel,
+  keep: (level: LogLevel, text: string, fields: Fields) => void,
+  bindings: Fields,
+): Logger {
+  const methodOf =
+    (level: LogLevel): LogMethod =>
+    (given: unknown, ...rest: readonly unknown[]) => {
+      (logger[level] as (...all: readonly unknown[]) => void)(given, ...rest);
+      const { text, fields } = partsOf(given, rest);
+      keep(level, text, { ...bindings, ...fields });
+    };
+  const methods = LOG_LEVELS.map(level => [
+    level,
+    isAtLeast(level, least) ? methodOf(level) : logger[level].bind(logger),
+  ]);
+  return Object.assign(Object.create(logger) as Logger, {
+    ...Object.fromEntries(methods),
+    child: (more: Fields, ...rest: readonly unknown[]) =>
+      keepingLogger((logger.child as (...all: readonly unknown[]) => Logger)(more, ...rest), least, keep, {
+        ...bindings,
+        ...more,
+      }),
+    isLevelEnabled: (level: string) =>
+      logger.isLevelEnabled?.(level) !== false ||
+      LOG_LEVELS.some(each => each === level && isAtLeast(each, least)),
+  });
+}
+
+/** As pino reads a call: fields or an error, then a message with its arguments; or only these. */
+function partsOf(given: unknown, rest: readonly unknown[]): { text: string; fields: Fields } {
+  if (given instanceof Error)
+    return { text: rest.length > 0 ? format(...rest) : given.message, fields: { err: given } };
+  if (typeof given !== 'object' || given === null) return { text: format(given, ...rest), fields: NO_FIELDS };
+  const fields = given as Fields;
+  if (rest.length > 0 && rest[0] !== undefined) return { text: format(...rest), fields };
+  const { event } = fields;
+  return { text: typeof event === 'string' ? event : '', fields };
+}

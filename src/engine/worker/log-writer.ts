@@ -1,0 +1,130 @@
+// Writes the lines that handlers have logged: with each heartbeat, and before an attempt's outcome. One
+// statement at a time, over all attempts that wait for it.
+import { performance } from 'node:perf_hooks';
+import type { UnwrittenLog } from '../../model/run/run-log.js';
+import { isPartitionMissing, isUnstorable } from '../../store/connection/errors.js';
+import { type LogEntry, writeLogs } from '../../store/runs/logs/write-logs.js';
+import type { Engine } from '../engine.js';
+import type { ActiveRun } from '../execute/active-run.js';
+
+const MAX_RUNS = 500;
+/** Characters in one statement; the last log may exceed it. */
+const MAX_TEXT = 4 * 1024 * 1024;
+
+interface Waiting {
+  readonly active: ActiveRun;
+  readonly done: () => void;
+}
+
+interface Entry extends LogEntry {
+  readonly active: ActiveRun;
+  readonly unwritten: UnwrittenLog;
+}
+
+export class LogWriter {
+  private readonly engine: Engine;
+  private readonly workerId: string;
+  private waiting: Waiting[] = [];
+  private isWriting = false;
+  /** A series of failed writes is logged once. */
+  private isFailing = false;
+
+  constructor(engine: Engine, workerId: string) {
+    this.engine = engine;
+    this.workerId = workerId;
+  }
+
+  /**
+   * Writes what is not written yet. Resolves when it is written or refused, or the lease is lost. Never
+   * rejects: lines that could not be written wait for the next call.
+   */
+  async flush(activeRuns: Iterable<ActiveRun>): Promise<void> {
+    const flushed: Promise<void>[] = [];
+    for (const active of activeRuns) {
+      if (active.log === null || active.isLost || !active.log.hasUnwritten) continue;
+      flushed.push(new Promise(done => this.waiting.push({ active, done })));
+    }
+    if (flushed.length === 0) return;
+    void this.writeWaiting();
+    await Promise.all(flushed);
+  }
+
+  private async writeWaiting(): Promise<void> {
+    if (this.isWriting) return;
+    this.isWriting = true;
+    // Others that end at the same time come along.
+    await Promise.resolve();
+    while (this.waiting.length > 0) {
+      const { entries, dones } = this.nextBatch();
+      for (const isCommitted of [false, true]) {
+        const part = entries.filter(({ active }) => active.isCommitted === isCommitted);
+        if (part.length > 0) await this.write(part, isCommitted);
+      }
+      for (const done of dones) done();
+    }
+    this.isWriting = false;
+  }
+
+  private nextBatch(): { readonly entries: readonly Entry[]; readonly dones: readonly (() => void)[] } {
+    const entries = new Map<string, Entry>();
+    const dones: (() => void)[] = [];
+    const now = performance.now();
+    let text = 0;
+    while (this.waiting.length > 0 && entries.size < MAX_RUNS && text < MAX_TEXT) {
+      const { active, done } = this.waiting[0] as Waiting;
+      const { log, run } = active;
+      // Another attempt of a run in this batch.
+      if (entries.has(run.id) && entries.get(run.id)?.active !== active) break;
+      this.waiting.shift();
+      dones.push(done);
+      if (log === null || active.isLost || !log.hasUnwritten || entries.has(run.id)) continue;
+      const unwritten = log.unwritten(now);
+      text += unwritten.head.length + unwritten.tail.length;
+      entries.set(run.id, { id: run.id, fence: run.fence, segment: log.segment, unwritten, active });
+    }
+    return { entries: [...entries.values()], dones };
+  }
+
+  private async write(entries: readonly Entry[], isCommitted: boolean, isRepeated = false): Promise<void> {
+    try {
+      const written = await writeLogs(this.engine.database, entries, this.workerId, isCommitted);
+      const segments = new Map(written.map(({ id, segment }) => [id, segment]));
+      for (const { active, unwritten } of entries) {
+        active.log?.noteWritten(unwritten);
+        if (active.log) active.log.segment = segments.get(active.run.id) ?? active.log.segment;
+      }
+      this.isFailing = false;
+    } catch (error) {
+      await this.writeOtherwise(entries, isCommitted, isRepeated, error);
+    }
+  }
+
+  private async writeOtherwise(
+    entries: readonly Entry[],
+    isCommitted: boolean,
+    isRepeated: boolean,
+    error: unknown,
+  ): Promise<void> {
+    // The attempt has lasted so long that retention has dropped the segment in which it began.
+    if (isPartitionMissing(error) && !isRepeated) {
+      const anew = entries.map(entry => {
+        entry.active.log?.noteGone();
+        const unwritten = entry.active.log?.unwritten(performance.now()) ?? entry.unwritten;
+        return { ...entry, segment: null, unwritten };
+      });
+      return await this.write(anew, isCommitted, true);
+    }
+    if (isUnstorable(error) && entries.length > 1) {
+      for (const entry of entries) await this.write([entry], isCommitted);
+      return;
+    }
+    // Sent again, it would be refused again.
+    if (isUnstorable(error)) for (const { active, unwritten } of entries) active.log?.noteWritten(unwritten);
+    if (!this.isFailing)
+      this.engine.logger.warn(
+        { event: 'log.unwritten', runs: entries.length, error: String(error) },
+        'lines that runs have logged could not be written; they are tried again while the runs last',
+      );
+    this.isFailing = true;
+  }
+}

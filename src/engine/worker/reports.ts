@@ -1,0 +1,39 @@
+// What attempts report, as far as it must be written before their outcome, which ends the lease: progress,
+// lines of their logs, and the spans that what follows is linked to.
+import type { Engine } from '../engine.js';
+import type { ActiveRun } from '../execute/active-run.js';
+import { writeSpans } from '../execute/spans.js';
+import { LogWriter } from './log-writer.js';
+import { flushProgress } from './progress.js';
+
+export class Reports {
+  readonly logs: LogWriter;
+  private readonly engine: Engine;
+  private readonly workerId: string;
+
+  constructor(engine: Engine, workerId: string) {
+    this.engine = engine;
+    this.workerId = workerId;
+    this.logs = new LogWriter(engine, workerId);
+  }
+
+  /** Never rejects: what could not be written waits for the next call. */
+  async flush(actives: readonly ActiveRun[]): Promise<void> {
+    await Promise.all([
+      flushProgress(this.engine, this.workerId, actives),
+      this.logs.flush(actives),
+      this.flushSpans(actives),
+    ]);
+  }
+
+  /** If this fails, what follows has no link: nothing else depends on it. */
+  private async flushSpans(actives: readonly ActiveRun[]): Promise<void> {
+    const { engine, workerId } = this;
+    await writeSpans(engine.database, engine, workerId, actives).catch((error: unknown) =>
+      engine.logger.debug(
+        { event: 'span.unwritten', runs: actives.length, error: String(error) },
+        'the spans of runs could not be written; what follows from them is not linked to them',
+      ),
+    );
+  }
+}

@@ -1,0 +1,51 @@
+// The last errors of runs that are dead, and of those that wait for another attempt, newest first.
+import type { LastError } from '../../../model/run/error-counts.js';
+import { MAX_COMPARED } from '../../../model/run/error-group.js';
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+
+interface Params {
+  readonly from: Date;
+  readonly to: Date;
+  readonly limit: number;
+}
+
+/** Without their stacks, which are most of what is stored of an error. */
+const COLUMNS = `r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 'code' as code,
+  left(r.errors -> -1 ->> 'message', ${MAX_COMPARED}) as message`;
+const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8 as at`;
+
+const DEAD = statement<Params, LastError>(
+  'last-errors-of-dead',
+  `
+select ${COLUMNS}, ${epochMs('r.finished_at')} from tock.job_runs_finished r
+where r.status = 'dead' and r.finished_at >= :from::timestamptz and r.finished_at < :to::timestamptz
+order by r.finished_at desc limit :limit::integer`,
+);
+
+// By the beginning of the attempt: the time of its error is text, and a row may be written by hand.
+const FAILING = statement<Params, LastError>(
+  'last-errors-of-failing',
+  `
+select ${COLUMNS}, ${epochMs('r.started_at')} from tock.job_runs_live r
+where r.status = 'failed' and r.started_at >= :from::timestamptz and r.started_at < :to::timestamptz
+order by r.id desc limit :limit::integer`,
+);
+
+export interface LastErrors {
+  readonly errors: readonly LastError[];
+  /** There may be more: only the newest were read. */
+  readonly isCapped: boolean;
+}
+
+/** How many runs are looked at. */
+export const MAX_ERRORS_READ = 10_000;
+
+export async function readLastErrors(
+  session: Session,
+  of: 'dead' | 'failing',
+  { from, to }: { readonly from: Date; readonly to: Date },
+): Promise<LastErrors> {
+  const errors = await (of === 'dead' ? DEAD : FAILING).run(session, { from, to, limit: MAX_ERRORS_READ });
+  return { errors, isCapped: errors.length >= MAX_ERRORS_READ };
+}

@@ -1,0 +1,123 @@
+// The conditions of a RunMatch as SQL, and the branches in which runs are looked for.
+//
+// Live and finished runs are looked for separately, and so is each state of those that did not succeed: each
+// branch then walks an index downwards from the newest run, and stops at the limit.
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import { literalStart } from '../../../model/run/error-group.js';
+import type { ReadRunMatch } from '../../../model/run/run-match.js';
+import { FINISHED_STATUSES, LIVE_STATUSES, type RunStatus } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { db, firstRow } from '../../connection/query.js';
+import type { Schema } from '../../schema/tables.js';
+
+/** What names stand for, read once. */
+export interface Resolved {
+  /** Null: the match names no definition. */
+  readonly definitionId: string | null;
+  /** The run that has the key, if it is one that is used once. */
+  readonly keyRunId: string | null;
+}
+
+/** Null if no run can match, because there is no such definition. */
+export async function resolveMatch(session: Session, match: ReadRunMatch): Promise<Resolved | null> {
+  let [definitionId, keyRunId]: (string | null)[] = [null, null];
+  if (match.definition !== undefined) {
+    const query = db.selectFrom('tock.job_definitions').select('id').where('name', '=', match.definition);
+    definitionId = (await firstRow(session, query))?.id ?? null;
+    if (definitionId === null) return null;
+  }
+  if (match.key !== undefined) {
+    const query = db.selectFrom('tock.job_keys').select('run_id').where('idempotency_key', '=', match.key);
+    keyRunId = (await firstRow(session, query))?.run_id ?? null;
+  }
+  return { definitionId: definitionId ?? null, keyRunId: keyRunId ?? null };
+}
+
+export type RunTable = 'tock.job_runs_live' | 'tock.job_runs_finished';
+
+/** Where to look, and for which states; null: all that the table holds. */
+export interface Branch {
+  readonly table: RunTable;
+  readonly statuses: readonly RunStatus[] | null;
+}
+
+export function branchesOf({ status }: ReadRunMatch): readonly Branch[] {
+  const within = (statuses: readonly RunStatus[]) =>
+    status === null ? null : statuses.filter(each => status.includes(each));
+  const [live, finished] = [within(LIVE_STATUSES), within(FINISHED_STATUSES)];
+  const isAll = finished === null || finished.length === FINISHED_STATUSES.length;
+  return [
+    ...(live?.length === 0 ? [] : [{ table: 'tock.job_runs_live' as const, statuses: live }]),
+    ...(isAll
+      ? [{ table: 'tock.job_runs_finished' as const, statuses: null }]
+      : finished.map(each => ({ table: 'tock.job_runs_finished' as const, statuses: [each] }))),
+  ];
+}
+
+/** Ids of a page: those below `before`, or above `after`, and no higher than `upTo`. */
+export interface IdBounds {
+  readonly before?: string | undefined;
+  readonly after?: string | undefined;
+  readonly upTo?: string | undefined;
+}
+
+type Runs = ExpressionBuilder<Schema & { r: Schema['tock.job_runs'] }, 'r'>;
+
+/** The conditions on a run `r` of a branch. */
+export function conditionsOf(
+  eb: Runs,
+  { table, statuses }: Branch,
+  match: ReadRunMatch,
+  { definitionId, keyRunId }: Resolved,
+  { before, after, upTo }: IdBounds = {},
+): RawBuilder<boolean> {
+  const { job, queue, key, error, errorGroup, payload, from, to } = match;
+  const time = eb.ref(table === 'tock.job_runs_live' ? 'r.run_at' : 'r.finished_at');
+  const span = [
+    ...(from === undefined ? [] : [sql`${time} >= ${from}`]),
+    ...(to === undefined ? [] : [sql`${time} < ${to}`]),
+  ];
+  const id = eb.ref('r.id');
+  // A key that is used once is found whenever its run was.
+  const isInSpan =
+    span.length === 0
+      ? []
+      : [keyRunId === null ? all(span) : sql`(${id} = ${keyRunId}::bigint or ${all(span)})`];
+  return all([
+    // As constants, so that the planner sees which partial index has them.
+    ...(statuses === null
+      ? []
+      : [sql`${eb.ref('r.status')} in (${sql.join(statuses.map(each => sql.lit(each)))})`]),
+    ...(job === undefined ? [] : [sql`${eb.ref('r.job')} = ${job}`]),
+    ...(definitionId === null ? [] : [sql`${eb.ref('r.definition_id')} = ${definitionId}::bigint`]),
+    ...(queue === undefined ? [] : [sql`${eb.ref('r.queue')} = ${queue}`]),
+    ...(key === undefined ? [] : [sql`${eb.ref('r.idempotency_key')} = ${key}`]),
+    ...(payload === undefined ? [] : [sql`${eb.ref('r.payload')} @> ${payload}::jsonb`]),
+    ...(error === undefined ? [] : [sql`${errorText(eb)} ilike ${`%${escaped(error)}%`}`]),
+    ...(errorGroup === undefined
+      ? []
+      : [
+          sql`${eb.ref('r.errors')} -> -1 ->> 'name' = ${errorGroup.name}`,
+          sql`${eb.ref('r.errors')} -> -1 ->> 'code' is not distinct from ${errorGroup.code}::text`,
+          sql`strpos(coalesce(${eb.ref('r.errors')} -> -1 ->> 'message', ''), ${firstWord(literalStart(errorGroup))}) > 0`,
+        ]),
+    ...isInSpan,
+    ...(before === undefined ? [] : [sql`${id} < ${before}::bigint`]),
+    ...(after === undefined ? [] : [sql`${id} > ${after}::bigint`]),
+    ...(upTo === undefined ? [] : [sql`${id} <= ${upTo}::bigint`]),
+  ]);
+}
+
+const all = (conditions: readonly RawBuilder<unknown>[]): RawBuilder<boolean> =>
+  conditions.length === 0 ? sql<boolean>`true` : sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+
+const errorText = (eb: Runs) => {
+  const last = sql`${eb.ref('r.errors')} -> -1`;
+  return sql`concat_ws(' ', ${last} ->> 'name', ${last} ->> 'code', ${last} ->> 'message')`;
+};
+
+/** For LIKE, whose own escape character is the backslash. */
+const escaped = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&');
+
+/** Blanks are normalized, so that no more than a word can be looked for in what is stored. */
+const firstWord = (text: string) => text.split(' ', 1)[0] ?? '';
