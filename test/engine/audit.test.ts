@@ -475,7 +475,7 @@ describe('actions at once', () => {
     const changes = rows.map(
       ({ details }) => (details['changes'] as { concurrency: { from: unknown; to: unknown } }).concurrency,
     );
-    expect(changes.map(({ to }) => to).toSorted()).toEqual(limits);
+    expect(changes.map(({ to }) => Number(to)).toSorted((a, b) => a - b)).toEqual(limits);
     // Each begins where another one ended: together they are one chain from none to what is there now.
     const [now] = (await mia.queues.list()).filter(({ name }) => name === 'contested');
     const next = new Map(changes.map(({ from, to }) => [from, to]));
