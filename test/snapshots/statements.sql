@@ -1525,13 +1525,13 @@ select k.key, f."limit", h.count as held, coalesce((
 from keys k
 cross join lateral (
   select count(*)::integer as count, case when min(r.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(r.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(r.run_at) end as at from (
-    select run_at from tock.job_runs_live where blocked_on = k.key limit 501) r
+    select run_at from tock.job_runs_live where blocked_on = k.key order by blocked_on, priority, run_at, id limit 501) r
 ) w
 cross join lateral (
   select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
     jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
   from tock.job_runs_live r left join tock.job_definitions d on d.id = r.definition_id
-  where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1
+  where r.blocked_on = k.key order by r.blocked_on, r.priority, r.run_at, r.id limit 1
 ) f
 cross join lateral (select count(*)::integer as count from tock.job_slots s where s.concurrency_key = k.key) h
 where $1::text is null or f.queue = $1

@@ -169,7 +169,7 @@ function QueueRow({ view, queue }: { readonly view: View; readonly queue: QueueL
       </td>
       <td data-label="State">
         <QueuePill verdict={queueState(queue, view.now)} />
-        <span class="sub">
+        <span class="sub note">
           <StateNote view={view} queue={queue} />
         </span>
       </td>

@@ -142,9 +142,9 @@ export interface BlockingKey {
   readonly waiting: number;
   /** There are more than `waiting`. */
   readonly isCapped: boolean;
-  /** Since when the one that waits longest is due. */
+  /** Since when the one that waits longest is due, of those that are counted. */
   readonly oldestAt: Date;
-  /** One that waits. */
+  /** The next that gets a place. */
   readonly first: {
     readonly id: string;
     readonly job: string;
@@ -173,13 +173,13 @@ select k.key, f."limit", h.count as held, ${holdersOf('k.key')} as holders, leas
 from keys k
 cross join lateral (
   select count(*)::integer as count, ${readable('min(r.run_at)')} as at from (
-    select run_at from tock.job_runs_live where blocked_on = k.key limit ${MAX_BLOCKED + 1}) r
+    select run_at from tock.job_runs_live where blocked_on = k.key order by blocked_on, priority, run_at, id limit ${MAX_BLOCKED + 1}) r
 ) w
 cross join lateral (
   select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
     jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
   from tock.job_runs_live r left join tock.job_definitions d on d.id = r.definition_id
-  where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1
+  where r.blocked_on = k.key order by r.blocked_on, r.priority, r.run_at, r.id limit 1
 ) f
 cross join lateral (select count(*)::integer as count from tock.job_slots s where s.concurrency_key = k.key) h
 where :queue::text is null or f.queue = :queue
