@@ -89,7 +89,7 @@ describe('the picture of the last hour', () => {
       [68, 60],
     ]);
     expect(barsOf(svg, 'f-dead')).toEqual([[129.5, 2.5]]);
-    expect(barsOf(svg, 'f-skip')).toHaveLength(1);
+    expect(barsOf(svg, 'f-other')).toHaveLength(1);
     expect(svg).toContain('500 succeeded, 1 dead');
     expect(svg).toContain('>1\u202F000</text>');
   });

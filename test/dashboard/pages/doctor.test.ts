@@ -88,14 +88,14 @@ describe('/healthz', () => {
     return [answer.status, text, answer.headers.get('cache-control')];
   };
 
-  it('answers without signing in, and says nothing but the level', async () => {
+  it('answers without signing in, and says nothing but the level, and why it fails in one word', async () => {
     expect(await probe()).toEqual([200, 'unknown\n', 'no-store']);
     await test.tock.tick();
     expect(await probe()).toEqual([200, 'ok\n', 'no-store']);
     await test.sql(`update tock.ticks set at = tock.now() - interval '10 minutes'`);
-    expect(await probe()).toEqual([503, 'failing\n', 'no-store']);
+    expect(await probe()).toEqual([503, 'failing silent-tick\n', 'no-store']);
     expect(await probe(test.tock, '?max_age=1h')).toEqual([200, 'ok\n', 'no-store']);
-    expect(await probe(test.tock, '?max_age=9m')).toEqual([503, 'failing\n', 'no-store']);
+    expect(await probe(test.tock, '?max_age=9m')).toEqual([503, 'failing silent-tick\n', 'no-store']);
   });
 
   it.each(['soon', '-1', '1e30', ''])('refuses max_age=%s', async text => {
@@ -108,7 +108,7 @@ describe('/healthz', () => {
 
   it('says that the database cannot be reached, and no more', async () => {
     const away = createTock({ connectionString: 'postgres://nobody:hush@127.0.0.1:1/none', logger: false });
-    expect(await probe(away)).toEqual([503, 'unreachable\n', 'no-store']);
+    expect(await probe(away)).toEqual([503, 'failing database\n', 'no-store']);
     await away.close();
   });
 
