@@ -40,6 +40,10 @@ export async function sceneNew(test: TestTock): Promise<void> {
 /** Three workers, a steady load over the last day, a few retries, and one schedule that is paused. */
 export async function sceneOrdinary(test: TestTock): Promise<void> {
   await sceneNew(test);
+  // The scene was always so: nothing of it is counted yet.
+  await test.sql(
+    `update tock.figures_progress set (final_until, counted_until, hours_until) = (select at, at, at from date_bin('1 hour', now() - interval '2 days', 'epoch') at)`,
+  );
   await test.sql(
     `insert into tock.ticks (host, folder, kind, first_at, at, tick_count, version, node, zone_data, clock_ms)
      select 'web-' || g, '/srv/app', 'tick', now() - interval '9 days', now() - interval '12 seconds', 12960, '0.1.0', '24.0.0', '2025c', 3 from generate_series(1, 3) g`,

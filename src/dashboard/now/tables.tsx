@@ -1,10 +1,10 @@
 // The lists of the page Now: what comes, what runs, and which schedules need somebody.
 import { formatSpan } from '../../model/duration.js';
 import { includesRole } from '../../model/operator.js';
-import type { TroubledDefinition } from '../../store/reads/now/coming.js';
+import type { TimedDefinition, TroubledDefinition } from '../../store/reads/now/coming.js';
 import type { RunningRun } from '../../store/reads/now/live-figures.js';
 import { Sheet, Time } from '../layout/parts.js';
-import { clockTime, longTime, numberText, relativeText } from '../layout/text.js';
+import { clockTime, longTime, numberText, placeOf, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';
 import { plainSchedule } from '../words/schedule-words.js';
 import type { NowContent } from './read-now.js';
@@ -40,7 +40,7 @@ export function ComingTable({
               <td>
                 <DefinitionLink view={view} name={count === 1 ? first.name : first.job} isJob={count > 1} />
                 {count > 1 ? <span class="muted"> × {numberText(count)}</span> : null}
-                <span class="sub">{plainSchedule(first)}</span>
+                <span class="sub">{timingText(view, first)}</span>
               </td>
             </tr>
           ))}
@@ -59,6 +59,15 @@ function whenText({ zone, now }: View, at: Date): string {
   if (ms < DAY_MS) return clock;
   const [weekday, day, month] = longTime(at, zone).split(/[ ,]+/);
   return ms < 6 * DAY_MS ? `${weekday} ${clock}` : `${day} ${month}`;
+}
+
+/** With the schedule's own place where its hours are not the reader's. */
+function timingText({ zone }: View, definition: TimedDefinition): string {
+  const words = plainSchedule(definition);
+  const { cron, timezone } = definition;
+  return cron === null || timezone === zone || words.startsWith('Every')
+    ? words
+    : `${words} · ${placeOf(timezone)}`;
 }
 
 function DefinitionLink({
@@ -157,7 +166,7 @@ export function TroubledTable({
             <tr>
               <td>
                 <DefinitionLink view={view} name={definition.name} />
-                <span class="sub">{plainSchedule(definition)}</span>
+                <span class="sub">{timingText(view, definition)}</span>
               </td>
               <td>
                 <Trouble view={view} definition={definition} />

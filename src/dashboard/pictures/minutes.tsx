@@ -6,7 +6,7 @@ export type Minute = Readonly<Record<FinishedStatus, number>> & { readonly at: D
 
 const WIDTH = 640;
 const LEFT = 46;
-const TOP = 8;
+const TOP = 16;
 const ABOVE = 120;
 const BELOW = 34;
 const HEIGHT = TOP + ABOVE + BELOW + 22;

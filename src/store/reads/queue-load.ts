@@ -82,7 +82,7 @@ const READ_QUEUE_LOAD = statement<
   `
 with ${QUEUE_PRIORITIES}, blocked as materialized (
   select r.queue, count(*)::integer as count from (
-    select queue from tock.job_runs_live where blocked_on is not null limit ${MAX_COUNTED + 1}) r group by r.queue
+    select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit ${MAX_COUNTED + 1}) r group by r.queue
 ), names as (
   select queue as name from queue_priorities
   union select queue from blocked
