@@ -114,7 +114,7 @@ export type {
 export type { AlertDelivery, AlertMute, AlertRecord } from './store/alerts/deliveries.js';
 export type { AuditFilter } from './store/reads/audit.js';
 export type { QueueRecord } from './store/reads/queues.js';
-export type { AttemptLog, KeptLine } from './store/reads/run-log.js';
+export type { AttemptLog, KeptLine } from './store/reads/runs/run-log.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
 export type { ReapedRuns } from './store/runs/reap.js';
 export type { Adoption } from './store/schema/database-identity.js';

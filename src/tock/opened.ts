@@ -43,7 +43,7 @@ import {
 import { requireSight } from '../model/run/run-match.js';
 import { openDatabase } from '../store/connection/database.js';
 import { listAudit } from '../store/reads/audit.js';
-import { type AttemptLog, readLog } from '../store/reads/run-log.js';
+import { type AttemptLog, readLog } from '../store/reads/runs/run-log.js';
 import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';

@@ -34,7 +34,7 @@ import type { AlertMute, AlertRecord } from '../store/alerts/deliveries.js';
 import type { Database } from '../store/connection/database.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { QueueRecord } from '../store/reads/queues.js';
-import type { AttemptLog } from '../store/reads/run-log.js';
+import type { AttemptLog } from '../store/reads/runs/run-log.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';

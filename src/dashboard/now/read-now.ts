@@ -2,13 +2,17 @@
 import { type ComingGroup, comingGroups } from '../../model/explain/coming-groups.js';
 import type { FinishedStatus } from '../../model/run/states.js';
 import {
+  type OutcomesOfMinute,
+  readOutcomesByMinute,
+  sumOutcomes,
+} from '../../store/reads/metrics/rollup.js';
+import {
   type ComingDefinition,
   readComing,
   readTroubled,
   type TroubledDefinition,
 } from '../../store/reads/now/coming.js';
 import { type LiveFigures, readLiveFigures } from '../../store/reads/now/live-figures.js';
-import { type OutcomesOfMinute, readOutcomesByMinute, sumOutcomes } from '../../store/reads/rollup.js';
 import type { View } from '../view.js';
 
 export interface NowContent {

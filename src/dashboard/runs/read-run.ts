@@ -3,7 +3,7 @@ import { explainRun, type RunNow } from '../../model/explain/run-now.js';
 import { lifeOf, type RunLife } from '../../model/run/run-life.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
-import { type AttemptLog, readLog } from '../../store/reads/run-log.js';
+import { type AttemptLog, readLog } from '../../store/reads/runs/run-log.js';
 import {
   type RunDocuments,
   type RunEffect,

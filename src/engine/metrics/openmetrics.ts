@@ -14,8 +14,8 @@ import {
   readScheduleStates,
   readWaiting,
   withoutJit,
-} from '../../store/reads/metrics.js';
-import { readTotals } from '../../store/reads/rollup.js';
+} from '../../store/reads/metrics/metrics.js';
+import { readTotals } from '../../store/reads/metrics/rollup.js';
 
 /** Reads the metrics: eight statements, whatever the history. Only reads, so a standby will do. */
 export async function readMetrics(

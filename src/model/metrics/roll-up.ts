@@ -88,7 +88,9 @@ export function nextRollUpStep(progress: RollUpProgress, maxMinutes: number): Ro
 
 /** Where figures of a span are kept. Epoch milliseconds. */
 export interface FiguresSpan {
-  /** Minutes in [from, hoursFrom), hours in [hoursFrom, hoursTo), minutes in [hoursTo, liveFrom), then runs. */
+  /**
+   * Minutes in [from, hoursFrom), hours in [hoursFrom, hoursTo), minutes in [hoursTo, liveFrom), then runs.
+   */
   readonly from: number;
   readonly hoursFrom: number;
   readonly hoursTo: number;

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { rollUp } from '../../../src/engine/metrics/roll-up.js';
 import type { FinishedStatus } from '../../../src/model/run/states.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { readTotals } from '../../../src/store/reads/rollup.js';
+import { readTotals } from '../../../src/store/reads/metrics/rollup.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
 export const START = '2026-03-01T12:00:00Z';

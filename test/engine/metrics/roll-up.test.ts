@@ -8,7 +8,7 @@ import { defineJob } from '../../../src/index.js';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
 import { watchWriters } from '../../../src/store/figures/roll-up.js';
-import { sumOutcomes } from '../../../src/store/reads/rollup.js';
+import { sumOutcomes } from '../../../src/store/reads/metrics/rollup.js';
 import { openTestTock } from '../../support/test-tock.js';
 import { until } from '../../support/until.js';
 import {

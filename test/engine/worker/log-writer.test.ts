@@ -7,7 +7,7 @@ import { LogWriter } from '../../../src/engine/worker/log-writer.js';
 import { describeLine } from '../../../src/model/run/log-line.js';
 import { RunLog } from '../../../src/model/run/run-log.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { readLog } from '../../../src/store/reads/run-log.js';
+import { readLog } from '../../../src/store/reads/runs/run-log.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';

@@ -6,13 +6,13 @@ import { migrationsFolder } from '../../../src/environment/paths.js';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { takeStep } from '../../../src/store/figures/roll-up.js';
-import { readSchedulerState, readScheduleStates, readWaiting } from '../../../src/store/reads/metrics.js';
+import { readSchedulerState, readScheduleStates, readWaiting } from '../../../src/store/reads/metrics/metrics.js';
 import {
   readJobFigures,
   readOutcomesByMinute,
   readTotals,
   sumOutcomes,
-} from '../../../src/store/reads/rollup.js';
+} from '../../../src/store/reads/metrics/rollup.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { type End, type FiguresKit, openFiguresKit } from '../../engine/metrics/figures-kit.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';

@@ -1,11 +1,11 @@
 // What metrics are made of, apart from the figures of ended runs: what waits, schedules, the server.
-import type { MetricsData, ScheduleState } from '../../model/metrics/metrics.js';
-import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
-import { statement } from '../connection/statement.js';
-import { liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
-import { statuses } from '../runs/transition.js';
-import { OLDEST_SNAPSHOT } from './figures.js';
+import type { MetricsData, ScheduleState } from '../../../model/metrics/metrics.js';
+import type { Session } from '../../connection/database.js';
+import { readable } from '../../connection/readable-instant.js';
+import { statement } from '../../connection/statement.js';
+import { liesIn, QUEUE_PRIORITIES } from '../../runs/claim/queue-priorities.js';
+import { statuses } from '../../runs/transition.js';
+import { OLDEST_SNAPSHOT } from '../figures.js';
 
 const seconds = (instant: string) => `extract(epoch from ${instant})::float8`;
 const isWaiting = (run: string) => `${run}.run_at <= tock.now() and ${run}.status in (${statuses('claim')})`;

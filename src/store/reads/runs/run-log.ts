@@ -1,8 +1,8 @@
 // The log of a run, as people see it.
-import type { LogLevel } from '../../model/job/logs-option.js';
-import { readLine } from '../../model/run/log-line.js';
-import type { Session } from '../connection/database.js';
-import { db, readableInstant, runQuery } from '../connection/query.js';
+import type { LogLevel } from '../../../model/job/logs-option.js';
+import { readLine } from '../../../model/run/log-line.js';
+import type { Session } from '../../connection/database.js';
+import { db, readableInstant, runQuery } from '../../connection/query.js';
 
 /** One line that a handler has logged. */
 export interface KeptLine {

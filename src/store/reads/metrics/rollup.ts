@@ -2,13 +2,13 @@
 //
 // A reader asks how far the roll-up is, and then reads hours, minutes and runs up to and from there.
 // Meanwhile the roll-up may go on: what was counted since is read as runs all the same.
-import { percentile } from '../../model/metrics/buckets.js';
-import { HOUR_MS, MINUTE_MS, type RollUpProgress, spanOfFigures } from '../../model/metrics/roll-up.js';
-import { FINISHED_STATUSES, type FinishedStatus } from '../../model/run/states.js';
-import type { Session } from '../connection/database.js';
-import { statement } from '../connection/statement.js';
-import { countEnded, FIGURES, KEY, sumOfBuckets, sumOfFigures } from '../figures/ended-runs.js';
-import { readProgress } from '../figures/roll-up.js';
+import { percentile } from '../../../model/metrics/buckets.js';
+import { HOUR_MS, MINUTE_MS, type RollUpProgress, spanOfFigures } from '../../../model/metrics/roll-up.js';
+import { FINISHED_STATUSES, type FinishedStatus } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import { countEnded, FIGURES, KEY, sumOfBuckets, sumOfFigures } from '../../figures/ended-runs.js';
+import { readProgress } from '../../figures/roll-up.js';
 
 /** Where the figures of a span are, as parameters. */
 interface Span {
