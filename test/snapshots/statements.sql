@@ -535,18 +535,6 @@ select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
 
--- count-ended-by-minute
-select floor(extract(epoch from e.finished_at - $1::timestamptz) / 60)::int as minute, e.status, count(*)::int as count
-from (select r.finished_at, r.status from tock.job_runs_finished r
-  where r.finished_at >= $1 and r.finished_at <= tock.now() limit $2) e
-group by 1, 2;
-
--- count-ended-of-day
-select e.status, count(*)::int as count from (
-  select r.status from tock.job_runs_finished r
-  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() limit $1) e
-group by e.status;
-
 -- count-ended-runs
 with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
