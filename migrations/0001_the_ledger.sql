@@ -45,6 +45,8 @@ create table tock.job_definitions (
   jitter_ms             bigint not null default 0,
   remaining_count       integer,
   pause_on_failure_count integer,
+  expect_within_ms      bigint,
+  max_duration_ms       bigint,
   on_dead               text,
 
   queue                 text not null default 'default',
@@ -85,6 +87,7 @@ create table tock.job_definitions (
   constraint job_definitions_outside_window_check check (outside_window in ('defer', 'skip')),
   constraint job_definitions_remaining_check check (remaining_count >= 0),
   constraint job_definitions_pause_on_failure_check check (pause_on_failure_count >= 1),
+  constraint job_definitions_expectations_check check (expect_within_ms between 1000 and 1000000000000 and max_duration_ms between 1000 and 1000000000000),
   constraint job_definitions_max_attempts_check check (max_attempts between 1 and 1000000)
 );
 
@@ -105,6 +108,8 @@ comment on column tock.job_definitions.start_deadline_ms is 'A run that would st
 comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed delay that spreads definitions with equal schedules.';
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After this many dead runs in a row the definition is paused; null: never.';
+comment on column tock.job_definitions.expect_within_ms is 'Alerts expect a success this long after each occurrence; null: they expect none.';
+comment on column tock.job_definitions.max_duration_ms is 'Alerts tell of attempts that take longer; null: of none.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
 comment on column tock.job_definitions.cursor is 'The last occurrence considered. Occurrences are computed from here, never from now. Only `tock reset-cursor` moves it back.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick computes it.';
@@ -120,6 +125,9 @@ comment on column tock.job_definitions.vanished_at is 'Since when the code no lo
 create index job_definitions_due on tock.job_definitions (next_at, id)
   where next_at is not null and paused_at is null and broken_at is null and vanished_at is null;
 create index job_definitions_job on tock.job_definitions (job);
+-- Those that stand still, for alerts: few at any time.
+create index job_definitions_stopped on tock.job_definitions (name)
+  where vanished_at is null and (broken_at is not null or pause_reason like 'paused by itself %');
 create index job_definitions_after on tock.job_definitions using gin ((after -> 'definitions')) where after is not null;
 
 create table tock.registrations (
@@ -438,6 +446,109 @@ comment on column tock.job_logs.segment is 'The one that was open when the attem
 comment on column tock.job_logs.began_at is 'When its first line was logged. Lines count their milliseconds from here.';
 comment on column tock.job_logs.head is 'The first lines, each a JSON array: milliseconds, level (d, i, w, e), text, fields if there are any.';
 comment on column tock.job_logs.tail is 'The last lines, where head has no room for all. cut_lines and cut_bytes are what lies between.';
+-- Alerts: what went wrong, what is wrong, and who was told ------------------------------------------
+
+-- Written in the statement that ends an attempt, so that a crash loses none, and only where alerts are evaluated.
+create table tock.alert_events (
+  id            bigint generated always as identity primary key,
+  kind          text not null,
+  count         integer not null default 1,
+  run_id        bigint not null,
+  definition_id bigint,
+  job           text not null,
+  at            timestamptz not null default tock.now(),
+  constraint alert_events_kind_check check (kind in ('failed', 'dead', 'succeeded'))
+);
+
+comment on table tock.alert_events is 'Failed attempts, dead runs, and successes of what had failed, until the next evaluation of alerts takes them.';
+comment on column tock.alert_events.count is 'How many the statement had of this definition, or of one-off runs of this job; run_id is the last of them.';
+
+create table tock.alert_watches (
+  definition_id bigint primary key,
+  check_at      timestamptz not null default '-infinity'
+);
+create index alert_watches_due on tock.alert_watches (check_at, definition_id);
+
+comment on table tock.alert_watches is 'When to look whether a definition with expect_within_ms is late: no earlier than it can be.';
+
+create table tock.alert_states (
+  rule          text not null,
+  subject       text not null,
+  status        text not null,
+  since         timestamptz not null,
+  version       integer not null default 1,
+  failure_count integer not null default 0,
+  job           text,
+  definition_id bigint,
+  run_id        bigint,
+  last_at       timestamptz not null,
+  told_at       timestamptz,
+  detail        text not null,
+  primary key (rule, subject),
+  constraint alert_states_status_check check (status in ('up', 'down'))
+);
+create index alert_states_open on tock.alert_states (job) where job is not null;
+create index alert_states_down on tock.alert_states (rule, subject) where status = 'down';
+
+comment on table tock.alert_states is 'The state of each alert. It flips by compare-and-set of its version; whoever wins writes the flip.';
+comment on column tock.alert_states.subject is 'Name of a definition, job or queue, or a host and its folder.';
+comment on column tock.alert_states.job is 'Successes of this job are written to alert_events; null: none.';
+comment on column tock.alert_states.told_at is 'When it was last told that this is down; null: it is up, or nobody was told.';
+
+create table tock.alert_flips (
+  id        bigint generated always as identity primary key,
+  rule      text not null,
+  condition text not null,
+  subject   text not null,
+  kind      text not null,
+  at        timestamptz not null,
+  since     timestamptz not null,
+  detail    text not null,
+  run_id    bigint,
+  constraint alert_flips_kind_check check (kind in ('down', 'up', 'reminder'))
+);
+create index alert_flips_at on tock.alert_flips (at);
+create index alert_flips_subject on tock.alert_flips (rule, subject, id);
+
+comment on table tock.alert_flips is 'Each time that an alert became true, was repeated, or was over; kept for 90 days.';
+
+create table tock.alert_deliveries (
+  flip_id      bigint not null references tock.alert_flips on delete cascade,
+  channel      text not null,
+  run_id       bigint not null,
+  delivered_at timestamptz,
+  answer       text,
+  primary key (flip_id, channel)
+);
+create index alert_deliveries_run on tock.alert_deliveries (run_id);
+
+comment on table tock.alert_deliveries is 'Who is told of a flip, by which run, and what the other side answered.';
+
+create table tock.alert_channels (
+  name    text primary key,
+  run_id  bigint,
+  free_at timestamptz not null default '-infinity'
+);
+
+comment on table tock.alert_channels is 'Each channel gets one message a minute: the latest run that delivers to it, and when the next may begin.';
+
+create table tock.alert_mutes (
+  name       text primary key,
+  until      timestamptz not null,
+  note       text,
+  created_at timestamptz not null default tock.now()
+);
+
+comment on table tock.alert_mutes is 'Rules and subjects of which nobody is told until a time.';
+
+create table tock.alert_clock (
+  is_only    boolean primary key default true,
+  checked_at timestamptz not null default '-infinity',
+  check_at   timestamptz not null default '-infinity',
+  constraint alert_clock_one_row check (is_only)
+);
+
+comment on table tock.alert_clock is 'When alerts were last evaluated, and are to be next. No row: nobody has configured alerts.';
 
 -- Enqueueing --------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ export type { SettingsInput } from './engine/engine.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
 export type { MaterializeResult } from './engine/materialize/materialize.js';
+export type { AlertTest } from './engine/operate/alerts.js';
 export type {
   CancelManyOptions,
   ManyOptions,
@@ -21,6 +22,23 @@ export type { WaitOptions } from './engine/operate/runs.js';
 export type { TickSummary } from './engine/run-tick.js';
 export type { Why, WhyVerdict } from './engine/why/why.js';
 export type { Fate } from './engine/why/words.js';
+export type {
+  AlertChannel,
+  AlertChannelOptions,
+  AlertDefinitionRule,
+  AlertNetworkOptions,
+  AlertOptions,
+  AlertRule,
+  AlertRuleOptions,
+  AlertSecret,
+  AlertWhen,
+  CommandChannel,
+  Expectation,
+  MailChannel,
+  SlackChannel,
+  TickHeartbeat,
+  WebhookChannel,
+} from './model/alerts/options.js';
 export type { AuditRecord, Details } from './model/audit.js';
 export type { CheckCode, CheckResult, DoctorReport, Finding } from './model/doctor/check.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
@@ -93,6 +111,7 @@ export type {
   SchedulerView,
   ZoneDisagreement,
 } from './model/scheduler-view.js';
+export type { AlertDelivery, AlertMute, AlertRecord } from './store/alerts/deliveries.js';
 export type { AuditFilter } from './store/reads/audit.js';
 export type { QueueRecord } from './store/reads/queues.js';
 export type { AttemptLog, KeptLine } from './store/reads/run-log.js';
@@ -107,6 +126,7 @@ export type {
   EnqueuedRuns,
   EnqueueManyOptions,
   LogOptions,
+  MuteOptions,
   NewRuns,
   PauseOptions,
   RetryOptions,

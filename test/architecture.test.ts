@@ -111,12 +111,18 @@ describe('the rooms', () => {
 
 /** The floors inside a room, from the ground up: its folders, and the files beside them. Types may come from above. */
 const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  store: [['connection'], ['definitions', 'partitions', 'audit'], ['schema', 'runs', 'figures'], ['reads']],
+  store: [
+    ['connection'],
+    ['definitions', 'partitions', 'audit'],
+    ['schema', 'runs', 'figures'],
+    ['alerts'],
+    ['reads'],
+  ],
   engine: [
     ['engine', 'tracing'],
     ['audit', 'metrics'],
     ['enqueue', 'materialize', 'retention', 'why', 'note-tick'],
-    ['definitions', 'finalize'],
+    ['definitions', 'finalize', 'alerts'],
     ['set-aside'],
     ['reap', 'claim', 'execute'],
     ['worker'],
@@ -158,6 +164,7 @@ describe('packages', () => {
     'node-cron': file => file === path.join('src', 'daemon', 'beat.ts'),
     pino: file => file === path.join('src', 'environment', 'logger.ts'),
     '@opentelemetry/api': file => file === path.join('src', 'engine', 'tracing', 'open-tracing.ts'),
+    nodemailer: file => file === path.join('src', 'engine', 'alerts', 'channels', 'mail.ts'),
     commander: file => roomOf(file) === 'cli',
     'cli-table3': file => roomOf(file) === 'cli',
     cronstrue: file => file === path.join('src', 'dashboard', 'words', 'schedule-words.ts'),

@@ -4,6 +4,7 @@ import { packageVersion } from '../environment/paths.js';
 import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
 import { addAdopt } from './commands/adopt.js';
+import { addAlerts } from './commands/alerts.js';
 import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
 import { addDashboard } from './commands/dashboard.js';
@@ -32,7 +33,19 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
   [
     'Inspect:',
-    [addStatus, addDoctor, addJobs, addNext, addRuns, addShow, addWhy, addSimulate, addAudit, addMetrics],
+    [
+      addStatus,
+      addDoctor,
+      addJobs,
+      addNext,
+      addRuns,
+      addShow,
+      addWhy,
+      addSimulate,
+      addAlerts,
+      addAudit,
+      addMetrics,
+    ],
   ],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],

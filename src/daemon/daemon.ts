@@ -16,6 +16,7 @@ import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import { type BeatOptions, startBeat } from './beat.js';
+import { createBeatAlerts } from './beat-alerts.js';
 import { createMemoryHint } from './memory-hint.js';
 import {
   afterError,
@@ -94,6 +95,8 @@ export async function startDaemon(
   let plan = FIRST_PLAN;
   let mustRegister = false;
   let mustCount = false;
+  let isHealthy = true;
+  const alerts = createBeatAlerts(engine);
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
@@ -147,6 +150,7 @@ export async function startDaemon(
     const steps = dueSteps(plan, startedAt);
     const { materializes } = steps;
     const isRefused = materializes && !(await materializeOrGoOn());
+    isHealthy = !isRefused;
     if (isBeat && !isRefused) await noteOwnTick(engine, 'daemon');
     const notified = await noticeClaim.take();
     // What else is due is found by the look.
@@ -196,11 +200,13 @@ export async function startDaemon(
         mustCount = false;
         if (isAway) logger.info({ event: 'database.back' }, 'the database is back');
         [isAway, pauseMs] = [false, FIRST_PAUSE_MS];
-        if (!stopping.signal.aborted) await sleep(ms);
+        if (await alerts.afterPass(isHealthy)) plan = afterWake(plan);
+        else if (!stopping.signal.aborted) await sleep(ms);
       } catch (error) {
         if (!isAway) logAway(engine, error);
         isAway = true;
         plan = afterError(plan);
+        alerts.afterFailure();
         await worker.change(pauseMs);
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       }
@@ -210,6 +216,7 @@ export async function startDaemon(
   const hintAtMemory = createMemoryHint(logger);
   const onBeat = () => {
     mustRegister = true;
+    alerts.beat();
     plan = afterMinute(plan);
     hintAtMemory(worker.outcomeCounts.claimed);
     mustCount = true;
@@ -240,6 +247,7 @@ export async function startDaemon(
       await noted;
       await upkeep.done();
       await figures.done();
+      await alerts.done();
     },
   };
 }

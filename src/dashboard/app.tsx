@@ -43,7 +43,7 @@ export function createApp(options: AppOptions): App {
   const app: App = new Hono({ getPath: request => withoutBase(new URL(request.url).pathname, basePath) });
   const bare = (c: Handler, status: Refusal, title: string, message: string, retry?: number) =>
     c.html(
-      <BarePage style={style} title={title} {...(retry === undefined ? {} : { retry })}>
+      <BarePage sheet={style} title={title} {...(retry === undefined ? {} : { retry })}>
         <p>{message}</p>
       </BarePage>,
       status,
@@ -84,11 +84,13 @@ export function createApp(options: AppOptions): App {
 
   const views = makeViews(options, assets);
   let pages: ReadonlySet<string> = new Set();
+  let methods: (path: string) => readonly string[] = () => [];
   app.use(async (c, next) => {
     const user = await access.authorize(c.req.raw);
     if (user === null) return refuse(c, access, bare);
     checkQuery(new URL(c.req.url).searchParams);
-    if (!isSafe(c.req.method)) {
+    // What no route has is told so before its body is read.
+    if (!isSafe(c.req.method) && methods(c.req.path).includes(c.req.method)) {
       const body = await readChange(c.req.raw, user);
       if ('status' in body) return bare(c, body.status, 'This was refused', body.message);
       c.req.raw = body.request;
@@ -97,7 +99,7 @@ export function createApp(options: AppOptions): App {
     return await next();
   });
   addPages(app);
-  const methods = methodsByPath(app.routes);
+  methods = methodsByPath(app.routes);
   pages = new Set(app.routes.filter(({ method }) => method === 'GET').map(({ path }) => path));
 
   app.notFound(c => {

@@ -1,41 +1,43 @@
-// /healthz: for probes and monitors, without signing in. It says the level of the health, and nothing else.
+// /healthz: for probes and monitors, without signing in. It says the level of the health, and why in one
+// word.
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { HealthLevel } from '../model/health.js';
+import type { Health } from '../model/health.js';
 import type { Tock } from '../tock/types.js';
+import { cached } from './cached.js';
 import type { App } from './view.js';
 
 /** Everybody may ask, so that many who ask cost the database no more than one. */
 const MAX_AGE_MS = 2000;
 const MAX_KEPT = 20;
 
-interface Asked {
-  readonly at: number;
-  readonly level: Promise<HealthLevel>;
-}
-
 /**
- * Adds `GET /healthz?max_age=5m`: 200 with `ok`, `unknown` or `warning`, 503 with `failing` or `unreachable`.
- * `max_age` is how long nothing may tick. Names no host, job or error.
+ * Adds `GET /healthz?max_age=5m`: 200 with `ok`, `unknown` or `warning`, 503 with `failing` and the code of
+ * the worst problem, or `failing database` where that cannot be reached. `max_age` is how long nothing may
+ * tick. Names no host, job or error.
  */
 export function addHealthz(app: App, tock: Tock): void {
-  const asked = new Map<number | null, Asked>();
-  const ask = (silentTickMs: number | null): Promise<HealthLevel> => {
-    const kept = asked.get(silentTickMs);
-    if (kept !== undefined && performance.now() - kept.at < MAX_AGE_MS) return kept.level;
-    if (asked.size >= MAX_KEPT) asked.clear();
-    const level = tock.health(silentTickMs === null ? {} : { silentTickMs }).then(health => health.level);
-    asked.set(silentTickMs, { at: performance.now(), level });
-    return level;
+  const asked = new Map<number | null, (tock: Tock) => Promise<Health>>();
+  const ask = async (silentTickMs: number | null): Promise<Health> => {
+    let read = asked.get(silentTickMs);
+    if (read === undefined) {
+      if (asked.size >= MAX_KEPT) asked.clear();
+      read = cached(
+        MAX_AGE_MS,
+        async (of: Tock) => await of.health(silentTickMs === null ? {} : { silentTickMs }),
+      );
+      asked.set(silentTickMs, read);
+    }
+    return await read(tock);
   };
   app.get('/healthz', async c => {
     const maxAge = readMaxAge(c.req.query('max_age'));
     if (maxAge === 'bad') return c.text('max_age is not a duration such as 5m\n', 400);
     try {
-      const level = await ask(maxAge);
-      return c.text(`${level}\n`, level === 'failing' ? 503 : 200);
+      const { level, sentences } = await ask(maxAge);
+      return level === 'failing' ? c.text(`failing ${sentences[0]?.code}\n`, 503) : c.text(`${level}\n`);
     } catch {
-      return c.text('unreachable\n', 503);
+      return c.text('failing database\n', 503);
     }
   });
 }

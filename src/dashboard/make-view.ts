@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import type { Operator } from '../model/operator.js';
 import type { Session } from '../store/connection/database.js';
-import { readFrame } from '../store/reads/frame.js';
+import { readFrame } from '../store/reads/now/frame.js';
 import type { Tock } from '../tock/types.js';
 import { readerZone } from './access/zone.js';
 import type { Assets } from './assets.js';

@@ -2,7 +2,7 @@
 import type { Hono } from 'hono';
 import type { Operator } from '../model/operator.js';
 import type { Session } from '../store/connection/database.js';
-import type { Frame } from '../store/reads/frame.js';
+import type { Frame } from '../store/reads/now/frame.js';
 import type { Tock } from '../tock/types.js';
 import type { Flash } from './flash.js';
 

@@ -1,5 +1,6 @@
 // What every part of the engine gets: the database, the jobs, the logger, the settings.
 
+import type { Alerting } from '../model/alerts/read-alerts.js';
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
@@ -27,6 +28,8 @@ export interface Engine {
   readonly hooks: Hooks;
   /** Null or absent: no spans are made. */
   readonly tracing?: Tracing | null;
+  /** Undefined: this process evaluates no alerts. */
+  readonly alerting?: Alerting | undefined;
   /** For whom it acts; null: the app itself, which may do everything. */
   readonly operator: Operator | null;
   /** Who the app is in the audit; null: the role of the database. */
@@ -111,5 +114,6 @@ export function checkQueues(queues: readonly string[] | undefined): readonly str
 
 /** A job's own retry policy, with the engine's as defaults. */
 export function retryPolicyOf(engine: Engine, job: string): RetryPolicy {
-  return { ...engine.settings.retry, ...engine.registry.jobs.get(job)?.retry };
+  const { jobs, builtIn } = engine.registry;
+  return { ...engine.settings.retry, ...(jobs.get(job) ?? builtIn?.(job))?.retry };
 }

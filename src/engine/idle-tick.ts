@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { processIdentity } from '../environment/process-identity.js';
 import type { Registry } from '../model/job/registry.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
+import type { AlertLimits } from '../store/alerts/conditions.js';
 import { queryWithin } from '../store/connection/deadline.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { inSchema } from '../store/connection/schema-name.js';
@@ -16,6 +17,8 @@ export interface IdleTickOptions {
   readonly schema: string;
   readonly registry: Registry;
   readonly queues: readonly string[] | undefined;
+  /** What alerts ask about. Default: nothing. */
+  readonly alerts?: AlertLimits | null;
   readonly statementTimeoutMs: number;
   /** The migrations in this folder must all have been applied. */
   readonly migrations: string;
@@ -34,7 +37,7 @@ const NOTHING = {
  * @throws when the database cannot be reached, because a full tick would only wait for it again
  */
 export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary | null> {
-  const { pool, schema, registry, queues = null, statementTimeoutMs } = options;
+  const { pool, schema, registry, queues = null, alerts = null, statementTimeoutMs } = options;
   // The full tick warns that there are no jobs.
   if (registry.definitions.length === 0) return null;
   const startedAt = performance.now();
@@ -51,7 +54,7 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
     const migrations = migrationNames(options.migrations);
     const { fingerprint } = registry;
     const ticker = { ...processIdentity(), kind: options.kind };
-    if (!(await askWhetherIdle(session, { queues, fingerprint, migrations }, ticker))) return null;
+    if (!(await askWhetherIdle(session, { queues, fingerprint, migrations, alerts }, ticker))) return null;
   } catch (error) {
     if (isConnectionFailure(error)) throw error;
     return null;

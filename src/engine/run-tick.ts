@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap.js';
+import { evaluateAlerts } from './alerts/evaluate.js';
 import { type RegisterResult, register } from './definitions/register.js';
 import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';
@@ -79,7 +80,11 @@ async function executeDue(
   signal?.addEventListener('abort', worker.wake);
   try {
     try {
-      return { executed: worker.outcomeCounts, stoppedEarly: await claimUntilIdle(worker, until, signal) };
+      let stoppedEarly = await claimUntilIdle(worker, until, signal);
+      // Whoever is to be told is told by this tick, unless it has no time left.
+      if (!signal?.aborted && (await evaluateAlerts(engine)) > 0 && !stoppedEarly)
+        stoppedEarly = await claimUntilIdle(worker, until, signal);
+      return { executed: worker.outcomeCounts, stoppedEarly };
     } finally {
       // Runs that are executing end normally even if a claim failed.
       worker.close();

@@ -1,7 +1,13 @@
 // The state of a scheduler in sentences, the most important first.
 import { formatSpan } from './duration.js';
 import { silenceMs } from './problem-words.js';
-import { findProblems, type Problem, type ProblemLevel, type ProblemLimits } from './problems.js';
+import {
+  findProblems,
+  type Problem,
+  type ProblemCode,
+  type ProblemLevel,
+  type ProblemLimits,
+} from './problems.js';
 import type { SchedulerStatus } from './scheduler-view.js';
 
 /**
@@ -10,9 +16,11 @@ import type { SchedulerStatus } from './scheduler-view.js';
  */
 export type HealthLevel = 'ok' | 'warning' | 'failing' | 'unknown';
 
-/** One sentence of the health, with what helps. */
+/** One thing that is wrong or not known; or that nothing is. */
 export interface HealthSentence {
   readonly level: HealthLevel;
+  /** What kind of problem it is; null: none. */
+  readonly code: ProblemCode | null;
   /** Begins with a capital and has no full stop. */
   readonly text: string;
   /** What to do; null: nothing, or wait. */
@@ -23,7 +31,7 @@ export interface HealthSentence {
   readonly link: string | null;
 }
 
-/** How healthy the scheduler is, in sentences. */
+/** How a scheduler is: the level of its worst problem, and a sentence for each. */
 export interface Health {
   readonly level: HealthLevel;
   /** At least one. */
@@ -38,11 +46,21 @@ export function healthOf(status: SchedulerStatus, limits: Partial<ProblemLimits>
   const [worst] = problems;
   if (worst !== undefined) return { level: worst.level, sentences: problems.map(sentenceOf) };
   const text = `Nothing is wrong: ${[lastTickText(status), workersText(status)].filter(Boolean).join(', ')}`;
-  return { level: 'ok', sentences: [{ level: 'ok', text, remedy: null, command: null, link: null }] };
+  return {
+    level: 'ok',
+    sentences: [{ level: 'ok', code: null, text, remedy: null, command: null, link: null }],
+  };
 }
 
-function sentenceOf({ level, text, remedy, command, link }: Problem): HealthSentence {
-  return { level, text: capital(text), remedy: remedy === null ? null : capital(remedy), command, link };
+function sentenceOf({ text, remedy, level, code, command, link }: Problem): HealthSentence {
+  return {
+    level,
+    code,
+    text: capital(text),
+    remedy: remedy === null ? null : capital(remedy),
+    command,
+    link,
+  };
 }
 
 /** Not a command, which is written as it is. */

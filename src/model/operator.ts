@@ -5,10 +5,12 @@ import { checkOptions, optionNames } from './options.js';
 
 /** Each includes those before it. */
 export const ROLES = ['view', 'operate', 'admin'] as const;
+/** What somebody may do: look, operate, or administer. Each includes those before it. */
 export type Role = (typeof ROLES)[number];
 
 /** What the operator acted through. `api`: the library. `alert`: a rule that acts by itself. */
 export const VIAS = ['page', 'cli', 'api', 'alert'] as const;
+/** What an operator acts through. */
 export type Via = (typeof VIAS)[number];
 
 /** Somebody for whom a Tock acts. */
@@ -31,6 +33,8 @@ export const ACTIONS = {
   'schedules.backfill': 'operate',
   'queues.pause': 'operate',
   'queues.resume': 'operate',
+  'alerts.mute': 'operate',
+  'alerts.unmute': 'operate',
   forgetHost: 'operate',
   'schedules.upsert': 'admin',
   'schedules.remove': 'admin',
@@ -41,11 +45,13 @@ export const ACTIONS = {
   adopt: 'admin',
   migrate: 'admin',
 } as const satisfies Record<string, Role>;
+/** An action that is audited. */
 export type Action = keyof typeof ACTIONS;
 
-/** What executes runs and registers jobs. It is the scheduler's own work, and not audited. */
+/** What executes runs, registers jobs and tries channels. It is the scheduler's own work, and not audited. */
 export const WORK = {
   'runs.wait': 'operate',
+  'alerts.test': 'operate',
   tick: 'operate',
   start: 'operate',
   register: 'admin',

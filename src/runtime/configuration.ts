@@ -26,6 +26,9 @@ export interface Config {
   readonly statementTimeout: string | undefined;
   readonly logs: LogsOption | undefined;
   readonly tracing: boolean;
+  /** Asked after each healthy tick or beat, in place of that of the job module. */
+  readonly heartbeatUrl: string | undefined;
+  readonly heartbeatFailUrl: string | undefined;
   /** Who acts, in the audit. */
   readonly operator: string | undefined;
   readonly logLevel: string | undefined;
@@ -50,6 +53,8 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
   TOCK_LOGS: 'the most bytes kept of what an attempt logs, or off (default 65536)',
   TOCK_TRACING: 'on: make spans with OpenTelemetry; needs the package @opentelemetry/api (default off)',
+  TOCK_HEARTBEAT_URL: 'a URL that is asked after each healthy tick or beat, for whoever watches that',
+  TOCK_HEARTBEAT_FAIL_URL: 'a URL that is asked after a tick that failed',
   TOCK_OPERATOR: 'who acts, in the audit (default: the user of the operating system)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
@@ -80,6 +85,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
     logs: readLogs(read('TOCK_LOGS')),
     tracing: readSwitch('TOCK_TRACING', read('TOCK_TRACING')),
+    heartbeatUrl: read('TOCK_HEARTBEAT_URL'),
+    heartbeatFailUrl: read('TOCK_HEARTBEAT_FAIL_URL'),
     operator: readOperator(read('TOCK_OPERATOR')),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),

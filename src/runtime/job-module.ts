@@ -1,6 +1,7 @@
 // Loads the project's job module.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import type { AlertOptions } from '../model/alerts/options.js';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';
@@ -9,6 +10,8 @@ export interface JobModule {
   readonly jobs: readonly AnyJob[];
   /** Empty if the module exports none. */
   readonly hooks: Hooks;
+  /** Undefined if the module exports none. */
+  readonly alerts: AlertOptions | undefined;
 }
 
 /** @throws TockError TOCK_JOBS_NOT_FOUND, or defineJob's error for a bad job, with its file */
@@ -20,13 +23,17 @@ export async function loadJobModule(modulePath: string): Promise<JobModule> {
     );
   }
   const loaded = await importModule(modulePath);
-  const { jobs, hooks = {} } = loaded['jobs'] === undefined ? { ...(loaded['default'] as object) } : loaded;
+  const exported: Record<string, unknown> =
+    loaded['jobs'] === undefined ? { ...(loaded['default'] as object) } : loaded;
+  const { jobs, hooks = {}, alerts } = exported;
   if (typeof hooks !== 'object' || hooks === null)
     throw new TockError(
       'TOCK_JOBS_NOT_FOUND',
       `hooks of ${modulePath} is no object; write: export const hooks = { onDead: run => … }`,
     );
-  if (Array.isArray(jobs)) return { jobs: jobs as readonly AnyJob[], hooks };
+  // What is in it is checked by createTock.
+  if (Array.isArray(jobs))
+    return { jobs: jobs as readonly AnyJob[], hooks, alerts: alerts as AlertOptions | undefined };
   throw new TockError(
     'TOCK_JOBS_NOT_FOUND',
     `${modulePath} exports no array named jobs; write: export const jobs = [ … ]`,

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
+import type { AlertOptions } from '../model/alerts/options.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
@@ -15,7 +16,7 @@ import { assembleTock } from '../tock/create-tock.js';
 import type { TickCallOptions } from '../tock/options.js';
 import type { ShellTock, Tock } from '../tock/types.js';
 import type { Config } from './configuration.js';
-import { loadJobModule } from './job-module.js';
+import { type JobModule, loadJobModule } from './job-module.js';
 
 export interface OpenOptions {
   readonly config: Config;
@@ -54,6 +55,8 @@ export interface OpenTock {
   readonly close: () => Promise<void>;
 }
 
+const NO_JOBS: JobModule = { jobs: [], hooks: {}, alerts: undefined };
+
 /** Opens Tock. Errors are explained for people; exit-codes.ts maps them to exit codes. */
 export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const { config } = options;
@@ -75,8 +78,8 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     }
   };
   try {
-    const { jobs, hooks } =
-      options.needsJobs === false ? { jobs: [], hooks: {} } : await loadJobModule(config.jobsModule);
+    const { jobs, hooks, alerts } =
+      options.needsJobs === false ? NO_JOBS : await loadJobModule(config.jobsModule);
     if (config.databaseUrl === null) server = await startServer(config, options.onStep);
     const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
     const { jobsModule, schema } = config;
@@ -85,6 +88,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
         connectionString,
         jobs,
         hooks,
+        ...alertsOf(alerts, config),
         jobsModule,
         schema,
         ...settingsOf(config),
@@ -157,6 +161,14 @@ async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Pr
   }
   onStep?.('migrating');
   return await tock.migrate();
+}
+
+/** The environment's heartbeat takes the place of the module's. */
+function alertsOf(alerts: AlertOptions | undefined, config: Config): { alerts?: AlertOptions } {
+  const { heartbeatUrl: url, heartbeatFailUrl: failUrl } = config;
+  if (url === undefined) return alerts === undefined ? {} : { alerts };
+  const heartbeat = { url, ...(failUrl === undefined ? {} : { failUrl }) };
+  return { alerts: { ...alerts, heartbeat } };
 }
 
 function settingsOf(config: Config) {

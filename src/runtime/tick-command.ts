@@ -2,10 +2,11 @@
 // Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.
 import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
+import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
 import { TockError } from '../model/errors.js';
 import type { TickCallOptions } from '../tock/options.js';
 import type { ShellTock } from '../tock/types.js';
-import { readConfig } from './configuration.js';
+import { type Config, readConfig } from './configuration.js';
 import { judgeError } from './exit-codes.js';
 import { openTock } from './open.js';
 import { stopSignal } from './stop-signal.js';
@@ -49,9 +50,14 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
       config,
       migrate: options.migrate === true,
       tick: call,
+    }).catch(async (error: unknown) => {
+      await tellHeartbeat(heartbeatOf(config), false);
+      throw error;
     });
     try {
       const summary = idle ?? (await guardedTick(tock, call, stop));
+      // A whole tick tells by itself.
+      if (idle) await tellHeartbeat(tock.heartbeat, true);
       say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
       return 0;
     } finally {
@@ -68,6 +74,18 @@ async function guardedTick(tock: ShellTock, call: TickCallOptions, stop: AbortSi
   // Loaded late: an idle tick does not need it.
   const { underCrashGuard } = await import('./crash-guard.js');
   return await underCrashGuard({ name: 'tick', tock, stop }, async () => await tock.tick(call));
+}
+
+/** That of the environment: the job module may be what failed. */
+function heartbeatOf({ heartbeatUrl: url, heartbeatFailUrl: failUrl }: Config): Heartbeat | null {
+  return url === undefined ? null : readHeartbeat({ url, ...(failUrl === undefined ? {} : { failUrl }) });
+}
+
+/** Loads what is needed only where a heartbeat is configured. Never rejects. */
+async function tellHeartbeat(heartbeat: Heartbeat | null, isHealthy: boolean): Promise<void> {
+  if (heartbeat === null || (!isHealthy && heartbeat.failUrl === null)) return;
+  const { sendHeartbeat } = await import('../engine/alerts/heartbeat.js');
+  await sendHeartbeat(heartbeat, isHealthy);
 }
 
 function say(line: string): void {

@@ -1,11 +1,14 @@
 // createTock: the engine as a library, which all programs use too. It checks the options at once and loads
 // the engine with the first call that needs it (tock/opened.ts): a job module imports this only for
 // `defineJob`.
+import { deliveryJob, withAlertQueue } from '../engine/alerts/delivery-job.js';
+import { alertLimits } from '../engine/alerts/limits.js';
 import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js';
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
 import { askIdleTick } from '../engine/idle-tick.js';
 import type { Tracing } from '../engine/tracing/tracing.js';
 import { isolatedEntry, migrationsFolder } from '../environment/paths.js';
+import { readAlerts } from '../model/alerts/read-alerts.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
@@ -15,6 +18,7 @@ import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
 import { requireReachable } from '../store/connection/connection.js';
+import { DELIVERY_JOB } from '../store/runs/alert-events.js';
 import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
 import type { TockOptions } from './options.js';
@@ -44,15 +48,20 @@ export function assembleTock(
   kind: 'tick' | 'library' = 'tick',
 ): ShellTock {
   checkTockOptions(options);
-  const registry = createRegistry(options.jobs ?? []);
+  const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
+  const alerting = options.alerts === undefined ? undefined : readAlerts(options.alerts);
+  const registry = {
+    ...createRegistry(options.jobs ?? []),
+    builtIn: (name: string) => (name === DELIVERY_JOB ? deliveryJob(alerting, schema) : undefined),
+  };
   const checked = {
     registry,
     settings: readSettings(options),
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
     isolation: readIsolation(registry, isolatedEntry(), options),
+    alerting,
     kind,
   };
-  const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   requireReachable(options);
   if (options.operator !== undefined) checkOperatorName(options.operator);
   const tracingOption = readTracingOption(options.tracing);
@@ -106,7 +115,8 @@ export function assembleTock(
               pool: options.pool,
               schema,
               registry,
-              queues,
+              queues: withAlertQueue(queues, alerting),
+              alerts: alertLimits(alerting),
               statementTimeoutMs,
               migrations: migrationsFolder(),
               kind,
@@ -143,6 +153,13 @@ export function assembleTock(
         resume: later((tock, ...input) => tock.queues.resume(...input)),
         remove: later((tock, ...input) => tock.queues.remove(...input)),
       },
+      alerts: {
+        list: later((tock, ...input) => tock.alerts.list(...input)),
+        mutes: later((tock, ...input) => tock.alerts.mutes(...input)),
+        mute: later((tock, ...input) => tock.alerts.mute(...input)),
+        unmute: later((tock, ...input) => tock.alerts.unmute(...input)),
+        test: later((tock, ...input) => tock.alerts.test(...input)),
+      },
       why: later((tock, ...input) => tock.why(...input)),
       status: later((tock, ...input) => tock.status(...input)),
       metrics: later((tock, ...input) => tock.metrics(...input)),
@@ -150,6 +167,7 @@ export function assembleTock(
       doctor: later((tock, ...input) => tock.doctor(...input)),
       forgetHost: later((tock, ...input) => tock.forgetHost(...input)),
       prune: later((tock, ...input) => tock.prune(...input)),
+      heartbeat: alerting?.heartbeat ?? null,
       get logger() {
         return opened?.logger ?? null;
       },

@@ -1,5 +1,7 @@
 // A Tock whose engine is loaded.
 import type { Daemon } from '../daemon/daemon.js';
+import { withAlertQueue } from '../engine/alerts/delivery-job.js';
+import { withHeartbeat } from '../engine/alerts/heartbeat.js';
 import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
@@ -16,6 +18,7 @@ import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js'
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
+import * as alerts from '../engine/operate/alerts.js';
 import { cancelMany, retryMany } from '../engine/operate/many.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
@@ -37,6 +40,7 @@ import {
   requireRole,
   type Work,
 } from '../model/operator.js';
+import { requireSight } from '../model/run/run-match.js';
 import { openDatabase } from '../store/connection/database.js';
 import { listAudit } from '../store/reads/audit.js';
 import { type AttemptLog, readLog } from '../store/reads/run-log.js';
@@ -48,7 +52,7 @@ import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { OpenedTock, ReadOptions } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
-  const { registry, settings, statementTimeoutMs, isolation, logger, tracing } = read;
+  const { registry, settings, statementTimeoutMs, isolation, logger, alerting, tracing } = read;
   const database = openDatabase({ ...options, statementTimeoutMs });
   const hooks = options.hooks ?? {};
   const workers: Engine['workers'] = new Set();
@@ -64,6 +68,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     operator: null,
     appName,
     tracing,
+    alerting,
   };
   const daemons = new Set<Daemon>();
   let isClosed = false;
@@ -129,13 +134,15 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     }) as OpenedTock['enqueueMany'],
     tick: async (tickOptions = {}) => {
       const { budget = '50s', ...rest } = checked('tick', tickOptions);
-      return await runTick(mayWork('tick'), {
+      const engine = mayWork('tick');
+      const tick = {
         budgetMs: parseDuration(budget, 'budget'),
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
-        queues: checkQueues(rest.queues),
+        queues: withAlertQueue(checkQueues(rest.queues), engine.alerting),
         kind: shared.kind,
-      });
+      };
+      return await withHeartbeat(engine, () => runTick(engine, tick));
     },
     start: async startOptions => {
       const engine = mayWork('start');
@@ -143,7 +150,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       checkQueues(startOptions?.queues);
       // Loaded late: a tick does not need node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
-      const daemon = await startDaemon(engine, startOptions);
+      const daemonQueues = withAlertQueue(startOptions?.queues, engine.alerting);
+      const daemon = await startDaemon(engine, { ...startOptions, queues: daemonQueues });
       shared.daemons.add(daemon);
       return daemon;
     },
@@ -161,7 +169,10 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         const run = await getRun(open().database, id);
         return (run && shown(run)) as RunRecord<OutputOfId<Id>> | null;
       },
-      list: async filter => (await listRuns(open().database, checked('runs.list', filter))).map(shown),
+      list: async (filter = {}) => {
+        requireSight(operator, checked('runs.list', filter));
+        return (await listRuns(open().database, filter)).map(shown);
+      },
       retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
       cancel: async (id, options) =>
         shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),
@@ -218,6 +229,14 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     audit: {
       list: async filter => await listAudit(open().database, checked('audit.list', filter)),
     },
+    alerts: {
+      list: async ({ limit = 1000 } = {}) => await alerts.list(open(), limit),
+      mutes: async () => await alerts.mutes(open()),
+      mute: async (name, options) =>
+        await alerts.mute(may('alerts.mute'), name, checked('alerts.mute', options)),
+      unmute: async name => await alerts.unmute(may('alerts.unmute'), name),
+      test: async channel => await alerts.test(mayWork('alerts.test'), channel),
+    },
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
     metrics: async metricsOptions => {
@@ -252,8 +271,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
 }
 
 /**
- * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes it
- * meanwhile.
+ * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes
+ * it meanwhile.
  * @throws TockError TOCK_NOT_FOUND
  */
 async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {

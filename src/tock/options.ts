@@ -1,6 +1,7 @@
 // What createTock and the methods of a Tock take, with units and defaults.
 import type { Pool } from 'pg';
 import type { SettingsInput } from '../engine/engine.js';
+import type { AlertOptions } from '../model/alerts/options.js';
 import type { Duration } from '../model/duration.js';
 import type { QueryClient } from '../model/job/enqueue-options.js';
 import type { Hooks } from '../model/job/hooks.js';
@@ -27,6 +28,8 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    */
   readonly jobs?: Jobs;
   readonly hooks?: Hooks;
+  /** Who is told when runs fail, schedules are late, hosts fall silent … Default: nobody. */
+  readonly alerts?: AlertOptions;
   /**
    * Path or file URL of the compiled module that exports `jobs`; required by `isolate`. The job's child
    * process imports it, so it must do nothing else, such as starting a worker.
@@ -101,6 +104,14 @@ export interface LogOptions {
 /** Options of `schedules.pause` and `queues.pause`. */
 export interface PauseOptions {
   /** Shown with the pause; at most 500 characters. */
+  readonly note?: string;
+}
+
+/** Options of `alerts.mute`. */
+export interface MuteOptions {
+  /** Until when nobody is told: a Date, or ISO text. */
+  readonly until: Date | string;
+  /** Shown with the mute; at most 500 characters. */
   readonly note?: string;
 }
 

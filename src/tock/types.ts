@@ -9,12 +9,14 @@ import type { Settings } from '../engine/engine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
+import type { AlertTest } from '../engine/operate/alerts.js';
 import type { CancelManyOptions, ManyResult, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Tracing } from '../engine/tracing/tracing.js';
 import type { Why } from '../engine/why/why.js';
+import type { Alerting, Heartbeat } from '../model/alerts/read-alerts.js';
 import type { AuditRecord } from '../model/audit.js';
 import type { DoctorReport } from '../model/doctor/check.js';
 import type { Health } from '../model/health.js';
@@ -28,6 +30,7 @@ import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
+import type { AlertMute, AlertRecord } from '../store/alerts/deliveries.js';
 import type { Database } from '../store/connection/database.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { QueueRecord } from '../store/reads/queues.js';
@@ -41,6 +44,7 @@ import type {
   EnqueuedRuns,
   EnqueueManyOptions,
   LogOptions,
+  MuteOptions,
   NewRuns,
   PauseOptions,
   RetryOptions,
@@ -173,6 +177,24 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     /** Removes all its limits and its pause; resolves to whether it had any. Its runs stay. */
     remove(name: string): Promise<boolean>;
   };
+  readonly alerts: {
+    /** What is down, and what has recovered; with whom was told, and what they answered. */
+    list(options?: { readonly limit?: number }): Promise<AlertRecord[]>;
+    /** The mutes that hold now. */
+    mutes(): Promise<AlertMute[]>;
+    /**
+     * Tells nobody of a rule, or of a definition, job, queue or host, until a time. What is still down then
+     * is told then. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
+     */
+    mute(name: string, options: MuteOptions): Promise<AlertMute>;
+    /** Ends a mute; resolves to whether there was one. */
+    unmute(name: string): Promise<boolean>;
+    /**
+     * Sends a test message now, from this process, to one channel of `alerts` or to all; resolves to what
+     * they answered. @throws TockError TOCK_NOT_FOUND for an unknown channel
+     */
+    test(channel?: string): Promise<AlertTest[]>;
+  };
   /**
    * Why a definition ran, or did not, at a time: a Date, an ISO instant, or local time in the definition's
    * zone (`2026-03-08T02:30`, `2026-03-08` for the whole day, `02:30` for today).
@@ -245,6 +267,8 @@ export interface ShellTock extends Tock {
    * migration.
    */
   idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
+  /** Null: none is configured. */
+  readonly heartbeat: Heartbeat | null;
   /** Null before the engine is loaded. */
   readonly logger: Logger | null;
   /** The runs whose handlers are executing in this process. */
@@ -259,6 +283,7 @@ export interface ReadOptions {
   readonly settings: Settings;
   readonly statementTimeoutMs: number;
   readonly isolation: Isolation | null;
+  readonly alerting: Alerting | undefined;
   readonly logger: Logger;
   readonly tracing: Tracing | null;
   /** Whose ticks they are: a program's, or an app's. */

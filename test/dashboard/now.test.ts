@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Authorized, createDashboard } from '../../src/dashboard.js';
 import { defineJob } from '../../src/index.js';
-import { readLiveFigures } from '../../src/store/reads/live-figures.js';
+import { readLiveFigures } from '../../src/store/reads/now/live-figures.js';
 import { databaseOf } from '../../src/tock/database-of.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 import { SCENE_JOBS, sceneDisaster, sceneNew, sceneOrdinary } from './scenes.js';
@@ -78,7 +78,7 @@ describe('the page Now', () => {
     expect(words.indexOf('class="health')).toBeLessThan(words.indexOf('Waiting'));
     expect(page).toMatch(/class="health (failing|warning)"/);
     expect(figure(page, 'Waiting')).toEqual(['10\u202F000+', expect.stringMatching(/^oldest 47m/)]);
-    expect(figure(page, 'Running')).toEqual(['4', 'no worker at present']);
+    expect(figure(page, 'Running')).toEqual(['4', 'no worker now']);
     expect(figure(page, 'Dead, 24 h')).toEqual(['263', 'failed for good']);
     expect(words).toContain('260 dead runs');
     expect(words).toContain('cannot be evaluated');

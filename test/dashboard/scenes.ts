@@ -40,6 +40,14 @@ export async function sceneNew(test: TestTock): Promise<void> {
 /** Three workers, a steady load over the last day, a few retries, and one schedule that is paused. */
 export async function sceneOrdinary(test: TestTock): Promise<void> {
   await sceneNew(test);
+  // The scene was always so: nothing of it is counted yet.
+  await test.sql(
+    `update tock.figures_progress set (final_until, counted_until, hours_until) = (select at, at, at from date_bin('1 hour', now() - interval '2 days', 'epoch') at)`,
+  );
+  await test.sql(
+    `insert into tock.ticks (host, folder, kind, first_at, at, tick_count, version, node, zone_data, clock_ms)
+     select 'web-' || g, '/srv/app', 'tick', now() - interval '9 days', now() - interval '12 seconds', 12960, '0.1.0', '24.0.0', '2025c', 3 from generate_series(1, 3) g`,
+  );
   const workers = await addWorkers(test, '3 seconds');
   for (let tenant = 1; tenant <= 40; tenant++) {
     await test.tock.schedules.upsert({
@@ -78,6 +86,7 @@ export async function sceneOrdinary(test: TestTock): Promise<void> {
 /** Nothing ticks, workers are silent, runs are dead, and the backlog is longer than anybody counts. */
 export async function sceneDisaster(test: TestTock): Promise<void> {
   await sceneOrdinary(test);
+  await test.sql(`update tock.ticks set at = now() - interval '11 minutes'`);
   await test.sql(`update tock.workers set seen_at = now() - interval '11 minutes'`);
   await test.sql(
     `update tock.job_runs_live set locked_until = now() - interval '10 minutes' where status = 'running'`,
@@ -124,7 +133,7 @@ async function addEnded(
          'message', '535 authentication failed', 'stack', null)) else '[]' end,
        case when $2 = 'skipped' then 'overlap' end
      from generate_series(1, $3) g cross join lateral (
-       select now() - interval '3 seconds' - $4::interval * ((g + 0.14 * $3 * sin(g * 9.0 / $3)) / ($3 * 1.1)) as at) e`,
+       select now() - interval '3 seconds' - $4::interval * ((g + 0.06 * $3 * sin(g * 12.0 / $3)) / ($3 * 1.1)) as at) e`,
     [job, status, count, span],
   );
 }

@@ -85,11 +85,11 @@ describe('the picture of the last hour', () => {
   it('has what succeeded above the line and what is dead below it, however few', () => {
     const svg = draw(hour([3, { succeeded: 1000 }], [4, { succeeded: 500, dead: 1 }], [5, { skipped: 400 }]));
     expect(barsOf(svg, 'f-ok')).toEqual([
-      [8, 120],
-      [68, 60],
+      [16, 120],
+      [76, 60],
     ]);
-    expect(barsOf(svg, 'f-dead')).toEqual([[129.5, 2.5]]);
-    expect(barsOf(svg, 'f-skip')).toHaveLength(1);
+    expect(barsOf(svg, 'f-dead')).toEqual([[137.5, 2.5]]);
+    expect(barsOf(svg, 'f-other')).toHaveLength(1);
     expect(svg).toContain('500 succeeded, 1 dead');
     expect(svg).toContain('>1\u202F000</text>');
   });

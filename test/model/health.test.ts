@@ -54,6 +54,7 @@ describe('healthOf', () => {
       sentences: [
         {
           level: 'ok',
+          code: null,
           text: 'Nothing is wrong: the last tick was 20s ago, all 2 workers were seen within the last 12s',
           remedy: null,
           command: null,
@@ -73,6 +74,7 @@ describe('healthOf', () => {
       sentences: [
         {
           level: 'unknown',
+          code: 'unseen-worker',
           text: 'Worker web-1 pid 812 has not been seen for 19s; its 3 runs are taken back in 41s, unless it reports again',
           remedy: null,
           command: 'tock status',

@@ -30,6 +30,8 @@ describe('mayDo', () => {
         'schedules.backfill',
         'queues.pause',
         'queues.resume',
+        'alerts.mute',
+        'alerts.unmute',
         'forgetHost',
       ],
     ],

@@ -238,6 +238,35 @@ export const REFUSED: readonly BadInput[] = [
     const options = { connectionString: 'postgres:///x', hartbeat: '5s' };
     return createTock(options);
   }),
+  option('`chanels` of alerts', () =>
+    createTock({ connectionString: 'postgres:///x', alerts: { chanels: [] } as object }),
+  ),
+  {
+    input: 'alerts: a rule for `ded`',
+    code: () =>
+      createTock({ connectionString: 'postgres:///x', alerts: { rules: [{ when: 'ded' as 'dead' }] } }),
+  },
+  {
+    input: 'alerts: a signing secret in code',
+    code: () =>
+      createTock({
+        connectionString: 'postgres:///x',
+        alerts: { channels: [{ webhook: 'https://example.com', secret: 'whsec_abc' as never }] },
+      }),
+  },
+  option('`expect.withn` of a job', () =>
+    defineJob({ name: 'a', schedule: { cron: '0 * * * *' }, expect: { withn: '5m' } as object, run }),
+  ),
+  {
+    input: 'mute of alerts: `until` in the past',
+    code: tock => tock.alerts.mute('plain', { until: '2000-01-01T00:00:00Z' }),
+    cli: ['alerts', 'mute', 'plain', '--until', '2000-01-01T00:00:00Z'],
+  },
+  {
+    input: 'mute of alerts: a name that nothing has',
+    code: tock => tock.alerts.mute('plian', { until: '2100-01-01T00:00:00Z' }),
+    cli: ['alerts', 'mute', 'plian', '--until', '2100-01-01T00:00:00Z'],
+  },
   {
     input: 'job that does not exist: `plian`',
     code: tock => tock.enqueue('plian'),

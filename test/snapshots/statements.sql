@@ -1,3 +1,12 @@
+-- add-alert-channels
+insert into tock.alert_channels (name) select n.name from unnest($1::text[]) as n(name) order by n.name on conflict do nothing;
+
+-- add-alert-deliveries
+insert into tock.alert_deliveries (flip_id, channel, run_id)
+select u.flip_id, u.channel, u.run_id from unnest($1::bigint[], $2::text[], $3::bigint[]) as u(flip_id, channel, run_id)
+order by u.flip_id, u.channel
+on conflict do nothing;
+
 -- admit
 with taken as (
   insert into tock.job_slots (concurrency_key, slot, run_id, fence)
@@ -526,18 +535,6 @@ select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
 
--- count-ended-by-minute
-select floor(extract(epoch from e.finished_at - $1::timestamptz) / 60)::int as minute, e.status, count(*)::int as count
-from (select r.finished_at, r.status from tock.job_runs_finished r
-  where r.finished_at >= $1 and r.finished_at <= tock.now() limit $2) e
-group by 1, 2;
-
--- count-ended-of-day
-select e.status, count(*)::int as count from (
-  select r.status from tock.job_runs_finished r
-  where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() limit $1) e
-group by e.status;
-
 -- count-ended-runs
 with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
@@ -622,7 +619,7 @@ with outcome as materialized (
       slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
       slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
     and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
@@ -685,6 +682,23 @@ select id::text, (select count(*) from notified) as notified from (select id fro
 with sleeper as (delete from tock.sleepers where worker_id = $1)
 update tock.workers set draining = true where id = $1;
 
+-- due-alert-watches
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead,
+  d.paused_at is null and d.broken_at is null and d.vanished_at is null and d.expect_within_ms is not null as "isActive",
+  d.vanished_at is not null or d.broken_at is not null or d.expect_within_ms is null as "isGone",
+  (extract(epoch from greatest(d.created_at, d.updated_at, d.resumed_at)) * 1000)::float8 as "begunAt",
+  (select (extract(epoch from s.scheduled_for) * 1000)::float8 from (
+    select r.scheduled_for, r.status from tock.job_runs_finished r
+    where r.definition_id = d.id and r.scheduled_for is not null order by r.scheduled_for desc limit 1000) s
+    where s.status = 'succeeded' limit 1) as "lastSuccess",
+  case when d.next_at is null then (extract(epoch from d.cursor) * 1000)::float8 end as "endedAt"
+from (select w.definition_id from tock.alert_watches w where w.check_at <= tock.now() order by w.check_at, w.definition_id limit $1) w
+join tock.job_definitions d on d.id = w.definition_id
+order by d.id;
+
+-- end-alert-watches
+delete from tock.alert_watches w where w.definition_id = any($1::bigint[]);
+
 -- ended-attempts
 select id from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and locked_by = $3
 union all
@@ -701,6 +715,9 @@ select place, made, replaced, id from tock.enqueue_live($1::text) order by place
 -- enqueue-one
 select tock.enqueue_one($1::text, $2::text::jsonb, $3::text::timestamptz, $4::text::float8, $5::text,
   $6::text::integer, $7::text::integer, $8::text, $9::text)::text as id;
+
+-- evaluate-without-jit
+set local jit = off;
 
 -- expired-ids
 with recursive queue_priorities as (
@@ -737,7 +754,12 @@ with outcome as materialized (
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from given_back f
+  where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by f.definition_id, f.job
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
     and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
@@ -783,6 +805,15 @@ with outcome as materialized (
   ) k
   where e.definition_id is not null or e.status = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.status = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.status = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from ended;
 
@@ -844,6 +875,15 @@ with outcome as materialized (
   ) k
   where e.definition_id is not null or e.status = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.status = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.status = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
 select null::text[] as ids, null::text[] as freed, null::boolean as "outboxWritten", s.* from successors s
 union all
@@ -872,8 +912,21 @@ with gone as (
   ) k
   where e.definition_id is not null or 'succeeded' = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from gone e
+  where 'succeeded' = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from gone e
+  where 'succeeded' = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from gone;
+
+-- forget-alert-flips
+delete from tock.alert_flips f where f.id = any(array(
+  select o.id from tock.alert_flips o where o.at < tock.now() - interval '90 days' order by o.at limit $1));
 
 -- free-left-behind-slots
 delete from tock.job_slots s where not exists (
@@ -1053,6 +1106,85 @@ with recursive queue_priorities as (
 )
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question;
 
+-- is-idle-with-alerts
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), open as materialized (
+  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where ($1::text[] is null or p.queue = any($1)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+), seen as (
+  update tock.registrations set seen_at = tock.now()
+  where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
+), question as materialized (
+  select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+    and exists (select from tock.registrations
+      where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
+    and not tock.is_copy()
+    and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
+    and not exists (select from open) and not (exists (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
+    order by r.run_at, r.id limit 1) e)
+  or exists (select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) and not (exists (select from tock.alert_events)
+    or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
+    or $4::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
+    or $5::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+  from queue_priorities p cross join lateral (
+    select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
+    where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
+    order by l.run_at, l.id limit 10000
+  ) r cross join lateral (
+    select coalesce((select d.max_duration_ms from tock.job_definitions d where d.id = r.definition_id),
+      (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
+  ) m
+  where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit 1)
+    or $6::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
+    select r.run_at from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $6::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit 1
+  ) w
+  where p.queue <> 'tock:alerts' and ($7::text[] is null or p.queue = any($7::text[])) and (q.paused_at is not null or q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $6::float8 * interval '1 millisecond')) limit 1)
+    or $8::float8 is not null and exists (select t.host, t.folder, max(t.at) as at from tock.ticks t
+  where t.tick_count >= 10 and t.at > tock.now() - interval '7 days' and t.stopped_at is null
+  group by t.host, t.folder having max(t.at) < tock.now() - $8::float8 * interval '1 millisecond' limit 1)) as is_idle
+), noted as (
+  insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
+  select $9, $10, $11, $12, $13, $14, round($15::float8 - extract(epoch from tock.now())::float8 * 1000)
+  from question where is_idle and not exists (
+    select from tock.ticks n where n.host = $9 and n.folder = $10 and n.kind = $11 and n.version = $12 and n.node = $13
+      and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
+  on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null
+)
+select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question;
+
+-- is-known-subject
+select $1::text as name where exists (select from tock.job_definitions where name = $1) or exists (select from tock.job_queues where name = $1)
+  or exists (select from tock.alert_states where subject = $1);
+
 -- keep result of effect
 update tock.job_effects set result = $1 where key = $2 returning result::text as result;
 
@@ -1079,6 +1211,21 @@ update tock.job_runs_live r set traceparent = l.traceparent
 from unnest($1::timestamptz[], $2::text[]) as l(scheduled_for, traceparent)
 where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and r.attempts = 0;
 
+-- list-alert-mutes
+select m.name, m.until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name;
+
+-- list-alerts
+select s.rule, s.subject, s.status, s.since, s.detail, s.failure_count as failures, s.run_id::text as "runId", s.told_at as "toldAt",
+  (select max(m.until) from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
+  (select jsonb_build_object('kind', f.kind, 'at', f.at, 'deliveries', coalesce((
+    select jsonb_agg(jsonb_build_object('channel', d.channel, 'runId', d.run_id::text, 'deliveredAt', d.delivered_at, 'answer', d.answer,
+      'runStatus', (select r.status from tock.job_runs r where r.id = d.run_id limit 1)) order by d.channel)
+    from tock.alert_deliveries d where d.flip_id = f.id), '[]'))
+  from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject order by f.id desc limit 1) as "lastFlip"
+from tock.alert_states s
+where s.status = 'down' or exists (select from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject)
+order by s.status = 'up', s.since desc, s.rule, s.subject limit $1;
+
 -- list-migrations
 select name, checksum from tock.migrations;
 
@@ -1086,8 +1233,19 @@ select name, checksum from tock.migrations;
 select from tock.job_runs_live r
   where r.id = $1 and r.fence = $2 and r.locked_by = $3 and r.status = 'running' for key share;
 
+-- lock-alert-channels
+select c.name, c.run_id::text as "runId",
+  greatest(0, case when isfinite(c.free_at) then extract(epoch from c.free_at - tock.now()) * 1000 else 0 end)::float8 as "freeInMs"
+from tock.alert_channels c where c.name = any($1::text[]) order by c.name for update;
+
+-- lock-alert-clock
+select (extract(epoch from tock.now()) * 1000)::float8 as now from tock.alert_clock c
+where c.is_only and (c.check_at <= tock.now() or c.checked_at not between tock.now() - interval '20 seconds' and tock.now()
+  or exists (select from tock.alert_events) or $1::boolean)
+for update skip locked;
+
 -- lock-due-definitions
-select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
 from tock.job_definitions
 where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
   and ($1::bigint[] is null or id = any($1))
@@ -1104,7 +1262,7 @@ select set_config('jit', 'off', true) as jit, (extract(epoch from tock.now()) * 
 from tock.figures_progress p for update of p skip locked;
 
 -- lock-followers
-select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
   (select count(*)::integer from tock.job_runs_live r where r.definition_id = d.id) as live
 from tock.job_definitions d
 where d.after is not null and d.vanished_at is null and d.broken_at is null
@@ -1114,6 +1272,11 @@ for update of d;
 
 -- lock-migrations
 select pg_advisory_xact_lock(hashtextextended($1, 0));
+
+-- lock-pending-deliveries
+select r.id::text as id from tock.job_runs_live r
+where r.id = any($1::bigint[]) and r.status = 'queued' and r.attempts = 0 and r.releases = 0
+order by r.id for update skip locked;
 
 -- lock-retention
 select pg_try_advisory_xact_lock(hashtextextended('tock.retention', 0)) as "isMine";
@@ -1129,12 +1292,24 @@ update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1,
 -- metrics-without-jit
 set local jit = off;
 
+-- move-alert-clock
+update tock.alert_clock set checked_at = tock.now(), check_at = tock.now() + $1::float8 * interval '1 millisecond' where is_only;
+
+-- move-alert-watches
+update tock.alert_watches w set check_at = coalesce(to_timestamp(u.at / 1000), 'infinity')
+from unnest($1::bigint[], $2::float8[]) as u(id, at) where w.definition_id = u.id;
+
 -- move-cursors
 update tock.job_definitions d
 set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
   remaining_count = u.remaining
 from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
 where d.id = u.id;
+
+-- mute-alerts
+insert into tock.alert_mutes as m (name, until, note) values ($1, $2, $3)
+on conflict (name) do update set until = excluded.until, note = excluded.note
+returning m.name, m.until, m.note;
 
 -- new transaction id
 select pg_current_xact_id()::text as id;
@@ -1189,6 +1364,9 @@ with before as (
 )
 select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
   tock.is_copy() as "isCopy";
+
+-- note-delivered
+update tock.alert_deliveries set delivered_at = tock.now(), answer = $1 where run_id = $2 and delivered_at is null;
 
 -- note-identity
 insert into tock.database_identity (system_identifier, database_oid, table_oids)
@@ -1316,6 +1494,16 @@ select result::text as result from tock.job_effects where key = $1;
 select result::text as result from tock.job_effects where key = $1 and exists (select from tock.job_runs_live r
   where r.id = $2 and r.fence = $3 and r.locked_by = $4 and r.status = 'running');
 
+-- read-alert-mutes
+select m.name from tock.alert_mutes m where m.until > tock.now() order by m.name;
+
+-- read-alert-states
+select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8 as since, s.version, s.failure_count as failures, s.job,
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.told_at) * 1000)::float8 as "toldAt", s.detail from tock.alert_states s where s.rule = any($1::text[]) and s.subject = any($2::text[])
+union
+select * from (select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8 as since, s.version, s.failure_count as failures, s.job,
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.told_at) * 1000)::float8 as "toldAt", s.detail from tock.alert_states s where s.status = 'down' order by s.rule, s.subject limit $3) down;
+
 -- read-blocking-keys
 with recursive keys as (
   (select blocked_on as key, 1 as place from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
@@ -1388,6 +1576,9 @@ select tock.now() as now, current_database() as database,
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
 
+-- read-instant
+select to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as iso, floor(extract(epoch from tock.now()))::float8 as seconds;
+
 -- read-job-figures
 with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
@@ -1429,6 +1620,11 @@ with ended_runs as (
 select s.job, jsonb_object_agg(s.status, s.run_count) as counts, sum(s.duration_us)::float8 as micros,
   (case when count(s.durations) > 0 then array[sum(s.durations[1]), sum(s.durations[2]), sum(s.durations[3]), sum(s.durations[4]), sum(s.durations[5]), sum(s.durations[6]), sum(s.durations[7]), sum(s.durations[8]), sum(s.durations[9]), sum(s.durations[10]), sum(s.durations[11]), sum(s.durations[12]), sum(s.durations[13]), sum(s.durations[14]), sum(s.durations[15]), sum(s.durations[16]), sum(s.durations[17]), sum(s.durations[18]), sum(s.durations[19]), sum(s.durations[20]), sum(s.durations[21]), sum(s.durations[22]), sum(s.durations[23]), sum(s.durations[24]), sum(s.durations[25])]::bigint[] end)::float8[] as durations, (case when count(s.waits) > 0 then array[sum(s.waits[1]), sum(s.waits[2]), sum(s.waits[3]), sum(s.waits[4]), sum(s.waits[5]), sum(s.waits[6]), sum(s.waits[7]), sum(s.waits[8]), sum(s.waits[9]), sum(s.waits[10]), sum(s.waits[11]), sum(s.waits[12]), sum(s.waits[13]), sum(s.waits[14]), sum(s.waits[15]), sum(s.waits[16]), sum(s.waits[17]), sum(s.waits[18]), sum(s.waits[19]), sum(s.waits[20]), sum(s.waits[21]), sum(s.waits[22]), sum(s.waits[23]), sum(s.waits[24]), sum(s.waits[25])]::bigint[] end)::float8[] as waits
 from statuses s group by s.job order by s.job;
+
+-- read-last-errors
+select i.id::text as id, e.error from unnest($1::bigint[]) as i(id) cross join lateral (
+  select concat_ws(': ', r.errors -> -1 ->> 'name', left(r.errors -> -1 ->> 'message', 300)) as error from tock.job_runs r where r.id = i.id limit 1) e
+where e.error <> '';
 
 -- read-last-ticks
 select t.host, extract(epoch from max(t.at))::float8 as at from tock.ticks t
@@ -1483,6 +1679,31 @@ select jsonb_build_object(
     from longest join tock.job_runs_live r on r.id = longest.id
       left join tock.job_definitions d on d.id = r.definition_id left join tock.workers w on w.id = r.locked_by), '[]')
 ) as figures;
+
+-- read-living-subjects
+select d.name from tock.job_definitions d where d.name = any($1::text[]) and d.vanished_at is null;
+
+-- read-long-runs
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+)
+select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from r.started_at) * 1000)::float8 as "runningMs",
+  r.max_ms::float8 as "maxMs"
+from (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+  from queue_priorities p cross join lateral (
+    select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
+    where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
+    order by l.run_at, l.id limit 10000
+  ) r cross join lateral (
+    select coalesce((select d.max_duration_ms from tock.job_definitions d where d.id = r.definition_id),
+      (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
+  ) m
+  where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit $1) r left join tock.job_definitions d on d.id = r.definition_id
+order by subject, r.started_at, r.id;
 
 -- read-occurrence-groups
 select status, skip_reason, is_retried, string_agg(second::text, ',') as instants from (
@@ -1581,7 +1802,7 @@ with recursive queue_priorities as (
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), blocked as materialized (
   select r.queue, count(*)::integer as count from (
-    select queue from tock.job_runs_live where blocked_on is not null limit 5001) r group by r.queue
+    select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit 5001) r group by r.queue
 ), names as (
   select queue as name from queue_priorities
   union select queue from blocked
@@ -1743,6 +1964,12 @@ select current_setting('autovacuum') = 'on' as "isOn",
 -- read-server-version
 select current_setting('server_version_num')::integer as version, current_setting('server_version') as name;
 
+-- read-silent-hosts
+select s.host, s.folder, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from s.at) * 1000)::float8 as "silentMs"
+from (select t.host, t.folder, max(t.at) as at from tock.ticks t
+  where t.tick_count >= 10 and t.at > tock.now() - interval '7 days' and t.stopped_at is null
+  group by t.host, t.folder having max(t.at) < tock.now() - $1::float8 * interval '1 millisecond') s order by s.host, s.folder;
+
 -- read-spans
 select r.id::text as id, (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as at, (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as first,
   (extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000)::float8 as started, (extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end) * 1000)::float8 as finished, r.status, r.trigger, r.skip_reason,
@@ -1830,6 +2057,12 @@ select jsonb_build_object(
 ) as status
 from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions;
 
+-- read-stopped-definitions
+select d.name, case when d.broken_at is not null then coalesce(d.broken_reason, '') end as "brokenReason", d.pause_reason as "pauseReason"
+from tock.job_definitions d
+where d.vanished_at is null and (d.broken_at is not null or d.pause_reason like 'paused by itself %')
+order by d.name limit $1;
+
 -- read-taken-occurrences
 select o.definition_id::text as id, (extract(epoch from o.scheduled_for) * 1000)::float8 as at
 from unnest($1::bigint[], $2::float8[]) as w(definition_id, at)
@@ -1898,6 +2131,11 @@ where d.vanished_at is null and (dead.count is not null or d.broken_at is not nu
   or (d.next_at < tock.now() - $1 * interval '1 millisecond' and isfinite(d.next_at)))
 order by d.broken_at is null, dead.count is null, d.paused_at is not null, dead.count desc, d.name limit $2;
 
+-- read-undelivered-flips
+select f.rule, f.condition as "when", f.subject, f.kind, to_char(f.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, to_char(f.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since, f.detail, f.run_id::text as "runId"
+from tock.alert_deliveries d join tock.alert_flips f on f.id = d.flip_id
+where d.run_id = $1 and d.delivered_at is null order by f.id;
+
 -- read-volume
 -- From the planner's figures and the statistics: counting a million rows each night would cost too much.
 select coalesce(sum(v.rows * v.shared / greatest(v.lasted, 1)) / greatest(sum(v.shared) / 86400, 1), 0)::float8 as "perDay",
@@ -1912,6 +2150,26 @@ from (
   left join pg_stat_all_tables s on s.relid = p.oid
   where not p.is_kept and p.low < tock.now() and p.high > tock.now() - interval '7 days'
 ) v;
+
+-- read-waiting-queues
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+)
+select w.queue, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from min(w.run_at)) * 1000)::float8 as "waitedMs", bool_or(w.is_paused) as "isPaused"
+from (select p.queue, w.run_at, q.paused_at is not null as is_paused
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
+    select r.run_at from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $1::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit 1
+  ) w
+  where p.queue <> 'tock:alerts' and ($2::text[] is null or p.queue = any($2::text[])) and (q.paused_at is not null or q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $1::float8 * interval '1 millisecond'))) w group by w.queue order by w.queue;
 
 -- read-worker-load
 with recursive queue_priorities as (
@@ -1990,7 +2248,12 @@ with recursive queue_priorities as (
       slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
+), alerted_failures as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from again f
+  where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by f.definition_id, f.job
 ), gone as (
   delete from tock.job_runs_live r
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
@@ -2022,6 +2285,15 @@ with recursive queue_priorities as (
   ) k
   where e.definition_id is not null or e.ended_as = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.ended_as = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.ended_as = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 ), removed as (
   -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
@@ -2076,7 +2348,12 @@ with recursive queue_priorities as (
       slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
+), alerted_failures as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from again f
+  where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by f.definition_id, f.job
 ), gone as (
   delete from tock.job_runs_live r
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
@@ -2108,6 +2385,15 @@ with recursive queue_priorities as (
   ) k
   where e.definition_id is not null or e.ended_as = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.ended_as = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where e.ended_as = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 ), removed as (
   -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
@@ -2171,7 +2457,7 @@ with outcome as materialized (
     else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
-  returning r.id
+  returning r.id, r.definition_id, r.job
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
     and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
@@ -2216,8 +2502,6 @@ insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothin
 -- reset-figures
 with hours as materialized (
   delete from tock.figures_by_hour h where h.at >= $1 returning h.*
-), minutes as (
-  delete from tock.figures_by_minute m where m.at >= $2
 ), sums as (
   select job, queue, status, reason, sum(h.run_count)::bigint as run_count,
     sum(h.occurrence_count)::bigint as occurrence_count,
@@ -2297,6 +2581,15 @@ with gone as (
   ) k
   where e.definition_id is not null or 'dead' = 'dead'
   returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where 'dead' = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where 'dead' = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
 select (select errors -> -1 ->> 'message' from ended) as reason, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten";
 
@@ -2315,6 +2608,9 @@ from u where d.id = u.id;
 
 -- spend-remaining-count
 update tock.job_definitions set remaining_count = greatest(remaining_count - $1, 0) where id = $2;
+
+-- start-alert-clock
+insert into tock.alert_clock (is_only) values (true) on conflict do nothing returning (extract(epoch from tock.now()) * 1000)::float8 as now;
 
 -- sum-outcomes
 with ended_runs as (
@@ -2416,6 +2712,16 @@ with target as materialized (
 )
 select id from ended;
 
+-- take-alert-events
+with taken as (
+  delete from tock.alert_events e where e.id = any(array(select f.id from tock.alert_events f order by f.id limit $1 for update skip locked))
+  returning e.*
+)
+select t.kind, t.count, t.run_id::text as "runId", t.definition_id::text as "definitionId", t.job, coalesce(d.name, t.job) as subject,
+  (extract(epoch from t.at) * 1000)::float8 as at
+from taken t left join tock.job_definitions d on d.id = t.definition_id
+order by t.id;
+
 -- take-outbox
 delete from tock.job_outbox o where o.id in (
   select f.id from tock.job_outbox f order by f.id limit $1 for update skip locked)
@@ -2441,6 +2747,13 @@ with keys as (
 select (select count(*) from unblocked)::int as count,
   (select tock.notify('queued') from (select from unblocked limit 1) any_of_them);
 
+-- unmute-alerts
+with soon as (update tock.alert_clock set check_at = '-infinity')
+delete from tock.alert_mutes where name = $1 returning name;
+
+-- use-alert-channel
+update tock.alert_channels set run_id = $1, free_at = tock.now() + $2::float8 * interval '1 millisecond' where name = $3;
+
 -- validate-bounds
 select tock.validate_bounds();
 
@@ -2449,6 +2762,35 @@ update tock.figures_progress set watched_until = $1, writers = array(select dist
   where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.relation = 'tock.job_runs_finished'::regclass
     and l.database = (select d.oid from pg_database d where d.datname = current_database())) w)
   returning cardinality(writers) as count;
+
+-- write-alert-changes
+with wanted as materialized (
+  select * from jsonb_to_recordset($1::jsonb) as c(rule text, condition text, subject text, version integer, status text, since float8, failures integer,
+    job text, definition_id bigint, run_id bigint, last_at float8, told_at float8, detail text, flip text, flip_since float8, at float8)
+), locked as materialized (
+  select s.rule, s.subject, s.version from tock.alert_states s join wanted w on w.rule = s.rule and w.subject = s.subject
+  order by s.rule, s.subject for update of s
+), updated as (
+  update tock.alert_states s set status = w.status, since = to_timestamp(w.since / 1000), version = s.version + 1, failure_count = w.failures, job = w.job,
+    definition_id = w.definition_id, run_id = w.run_id, last_at = to_timestamp(w.last_at / 1000), told_at = to_timestamp(w.told_at / 1000), detail = w.detail
+  from wanted w join locked l on l.rule = w.rule and l.subject = w.subject and l.version = w.version
+  where s.rule = w.rule and s.subject = w.subject
+  returning s.rule, s.subject
+), inserted as (
+  insert into tock.alert_states (rule, subject, status, since, failure_count, job, definition_id, run_id, last_at, told_at, detail)
+  select w.rule, w.subject, w.status, to_timestamp(w.since / 1000), w.failures, w.job, w.definition_id, w.run_id, to_timestamp(w.last_at / 1000),
+    to_timestamp(w.told_at / 1000), w.detail from wanted w where w.version = 0 order by w.rule, w.subject
+  on conflict do nothing
+  returning rule, subject
+), flipped as (
+  insert into tock.alert_flips (rule, condition, subject, kind, at, since, detail, run_id)
+  select w.rule, w.condition, w.subject, w.flip, to_timestamp(w.at / 1000), to_timestamp(w.flip_since / 1000), w.detail, w.run_id
+  from wanted w join (select * from updated union all select * from inserted) won on won.rule = w.rule and won.subject = w.subject
+  where w.flip is not null order by w.rule, w.subject
+  returning id, rule, subject, kind
+)
+select id::text, rule, subject, kind from flipped order by flipped.id;
+
 -- write-logs
 with l as materialized (
   select * from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[], $5::text[],

@@ -49,6 +49,8 @@ const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
   'schedules.resetCursors': tock => tock.schedules.resetCursors({ names: ['nobody'] }),
   'queues.pause': tock => tock.queues.pause('!'),
   'queues.resume': tock => tock.queues.resume('!'),
+  'alerts.mute': tock => tock.alerts.mute('nobody', { until: '2100-01-01T00:00:00Z' }),
+  'alerts.unmute': tock => tock.alerts.unmute('nobody'),
   forgetHost: tock => tock.forgetHost('nobody'),
   'queues.set': tock => tock.queues.set('!', { concurrency: 1 }),
   'queues.remove': tock => tock.queues.remove('!'),
@@ -58,6 +60,7 @@ const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
 };
 const WORKS: Readonly<Record<Work, (tock: Tock) => Promise<unknown>>> = {
   'runs.wait': tock => tock.runs.wait('999'),
+  'alerts.test': tock => tock.alerts.test('nobody'),
   tick: tock => tock.tick({ budget: '!' }),
   start: tock => tock.start({ concurrency: 0 }),
   register: tock => tock.register(),

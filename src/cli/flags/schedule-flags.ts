@@ -1,6 +1,7 @@
 // The flags of a schedule, as input for `tock.schedules.upsert`, which checks the values.
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
+import type { Expectation } from '../../model/alerts/options.js';
 import { TockError } from '../../model/errors.js';
 import type { After, Chain, ChainOn } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
@@ -37,6 +38,8 @@ export interface ScheduleFlags extends CommonOptions {
   readonly endAt?: Date | typeof NONE;
   readonly remaining?: number | typeof NONE;
   readonly pauseOnFailure?: number | typeof NONE;
+  readonly expectWithin?: string | typeof NONE;
+  readonly maxDuration?: string | typeof NONE;
   readonly queue?: string;
   readonly priority?: number;
   readonly maxAttempts?: number;
@@ -73,6 +76,12 @@ export function withScheduleFlags(command: Command): Command {
     .option('--end-at <instant>', 'no occurrence after this', orNone(instant))
     .option('--remaining <n>', 'how many runs to make in all', orNone(count(0, 2_147_483_647)))
     .option('--pause-on-failure <n>', 'pause after this many dead runs in a row', orNone(count(1, 1_000_000)))
+    .option(
+      '--expect-within <duration>',
+      'alert if no success follows an occurrence in time',
+      orNone(duration),
+    )
+    .option('--max-duration <duration>', 'alert if an attempt takes longer', orNone(duration))
     .option('--queue <queue>', 'overrides the job’s own')
     .option('--priority <n>', 'lower goes first', count(-2_147_483_647, 2_147_483_647))
     .option('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000));
@@ -125,7 +134,8 @@ export function statedInput(
   payload: unknown,
 ): ScheduleInput {
   const timing = { ...timingOf(flags), after: afterOf(flags, null) };
-  return { name, job: flags.job, ...given({ payload }), ...given(timing), ...given(restOf(flags)) };
+  const expect = expectOf(flags, null);
+  return { name, job: flags.job, ...given({ payload, expect }), ...given(timing), ...given(restOf(flags)) };
 }
 
 /** A changed schedule: an option that is not given stays as it is. */
@@ -145,6 +155,7 @@ export function changedInput(
     payload: payload === undefined ? before.payload : payload,
     ...given(isChained ? chained(before, flags) : timed(before, flags, isTimed)),
     ...given({ ...keptOf(before, flags, isChained), ...defined(restOf(flags)) }),
+    ...given({ expect: expectOf(flags, isChained ? { ...before, expectWithinMs: null } : before) }),
   };
 }
 
@@ -198,6 +209,17 @@ function afterOf({ after, afterAny, afterOn }: ScheduleFlags, before: Chain | nu
   const isAny = afterAny !== undefined || (after === undefined && before?.require === 'any');
   const on = afterOn ?? before?.on ?? 'success';
   return isAny ? { any: definitions, on } : { all: definitions, on };
+}
+
+function expectOf(
+  { expectWithin, maxDuration }: ScheduleFlags,
+  before: Pick<DefinitionRecord, 'expectWithinMs' | 'maxDurationMs'> | null,
+): Expectation | null {
+  const expect = given({
+    within: expectWithin ?? before?.expectWithinMs,
+    maxDuration: maxDuration ?? before?.maxDurationMs,
+  });
+  return Object.keys(expect).length === 0 ? null : expect;
 }
 
 function timingOf({ cron, every, phase, at }: Pick<ScheduleInput, 'cron' | 'every' | 'phase' | 'at'>) {

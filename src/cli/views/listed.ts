@@ -51,6 +51,8 @@ function differs(job: AnyJob, record: DefinitionRecord): boolean {
     start_deadline_ms: record.startDeadlineMs,
     jitter_ms: record.jitterMs,
     pause_on_failure_count: record.pauseOnFailure,
+    expect_within_ms: record.expectWithinMs,
+    max_duration_ms: record.maxDurationMs,
     queue: record.queue,
     priority: record.priority,
     max_attempts: record.maxAttempts,

@@ -3,14 +3,15 @@ import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
 
 export interface BarePageProps {
-  readonly style: string;
+  /** The address of the style sheet. */
+  readonly sheet: string;
   readonly title: string;
   /** Seconds after which the browser asks again. Absent: never. */
   readonly retry?: number;
   readonly children?: Child;
 }
 
-export function BarePage({ style, title, retry, children }: BarePageProps) {
+export function BarePage({ sheet, title, retry, children }: BarePageProps) {
   return html`<!doctype html>${(
     <html lang="en">
       <head>
@@ -19,7 +20,7 @@ export function BarePage({ style, title, retry, children }: BarePageProps) {
         <meta name="color-scheme" content="light dark" />
         {retry === undefined ? null : <meta http-equiv="refresh" content={`${retry}`} />}
         <title>{title} · Tock</title>
-        <link rel="stylesheet" href={style} />
+        <link rel="stylesheet" href={sheet} />
       </head>
       <body class="bare">
         <main id="main">

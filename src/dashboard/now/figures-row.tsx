@@ -1,7 +1,7 @@
 // The figures of the page Now: each is a way to the runs that it counts.
 import type { Child } from 'hono/jsx';
 import { formatSpan } from '../../model/duration.js';
-import { MAX_COUNT } from '../../store/reads/live-figures.js';
+import { MAX_COUNT } from '../../store/reads/now/live-figures.js';
 import { numberText, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';
 import type { NowContent } from './read-now.js';
@@ -9,7 +9,6 @@ import type { NowContent } from './read-now.js';
 export function FiguresRow({ view, content }: { readonly view: View; readonly content: NowContent }) {
   const { live, day } = content;
   const ended = day.succeeded + day.dead + day.cancelled;
-  const atLeast = day.isCapped ? '+' : '';
   const { dead } = view.frame;
   return (
     <div class="figures">
@@ -26,7 +25,7 @@ export function FiguresRow({ view, content }: { readonly view: View; readonly co
           : `oldest ${formatSpan(Math.max(0, view.now.getTime() - live.oldestDue.getTime()))}`}
       </Figure>
       <Figure view={view} name="Running" value={numberText(live.running)} query={{ status: 'running' }}>
-        {live.workers === 0 ? 'no worker at present' : `of ${numberText(live.capacity)} places`}
+        {live.workers === 0 ? 'no worker now' : `of ${numberText(live.capacity)} places`}
       </Figure>
       <Figure
         view={view}
@@ -45,20 +44,10 @@ export function FiguresRow({ view, content }: { readonly view: View; readonly co
       >
         {dead === 0 ? 'none' : 'failed for good'}
       </Figure>
-      <Figure
-        view={view}
-        name="Ended, 24 h"
-        value={`${numberText(ended)}${atLeast}`}
-        query={{ status: 'succeeded' }}
-      >
+      <Figure view={view} name="Ended, 24 h" value={numberText(ended)} query={{ status: 'succeeded' }}>
         {ended === 0 ? 'none yet' : `${percent(day.succeeded, day.succeeded + day.dead)} succeeded`}
       </Figure>
-      <Figure
-        view={view}
-        name="Skipped, 24 h"
-        value={`${numberText(day.skipped)}${atLeast}`}
-        query={{ status: 'skipped' }}
-      >
+      <Figure view={view} name="Skipped, 24 h" value={numberText(day.skipped)} query={{ status: 'skipped' }}>
         {day.skipped === 0 ? 'none' : 'each with its reason'}
       </Figure>
     </div>

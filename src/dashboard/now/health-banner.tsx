@@ -1,7 +1,7 @@
 // The first thing on the page Now: is anything wrong, and what helps.
+import type { Health } from '../../model/health.js';
 import { includesRole } from '../../model/operator.js';
 import type { View } from '../view.js';
-import type { Health } from './health.js';
 import { RETRY_ALL } from './tables.js';
 
 type Sentence = Health['sentences'][number];
@@ -12,6 +12,9 @@ const WORDS: Readonly<Record<Health['level'], string>> = {
   failing: 'Work is not being done',
   unknown: 'Not everything is known',
 };
+
+/** Of the sentences after the first; the rest is a click away, so that the figures are in sight. */
+const SHOWN = 2;
 
 export function HealthBanner({ view, health }: { readonly view: View; readonly health: Health }) {
   const [first, ...others] = health.sentences;
@@ -27,18 +30,29 @@ export function HealthBanner({ view, health }: { readonly view: View; readonly h
         <Remedy sentence={first} />
       </div>
       <Help view={view} sentence={first} main />
-      {others.length === 0 ? null : (
-        <ul>
-          {others.map(sentence => (
-            <li>
-              <p>{withStop(sentence.text)}</p>
-              <Remedy sentence={sentence} />
-              <Help view={view} sentence={sentence} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Others view={view} sentences={others.slice(0, SHOWN)} />
+      {others.length > SHOWN ? (
+        <details>
+          <summary>and {others.length - SHOWN} more</summary>
+          <Others view={view} sentences={others.slice(SHOWN)} />
+        </details>
+      ) : null}
     </section>
+  );
+}
+
+function Others({ view, sentences }: { readonly view: View; readonly sentences: readonly Sentence[] }) {
+  if (sentences.length === 0) return null;
+  return (
+    <ul>
+      {sentences.map(sentence => (
+        <li>
+          <p>{withStop(sentence.text)}</p>
+          <Remedy sentence={sentence} />
+          <Help view={view} sentence={sentence} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,25 +1,22 @@
 // Everything that the page Now shows, read side by side.
 import { type ComingGroup, comingGroups } from '../../model/explain/coming-groups.js';
+import type { FinishedStatus } from '../../model/run/states.js';
 import {
   type ComingDefinition,
   readComing,
   readTroubled,
   type TroubledDefinition,
-} from '../../store/reads/coming.js';
-import {
-  countEndedByMinute,
-  countEndedOfDay,
-  type EndedCounts,
-  type EndedInMinute,
-} from '../../store/reads/ended-runs.js';
-import { type LiveFigures, readLiveFigures } from '../../store/reads/live-figures.js';
+} from '../../store/reads/now/coming.js';
+import { type LiveFigures, readLiveFigures } from '../../store/reads/now/live-figures.js';
+import { type OutcomesOfMinute, readOutcomesByMinute, sumOutcomes } from '../../store/reads/rollup.js';
 import type { View } from '../view.js';
 
 export interface NowContent {
   readonly live: LiveFigures;
-  readonly day: EndedCounts;
-  /** Null: too many ended for a quick answer. */
-  readonly minutes: readonly EndedInMinute[] | null;
+  /** How the runs of the last 24 hours ended. */
+  readonly day: Readonly<Record<FinishedStatus, number>>;
+  /** The last sixty minutes; the last one is not over. */
+  readonly minutes: readonly OutcomesOfMinute[];
   readonly coming: readonly ComingGroup<ComingDefinition>[];
   readonly troubled: readonly TroubledDefinition[];
 }
@@ -31,11 +28,11 @@ const MAX_TROUBLED = 12;
 /** With a tick a minute, an occurrence is never due for so long. */
 const LATE_MS = 150_000;
 
-export async function readNow({ reads, now }: View): Promise<NowContent> {
+export async function readNow({ reads }: View): Promise<NowContent> {
   const [live, day, minutes, coming, troubled] = await Promise.all([
     readLiveFigures(reads),
-    countEndedOfDay(reads),
-    countEndedByMinute(reads, now),
+    sumOutcomes(reads),
+    readOutcomesByMinute(reads),
     readComing(reads, MAX_COMING),
     readTroubled(reads, { limit: MAX_TROUBLED, lateMs: LATE_MS }),
   ]);

@@ -1,13 +1,13 @@
 // The lists of the page Now: what comes, what runs, and which schedules need somebody.
 import { formatSpan } from '../../model/duration.js';
 import { includesRole } from '../../model/operator.js';
-import type { TroubledDefinition } from '../../store/reads/coming.js';
-import type { RunningRun } from '../../store/reads/live-figures.js';
+import type { TimedDefinition, TroubledDefinition } from '../../store/reads/now/coming.js';
+import type { RunningRun } from '../../store/reads/now/live-figures.js';
 import { Sheet, Time } from '../layout/parts.js';
-import { clockTime, numberText, relativeText, shortTime, spanText } from '../layout/text.js';
+import { clockTime, longTime, numberText, placeOf, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';
+import { plainSchedule } from '../words/schedule-words.js';
 import type { NowContent } from './read-now.js';
-import { timingText } from './timing-text.js';
 
 /** Asks first, with the count. */
 export const RETRY_ALL = '/runs/retry-all';
@@ -32,15 +32,15 @@ export function ComingTable({
           {coming.map(({ at, first, count }) => (
             <tr>
               <td class="nowrap">
-                <time datetime={at.toISOString()} title={shortTime(at, 'UTC', view.now)}>
-                  {dayOrClock(view, at)}
+                <time datetime={at.toISOString()} title={`${longTime(at, 'UTC')} UTC`}>
+                  {whenText(view, at)}
                 </time>
                 <span class="sub">{at <= view.now ? 'due' : relativeText(at, view.now)}</span>
               </td>
               <td>
                 <DefinitionLink view={view} name={count === 1 ? first.name : first.job} isJob={count > 1} />
                 {count > 1 ? <span class="muted"> × {numberText(count)}</span> : null}
-                <span class="sub">{timingText(first)}</span>
+                <span class="sub">{timingText(view, first)}</span>
               </td>
             </tr>
           ))}
@@ -50,10 +50,24 @@ export function ComingTable({
   );
 }
 
-/** The clock where that is enough. */
-function dayOrClock({ zone, now }: View, at: Date): string {
-  const text = shortTime(at, zone, now);
-  return text.length > 8 ? text.slice(0, -9) : text.endsWith(':00') ? clockTime(at, zone) : text;
+const DAY_MS = 86_400_000;
+
+/** The clock within a day, the weekday within a week, otherwise the day. */
+function whenText({ zone, now }: View, at: Date): string {
+  const clock = clockTime(at, zone);
+  const ms = at.getTime() - now.getTime();
+  if (ms < DAY_MS) return clock;
+  const [weekday, day, month] = longTime(at, zone).split(/[ ,]+/);
+  return ms < 6 * DAY_MS ? `${weekday} ${clock}` : `${day} ${month}`;
+}
+
+/** With the schedule's own place where its hours are not the reader's. */
+function timingText({ zone }: View, definition: TimedDefinition): string {
+  const words = plainSchedule(definition);
+  const { cron, timezone } = definition;
+  return cron === null || timezone === zone || words.startsWith('Every')
+    ? words
+    : `${words} · ${placeOf(timezone)}`;
 }
 
 function DefinitionLink({
@@ -101,7 +115,7 @@ export function RunningTable({ view, runs }: { readonly view: View; readonly run
               <td class="n">
                 {run.startedAt === null
                   ? '–'
-                  : spanText(Math.max(0, view.now.getTime() - run.startedAt.getTime()))}
+                  : formatSpan(Math.max(0, view.now.getTime() - run.startedAt.getTime()))}
               </td>
               <td class="wide muted">
                 {run.worker ?? '–'}
@@ -152,13 +166,13 @@ export function TroubledTable({
             <tr>
               <td>
                 <DefinitionLink view={view} name={definition.name} />
-                <span class="sub">{timingText(definition)}</span>
+                <span class="sub">{timingText(view, definition)}</span>
               </td>
               <td>
                 <Trouble view={view} definition={definition} />
               </td>
               <td class="wide nowrap">
-                {definition.pausedAt === null ? (
+                {definition.pausedAt === null && definition.brokenReason === null ? (
                   <Time view={view} at={definition.nextAt} relative />
                 ) : (
                   <span class="faint">–</span>

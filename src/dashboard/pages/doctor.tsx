@@ -136,7 +136,7 @@ const KINDS: Readonly<Record<LastTick['kind'], string>> = {
   library: 'an app',
 };
 
-function Ticks({ view, ticks }: { readonly view: View; readonly ticks: readonly LastTick[] }) {
+export function Ticks({ view, ticks }: { readonly view: View; readonly ticks: readonly LastTick[] }) {
   if (ticks.length === 0)
     return (
       <Empty title="Nothing has ticked yet">

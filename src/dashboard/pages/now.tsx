@@ -3,7 +3,6 @@ import { cached } from '../cached.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
 import { FiguresRow } from '../now/figures-row.js';
-import { healthOf } from '../now/health.js';
 import { HealthBanner } from '../now/health-banner.js';
 import { type NowContent, readNow } from '../now/read-now.js';
 import { ComingTable, RunningTable, TroubledTable } from '../now/tables.js';
@@ -12,19 +11,25 @@ import { Minutes, MinutesTable } from '../pictures/minutes.js';
 import type { App, View } from '../view.js';
 
 const SECONDS = 5;
-/** A status counts more than this page shows, so that everybody who watches shares one. */
-const STATUS_MAX_AGE_MS = 10_000;
+/** The health counts more than this page shows, so that everybody who watches shares one. */
+const HEALTH_MAX_AGE_MS = 4000;
 
 export function addNowPage(app: App): void {
-  const status = cached(STATUS_MAX_AGE_MS, async ({ tock }: View) => await tock.status());
+  const readHealth = cached(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health());
   app.get('/', async c => {
     const view = c.get('view');
-    const [content, health] = await Promise.all([readNow(view), status(view).then(healthOf)]);
+    const [content, health] = await Promise.all([readNow(view), readHealth(view)]);
     return c.html(
       <Page view={view} title="Now" current="now" live={SECONDS}>
-        {isUnused(view, content) ? null : <HealthBanner view={view} health={health} />}
-        <FiguresRow view={view} content={content} />
-        <Content view={view} content={content} />
+        {isUnused(view, content) ? (
+          <NoJobs />
+        ) : (
+          <>
+            <HealthBanner view={view} health={health} />
+            <FiguresRow view={view} content={content} />
+            <Content view={view} content={content} />
+          </>
+        )}
       </Page>,
     );
   });
@@ -41,7 +46,6 @@ const totalOf = ({ succeeded, dead, cancelled, skipped }: NowContent['day']) =>
 
 function Content({ view, content }: { readonly view: View; readonly content: NowContent }) {
   const { live, day, coming, troubled } = content;
-  if (isUnused(view, content)) return <NoJobs />;
   const isNew = totalOf(day) === 0 && live.running === 0;
   return (
     <div class="two now">
@@ -91,22 +95,16 @@ function LastHour({ view, content: { minutes } }: { readonly view: View; readonl
     <>
       <h2>Runs a minute, last hour</h2>
       <Sheet>
-        {minutes === null ? (
-          <p class="muted">More runs ended than can be counted at once.</p>
-        ) : (
-          <>
-            <Minutes minutes={minutes} zone={view.zone} />
-            <div class="legend">
-              <span class="pill ok">succeeded</span>
-              <span class="pill skip">skipped or cancelled</span>
-              <span class="pill dead">dead, below the line</span>
-              <details class="right">
-                <summary>As a table</summary>
-                <MinutesTable minutes={minutes} zone={view.zone} />
-              </details>
-            </div>
-          </>
-        )}
+        <Minutes minutes={minutes} zone={view.zone} />
+        <div class="legend">
+          <span class="pill ok">succeeded</span>
+          <span class="pill other">skipped or cancelled</span>
+          <span class="pill dead">dead, below the line</span>
+          <details class="right">
+            <summary>As a table</summary>
+            <MinutesTable minutes={minutes} zone={view.zone} />
+          </details>
+        </div>
       </Sheet>
     </>
   );

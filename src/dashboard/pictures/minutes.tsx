@@ -5,8 +5,8 @@ import { clockTime, numberText } from '../layout/text.js';
 export type Minute = Readonly<Record<FinishedStatus, number>> & { readonly at: Date };
 
 const WIDTH = 640;
-const LEFT = 38;
-const TOP = 8;
+const LEFT = 46;
+const TOP = 16;
 const ABOVE = 120;
 const BELOW = 34;
 const HEIGHT = TOP + ABOVE + BELOW + 22;
@@ -20,7 +20,13 @@ export function Minutes({ minutes, zone }: { readonly minutes: readonly Minute[]
   const height = (count: number, max: number) =>
     count === 0 ? 0 : Math.min(max, Math.max(MIN_BAR, (count / top) * ABOVE));
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" role="img" aria-label={summary(minutes)}>
+    <svg
+      class="minutes"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      width="100%"
+      role="img"
+      aria-label={summary(minutes)}
+    >
       {[0.5, 1].map(share => (
         <>
           <line class="grid-line" x1={LEFT} x2={WIDTH} y1={LINE - share * ABOVE} y2={LINE - share * ABOVE} />
@@ -42,13 +48,13 @@ export function Minutes({ minutes, zone }: { readonly minutes: readonly Minute[]
             {ran > 0 ? (
               <rect class="f-ok" x={x} y={px(LINE - ran)} width={width} height={px(ran)} rx="1" />
             ) : null}
-            {other > 2 ? (
+            {other > 0 ? (
               <rect
-                class="f-skip"
-                x={px(x + 0.75)}
-                y={px(LINE - ran - other + 0.25)}
-                width={px(width - 1.5)}
-                height={px(other - 1)}
+                class="f-other"
+                x={x}
+                y={px(LINE - ran - other)}
+                width={width}
+                height={px(Math.max(1, other - 0.75))}
                 rx="1"
               />
             ) : null}
@@ -64,7 +70,7 @@ export function Minutes({ minutes, zone }: { readonly minutes: readonly Minute[]
       </text>
       {minutes.map(({ at }, index) =>
         index % 15 === 0 ? (
-          <text x={px(LEFT + index * step)} y={HEIGHT - 4}>
+          <text class={index % 30 === 0 ? '' : 'odd'} x={px(LEFT + index * step)} y={HEIGHT - 4}>
             {clockTime(at, zone)}
           </text>
         ) : null,

@@ -1,6 +1,7 @@
 // Definitions at run time: made, edited and removed by an operator or the app. Each in one transaction under
 // the definition's row lock, so that a tick, an edit and a pause come one after the other.
 
+import type { Expectation } from '../../model/alerts/options.js';
 import { changesBetween } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import { checkPriority } from '../../model/job/define-job.js';
@@ -57,6 +58,8 @@ export interface ScheduleInput<J = string | AnyJob, Payload = PayloadFor<J>>
   readonly priority?: number;
   /** Default: the job's. */
   readonly maxAttempts?: number;
+  /** What alerts watch. Default: nothing. */
+  readonly expect?: Expectation;
 }
 
 /** Guards an edit against a concurrent one. */
@@ -117,7 +120,15 @@ async function requireParents(session: Session, { columns }: DescribedDefinition
   );
 }
 
-const SCHEDULE_INPUT = new Set([...SCHEDULE_OPTIONS, 'name', 'job', 'queue', 'priority', 'maxAttempts']);
+const SCHEDULE_INPUT = new Set([
+  ...SCHEDULE_OPTIONS,
+  'name',
+  'job',
+  'queue',
+  'priority',
+  'maxAttempts',
+  'expect',
+]);
 
 function scheduleNamed(input: unknown): string {
   const name = typeof input === 'object' && input !== null ? (input as { name?: unknown }).name : undefined;
@@ -126,7 +137,7 @@ function scheduleNamed(input: unknown): string {
 
 async function describeInput(engine: Engine, input: ScheduleInput): Promise<DescribedDefinition> {
   checkOptions(input, SCHEDULE_INPUT, scheduleNamed(input), 'TOCK_BAD_OPTION');
-  const { name, job: stated, payload, queue, priority, maxAttempts, ...schedule } = input;
+  const { name, job: stated, payload, queue, priority, maxAttempts, expect, ...schedule } = input;
   checkName(name, 'schedule', 'TOCK_BAD_OPTION');
   if (engine.registry.jobs.has(name)) throw definedInCode(name);
   const job = findJob(engine.registry, stated);
@@ -136,6 +147,7 @@ async function describeInput(engine: Engine, input: ScheduleInput): Promise<Desc
     job: job.name,
     payload: await acceptPayload(job, payload, engine.settings.maxPayloadBytes),
     schedule,
+    expect,
     queue: checkName(queue ?? job.queue ?? 'default', 'queue', 'TOCK_BAD_OPTION'),
     priority: priority ?? job.priority ?? 0,
     maxAttempts: checkMaxAttempts(

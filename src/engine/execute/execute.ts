@@ -79,8 +79,9 @@ class Attempt {
     if (limit && !active.run.slot_keys?.includes(limit.key))
       return queueMicrotask(() => this.finish({ kind: 'noSlot', limits: [limit] }));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
-    const isolate =
-      readIsolate(job.isolate) ?? (engine.isolation && isSuspect(active) ? SUSPECT_ISOLATE : null);
+    // A child loads the project's jobs, not Tock's own.
+    const canIsolate = engine.isolation !== null && engine.registry.jobs.has(job.name);
+    const isolate = readIsolate(job.isolate) ?? (canIsolate && isSuspect(active) ? SUSPECT_ISOLATE : null);
     active.isIsolated = isolate !== null;
     // A child's grace is up to KillEscalation.
     if (!isolate) onAbort(active.interrupt, () => this.startGrace());

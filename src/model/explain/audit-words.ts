@@ -63,6 +63,12 @@ const WORDS: Readonly<Record<Action, Wording>> = {
   forgetHost: record => words('forgot', named(record, 'host'), []),
   'queues.set': record => words('set limits of', named(record, 'queue'), changes(record.details)),
   'queues.remove': record => words('removed the limits of', named(record, 'queue'), changes(record.details)),
+  'alerts.mute': record =>
+    words('muted the alerts of', record.targets.join(', '), [
+      record.details['until'] === undefined ? '' : `until ${text(record.details['until'])}`,
+      text(record.details['note']),
+    ]),
+  'alerts.unmute': record => words('ended the mute of', record.targets.join(', '), []),
   prune: ({ details }) =>
     words('pruned', 'the history', [
       ...pruned(details),

@@ -1,4 +1,4 @@
-// The next occurrences as lines of a list: the many definitions of one job that are due together are one line.
+// The next occurrences as lines of a list: definitions of one job that are due together are one line.
 
 interface Coming {
   readonly name: string;

@@ -26,6 +26,7 @@ const OPTIONS = optionNames<AnyJob>({
   priority: true,
   concurrency: true,
   logs: true,
+  expect: true,
   onDead: true,
   run: true,
   kind: true,

@@ -1,6 +1,7 @@
 // What a job is, and what its handler is given: the public types.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Kysely, Transaction } from 'kysely';
+import type { Expectation } from '../alerts/options.js';
 import type { Duration } from '../duration.js';
 import type { Logger } from '../logger.js';
 import type { After } from '../planning/chain.js';
@@ -191,6 +192,8 @@ export interface JobOptions<
   readonly concurrency?: JobConcurrency<StandardSchemaV1.InferOutput<Schema>>;
   /** Which lines of `ctx.log` are kept with each attempt. Default: as createTock's `logs` says. */
   readonly logs?: LogsOption;
+  /** What alerts watch: a success within a time of each occurrence, and how long an attempt may take. */
+  readonly expect?: Expectation;
   /**
    * A job, by object or name, that is enqueued for each run of this one that ends dead, once for each time
    * that it does, with the payload `{ run, job, definition, scheduledFor, payload, errors }`.

@@ -13,6 +13,8 @@ import { checkPayload } from './payload.js';
 export interface Registry {
   readonly jobs: ReadonlyMap<string, AnyJob>;
   readonly definitions: readonly DescribedDefinition[];
+  /** Tock's own jobs, which have no definition and are in no list. */
+  readonly builtIn?: (name: string) => AnyJob | undefined;
   /** Equal for two processes whose definitions are equal. */
   readonly fingerprint: string;
 }
@@ -56,7 +58,7 @@ export function createRegistry(jobs: readonly AnyJob[]): Registry {
 /** Finds a job by object or name. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
 export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
   const name = typeof job === 'string' ? job : job.name;
-  const found = registry.jobs.get(name);
+  const found = registry.jobs.get(name) ?? registry.builtIn?.(name);
   if (found) return found;
   const known = [...registry.jobs.keys()];
   const all = known.length === 0 ? '; no jobs are defined' : `; known jobs: ${known.slice(0, 20).join(', ')}`;

@@ -1,5 +1,7 @@
 // Turns a job in code into its definition: the columns of job_definitions, and their fingerprint.
 import { createHash } from 'node:crypto';
+import { readExpectation } from '../alerts/expectations.js';
+import type { Expectation } from '../alerts/options.js';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import type { AnyJob, JobSchedule, Json } from '../job/job.js';
@@ -43,6 +45,8 @@ export interface DefinitionColumns {
   readonly jitter_ms: number;
   readonly remaining_count: number | null;
   readonly pause_on_failure_count: number | null;
+  readonly expect_within_ms: number | null;
+  readonly max_duration_ms: number | null;
   readonly queue: string;
   readonly priority: number;
   readonly max_attempts: number;
@@ -101,6 +105,7 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
     queue: job.queue ?? 'default',
     priority: job.priority ?? 0,
     maxAttempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
+    expect: job.expect,
     onDead: job.onDead === undefined ? null : typeof job.onDead === 'string' ? job.onDead : job.onDead.name,
   });
 }
@@ -114,6 +119,7 @@ export interface StatedDefinition {
   readonly queue: string;
   readonly priority: number;
   readonly maxAttempts: number;
+  readonly expect?: Expectation | undefined;
   /** The job that is enqueued for each dead run; only for the definition with its job's own name. */
   readonly onDead?: string | null;
 }
@@ -151,6 +157,7 @@ export function describeSchedule(stated: StatedDefinition): DescribedDefinition 
     jitter_ms: duration(schedule?.jitter, 'jitter') ?? 0,
     remaining_count: count(schedule?.remaining, 0, 'remaining'),
     pause_on_failure_count: count(schedule?.pauseOnFailure, 1, 'pauseOnFailure'),
+    ...readExpectation(stated.expect, schedule !== undefined && after === null),
     queue: stated.queue,
     priority: stated.priority,
     max_attempts: stated.maxAttempts,

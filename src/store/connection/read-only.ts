@@ -8,7 +8,7 @@ import { queryClientWithin } from './deadline.js';
 import { isConnectionFailure } from './errors.js';
 
 export interface ReadSession extends Session {
-  /** Ends the pool, if it is one of its own. */
+  /** Ends the pool, if it is one of its own. Safe to repeat. */
   close(): Promise<void>;
 }
 
@@ -32,13 +32,15 @@ export function openReadSession(database: Database, options: ReadOptions = {}): 
   const pool = own ?? database.pool;
   const begin = `begin isolation level read committed read only; set local statement_timeout = ${Math.round(statementTimeoutMs)}; set local jit = off`;
   const inTurn = turns(connections);
+  let ending: Promise<void> | undefined;
   return {
     run: async <Row>(text: string, values: readonly unknown[] = []) =>
       (await inTurn(() =>
         readOnce(pool, begin, database.rewrite(text), values, statementTimeoutMs + GRACE_MS),
       )) as Row[],
     close: async () => {
-      await own?.end();
+      ending ??= own?.end();
+      await ending;
     },
   };
 }

@@ -25,6 +25,8 @@ const COLUMNS = {
   jitter_ms: 'duration',
   remaining_count: 'plain',
   pause_on_failure_count: 'plain',
+  expect_within_ms: 'duration',
+  max_duration_ms: 'duration',
   active_window: 'plain',
   outside_window: 'plain',
   queue: 'plain',
@@ -51,6 +53,8 @@ export const selectDurations = (eb: ExpressionBuilder<Schema & { d: Schema['tock
     eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchup_window_ms'),
     eb.cast<number | null>('d.start_deadline_ms', 'float8').as('start_deadline_ms'),
     eb.cast<number>('d.jitter_ms', 'float8').as('jitter_ms'),
+    eb.cast<number | null>('d.expect_within_ms', 'float8').as('expect_within_ms'),
+    eb.cast<number | null>('d.max_duration_ms', 'float8').as('max_duration_ms'),
   ] as const;
 
 /** All of them, as a list for a statement's SELECT. */

@@ -52,6 +52,27 @@ export async function upsertDefinitions(
     })),
   );
   await runQuery(session, query);
+  await watchExpectations(session, rows);
+}
+
+/** The next evaluation of alerts computes by when a success is expected. */
+async function watchExpectations(session: Session, rows: readonly WrittenDefinition[]): Promise<void> {
+  const names = rows.filter(row => row.expect_within_ms !== null).map(row => row.name);
+  if (names.length === 0) return;
+  const query = db
+    .insertInto('tock.alert_watches')
+    .columns(['definition_id'])
+    .expression(
+      db
+        .selectFrom('tock.job_definitions as d')
+        .select('d.id')
+        .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'))
+        .orderBy('d.id'),
+    )
+    .onConflict(conflict =>
+      conflict.column('definition_id').doUpdateSet({ check_at: sql<Date>`'-infinity'` }),
+    );
+  await runQuery(session, query);
 }
 
 /**
@@ -62,7 +83,9 @@ export async function insertDefinition(session: Session, row: WrittenDefinition)
   const query = insertRows([row], 'runtime')
     .onConflict(conflict => conflict.column('name').doNothing())
     .returning('id');
-  return (await firstRow(session, query)) !== undefined;
+  const isInserted = (await firstRow(session, query)) !== undefined;
+  if (isInserted) await watchExpectations(session, [row]);
+  return isInserted;
 }
 
 const update = db.updateTable('tock.job_definitions as d');

@@ -1,5 +1,6 @@
 // What there is to do, and when something will be due next: how long a daemon sleeps, and whether a tick can
 // leave. By the database's clock.
+import { ALERTS_DUE, type AlertLimits } from '../alerts/conditions.js';
 import type { Session } from '../connection/database.js';
 import { msBetween } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
@@ -61,9 +62,7 @@ export async function readNextDue(
 // do. The registration is written only when others would soon consider it old, not with every tick of every
 // host; the tick of this host, at most once in half a minute. What a crash of the server may lose of these is
 // written again by the next tick, so the commit waits neither for the disk nor for a standby.
-const IS_IDLE = statement<IdleQuestion & Ticker, { readonly isIdle: boolean }>(
-  'is-idle',
-  `
+const isIdle = (more: string) => `
 with ${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}, seen as (
   update tock.registrations set seen_at = tock.now()
   where fingerprint = :fingerprint and is_current and seen_at < tock.now() - interval '30 seconds'
@@ -73,10 +72,16 @@ with ${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}, seen as (
       where fingerprint = :fingerprint and is_current and seen_at <= tock.now() + interval '1 minute')
     and not ${IS_COPY}
     and not exists (select from tock.job_definitions where next_at <= tock.now() and ${IS_PLANNED})
-    and not exists (select from open) and not ${NEEDS_REAPING} as is_idle
+    and not exists (select from open) and not ${NEEDS_REAPING}${more} as is_idle
 ), noted as (${noteTickFrom('question', 'is_idle')}
 )
-select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question`,
+select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question`;
+
+type Asked = Omit<IdleQuestion, 'alerts'> & Ticker;
+const IS_IDLE = statement<Asked, { readonly isIdle: boolean }>('is-idle', isIdle(''));
+const IS_IDLE_WITH_ALERTS = statement<Asked & AlertLimits, { readonly isIdle: boolean }>(
+  'is-idle-with-alerts',
+  isIdle(` and not ${ALERTS_DUE}`),
 );
 
 export interface IdleQuestion {
@@ -85,17 +90,24 @@ export interface IdleQuestion {
   readonly fingerprint: string;
   /** The migrations that must have been applied. */
   readonly migrations: readonly string[];
+  /** What alerts ask about. Default: this process evaluates none. */
+  readonly alerts?: AlertLimits | null;
 }
 
 /**
- * Whether a tick would find nothing to do: nothing to migrate, register, reap, materialize or claim. One
- * statement, which may run under any isolation and locks no row of another host. Like registering, it notes
- * that the definitions were seen; if there is nothing to do, it notes the tick too.
+ * Whether a tick would find nothing to do: nothing to migrate, register, reap, materialize, claim or tell.
+ * One statement, which may run under any isolation and locks no row of another host. Like registering, it
+ * notes that the definitions were seen; if there is nothing to do, it notes the tick too.
  */
 export async function askWhetherIdle(
   session: Session,
   question: IdleQuestion,
   ticker: Ticker,
 ): Promise<boolean> {
-  return (await IS_IDLE.first(session, { ...question, ...ticker }))?.isIdle === true;
+  const { alerts = null, ...asked } = { ...question, ...ticker };
+  const answer =
+    alerts === null
+      ? await IS_IDLE.first(session, asked)
+      : await IS_IDLE_WITH_ALERTS.first(session, { ...asked, ...alerts });
+  return answer?.isIdle === true;
 }

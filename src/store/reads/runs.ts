@@ -16,7 +16,7 @@ import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../connection/query.js';
 import type { Schema } from '../schema/tables.js';
-import { listRunPage } from './run-list.js';
+import { listRunPage } from './runs/run-list.js';
 
 /** A run as the API and `--json` show it. */
 export interface RunRecord<Output = unknown> {
@@ -175,6 +175,10 @@ export interface DefinitionRecord {
   readonly maxAttempts: number;
   readonly remaining: number | null;
   readonly pauseOnFailure: number | null;
+  /** A success is expected this long after each occurrence; null: nothing is expected. */
+  readonly expectWithinMs: number | null;
+  /** How long an attempt should take at most; null: any time. */
+  readonly maxDurationMs: number | null;
   readonly cursor: Date;
   readonly nextAt: Date | null;
   readonly pausedAt: Date | null;
@@ -220,6 +224,8 @@ const DEFINITIONS = db
     eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchupWindowMs'),
     eb.cast<number | null>('d.start_deadline_ms', 'float8').as('startDeadlineMs'),
     eb.cast<number>('d.jitter_ms', 'float8').as('jitterMs'),
+    eb.cast<number | null>('d.expect_within_ms', 'float8').as('expectWithinMs'),
+    eb.cast<number | null>('d.max_duration_ms', 'float8').as('maxDurationMs'),
     readableInstant(eb.ref('d.at')).as('at'),
     readableInstant(eb.ref('d.start_at')).as('startAt'),
     readableInstant(eb.ref('d.end_at')).as('endAt'),

@@ -8,6 +8,7 @@
 //   commit
 import { TRANSITIONS } from '../../model/run/states.js';
 import { statement } from '../connection/statement.js';
+import { noteFailures } from './alert-events.js';
 import { type CarryOut, MOVED_IDS, type Moved } from './finish.js';
 import {
   AFTER_MOVE,
@@ -33,8 +34,8 @@ with outcome as materialized (
 ), ${lockHeld(move)}, ${withdrawAsked('held')}, given_back as (
   update tock.job_runs_live r set ${assignments}
   from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
-  returning r.id
-), ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}
+  returning r.id, r.definition_id, r.job
+)${move === 'fail' ? `, ${noteFailures('given_back')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}
 select ${MOVED_IDS}, ${AFTER_MOVE} from (select id from given_back union all select id from withdrawn) moved`;
 
 interface Failures extends FencedBatch {

@@ -16,6 +16,7 @@
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { noteFailures } from './alert-events.js';
 import { QUEUE_PRIORITIES } from './claim/queue-priorities.js';
 import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
 import {
@@ -76,8 +77,8 @@ with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
       ${setSuspect(IS_SUSPECT)}
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
-  returning r.id
-), gone as (
+  returning r.id, r.definition_id, r.job
+), ${noteFailures('again', 'alerted_failures')}, gone as (
   delete from tock.job_runs_live r
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*

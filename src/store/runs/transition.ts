@@ -14,6 +14,7 @@
 // id and fence as text cost a third of a finalize; a join with unnest made the planner loop over the batch.
 import { SUSPECTS } from '../../model/run/limits.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
+import { noteEnds } from './alert-events.js';
 
 /** A run and the fence its holder was given. */
 export interface Held {
@@ -112,8 +113,12 @@ export const freeSlots = (moved: string, isEnded: string) => `freed as (
   returning s.concurrency_key
 )`;
 
+/** Ends that alerts are not about. */
+const IS_UNALERTED = /^'(?:cancelled|skipped)'$/;
+
 /**
- * CTE `noted`: writes to the outbox what follows from runs that end, in the statement that ends them.
+ * CTEs `noted` and `alerted`: writes to the outbox what follows from runs that end, and to `alert_events`
+ * what alerts are about, in the statement that ends them.
  * @param ended a set with id, generation, definition_id, scheduled_for and job
  * @param status SQL over that set as `e`
  */
@@ -127,7 +132,7 @@ export const writeOutbox = (ended: string, status: string) => `noted as (
   ) k
   where e.definition_id is not null or ${status} = 'dead'
   returning id
-)`;
+)${IS_UNALERTED.test(status) ? '' : `, ${noteEnds(ended, status)}`}`;
 
 /**
  * CTE `retried`: notes the ends of runs that a statement takes out of the history, so that each end is

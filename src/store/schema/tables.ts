@@ -8,6 +8,7 @@ import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occ
 import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';
+import type { AlertTables } from './alert-tables.js';
 import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid } from './column-types.js';
 import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
 
@@ -43,6 +44,8 @@ interface JobDefinitions {
   jitter_ms: Defaulted<Bigint>;
   remaining_count: number | null;
   pause_on_failure_count: number | null;
+  expect_within_ms: Bigint | null;
+  max_duration_ms: Bigint | null;
   on_dead: string | null;
   queue: Defaulted<string>;
   priority: Defaulted<number>;
@@ -249,7 +252,7 @@ interface Migrations {
 }
 
 /** The tables by name. Partitions of `job_runs_finished` and `job_logs` have their columns, and own names. */
-export interface Schema {
+export interface Schema extends AlertTables {
   'tock.job_definitions': JobDefinitions;
   'tock.registrations': Registrations;
   'tock.database_identity': DatabaseIdentity;

@@ -92,7 +92,15 @@ describe('auditSentence', () => {
     ],
     ['adopt', [], {}, 1, 'adopted this database'],
     ['migrate', ['0001_the_ledger.sql'], {}, 1, 'migrated the schema: 0001_the_ledger.sql'],
-    ['alerts.mute', ['late'], {}, 1, 'alerts.mute late'],
+    [
+      'alerts.mute',
+      ['late'],
+      { until: '2026-03-09T08:00:00.000Z', note: 'moving' },
+      1,
+      'muted the alerts of late: until 2026-03-09T08:00:00.000Z, moving',
+    ],
+    ['alerts.unmute', ['late'], {}, 1, 'ended the mute of late'],
+    ['alerts.ring', ['late'], {}, 1, 'alerts.ring late'],
     ['constructor', [], {}, 1, 'constructor'],
   ])('words %s of %j', (action, targets, details, count, expected) => {
     expect(of(action, targets, details, count)).toBe(expected);

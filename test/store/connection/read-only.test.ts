@@ -77,6 +77,7 @@ describe('a session that only reads', () => {
     await Promise.all([reads.run('select 1'), reads.run('select 2')]);
     expect(recorder.connections()).toBe(2);
     await reads.close();
+    await reads.close();
     await recorder.close();
     // The database's own is open still.
     expect(await database.run('select 1 as one')).toEqual([{ one: 1 }]);

@@ -4,6 +4,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
+import { readUndelivered } from '../../../src/store/alerts/deliveries.js';
+import {
+  forgetFlips,
+  readAlertStates,
+  readStopped,
+  takeAlertEvents,
+} from '../../../src/store/alerts/evaluation.js';
+import { readDueWatches, readLongRuns, readWaitingQueues } from '../../../src/store/alerts/facts.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { readClockAndLive } from '../../../src/store/definitions/due.js';
 import type { Ticker } from '../../../src/store/definitions/ticks.js';
@@ -54,7 +62,12 @@ beforeAll(async () => {
     update tock.job_runs_live set status = 'running', fence = 1, attempts = 1, locked_by = '${WORKER}', locked_until = now() - interval '1 s' where id <= 2000;
     update tock.job_runs_live set slot_keys = '{k}', slot_limits = '{1}', blocked_on = 'k' where id between 29001 and 30000;
     insert into tock.job_runs_finished (id, job, status, finished_at, fence) select n, 'noop', 'succeeded', now() - n * interval '1 s', 1 from generate_series(100001, 150000) n;
-    insert into tock.job_keys (idempotency_key, run_id) select 'key-' || n, n from generate_series(1, 50000) n;`);
+    insert into tock.job_keys (idempotency_key, run_id) select 'key-' || n, n from generate_series(1, 50000) n;
+    insert into tock.job_definitions (name, job, cron, next_at) select 'd' || n, 'noop', '0 0 1 1 *', now() + interval '1 y' from generate_series(1, 20000) n;
+    insert into tock.alert_watches (definition_id, check_at) select id, now() + interval '1 h' from tock.job_definitions;
+    insert into tock.alert_states (rule, subject, status, since, last_at, detail) select 'late', 'd' || n, 'up', now(), now(), 'x' from generate_series(1, 20000) n;
+    insert into tock.alert_flips (rule, condition, subject, kind, at, since, detail) select 'late', 'late', 'd' || n, 'up', now(), now(), 'x' from generate_series(1, 20000) n;
+    insert into tock.alert_deliveries (flip_id, channel, run_id) select id, 'mail', id from tock.alert_flips;`);
 });
 afterAll(async () => {
   await client.end();
@@ -171,6 +184,13 @@ const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
 
 const ids = Array.from({ length: 500 }, (_, n) => String(n + 1));
 
+const alerts = {
+  waitMs: 60_000,
+  waitQueues: null,
+  silentMs: 60_000,
+  asksDuration: true,
+  asksLate: true,
+};
 const CLAIM_INDEX = 'job_runs_live_claim';
 const PRIMARY_KEY = 'job_runs_live_pkey';
 const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly string[]][] = [
@@ -226,6 +246,23 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }, TICKER),
     [CLAIM_INDEX],
   ],
+  [
+    'the look of a tick with alerts',
+    s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'], alerts }, TICKER),
+    [CLAIM_INDEX, 'alert_watches_due'],
+  ],
+  ['which attempts take too long', s => readLongRuns.run(s, { limit: 500 }), [CLAIM_INDEX]],
+  ['which queues wait', s => readWaitingQueues.run(s, { waitMs: 1, waitQueues: null }), [CLAIM_INDEX]],
+  ['which definitions may be late', s => readDueWatches(s, 500), ['alert_watches_due']],
+  ['which definitions stand still', s => readStopped.run(s, { limit: 1000 }), ['job_definitions_stopped']],
+  ['events of attempts', s => takeAlertEvents.run(s, { limit: 2000 }), []],
+  [
+    'the states of alerts',
+    s => readAlertStates.run(s, { rules: ['late'], subjects: ['d1', 'd2'], limit: 5000 }),
+    ['alert_states_pkey', 'alert_states_down'],
+  ],
+  ['what a delivery tells', s => readUndelivered.run(s, { runId: '7' }), ['alert_deliveries_run']],
+  ['flips that are long ago', s => forgetFlips.run(s, { limit: 100 }), ['alert_flips_at']],
   ['unblocking', s => unblockRuns(s, ['k']), ['job_runs_live_blocked']],
   [
     'admitting runs that need one slot',
@@ -240,6 +277,16 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
   ['how many runs definitions have', s => readClockAndLive(s, ids), ['job_runs_live_definition']],
   ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
   ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],
+];
+
+const LARGE = [
+  'job_runs_live',
+  'job_keys',
+  'job_definitions',
+  'alert_watches',
+  'alert_states',
+  'alert_flips',
+  'alert_deliveries',
 ];
 
 describe.each(['analyzed', 'never analyzed'])('on large tables, %s', statistics => {
@@ -257,7 +304,7 @@ describe.each(['analyzed', 'never analyzed'])('on large tables, %s', statistics 
       const scanned = nodes
         .filter(node => node['Node Type'] === 'Seq Scan')
         .map(node => node['Relation Name']);
-      expect(scanned.filter(name => name === 'job_runs_live' || name === 'job_keys')).toEqual([]);
+      expect(scanned.filter(name => LARGE.includes(name ?? ''))).toEqual([]);
       const used = new Set(nodes.map(node => node['Index Name']));
       for (const index of indexes) expect(used).toContain(index);
     });
@@ -266,13 +313,17 @@ describe.each(['analyzed', 'never analyzed'])('on large tables, %s', statistics 
 
 describe('a server that compiles what its planner takes for dear', () => {
   // A quarter of jit_above_cost, which servers with LLVM have as 100,000: a tick or a worker of such tables is not to be
-  // compiled each time. The reaper, which is, runs without it.
-  it.each(HOT.filter(([name]) => name !== 'the reaper'))('does not compile %s', async (_name, statement) => {
-    await client.query('delete from pg_statistic');
-    const { session, plans } = explaining('force_custom_plan');
-    await statement(session);
-    for (const [top] of plans) expect(top?.['Total Cost']).toBeLessThan(25_000);
-  });
+  // compiled each time. The reaper and the evaluation of alerts, which are, run without it.
+  const WITHOUT_JIT = ['the reaper', 'which definitions may be late'];
+  it.each(HOT.filter(([name]) => !WITHOUT_JIT.includes(name)))(
+    'does not compile %s',
+    async (_name, statement) => {
+      await client.query('delete from pg_statistic');
+      const { session, plans } = explaining('force_custom_plan');
+      await statement(session);
+      for (const [top] of plans) expect(top?.['Total Cost']).toBeLessThan(25_000);
+    },
+  );
 });
 
 describe('a claim', () => {

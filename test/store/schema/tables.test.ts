@@ -3,16 +3,18 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AlertStatus, FlipKind } from '../../../src/model/alerts/judge.js';
 import { VIAS } from '../../../src/model/operator.js';
 import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/plan-occurrences.js';
 import { OUTSIDE_WINDOW } from '../../../src/model/planning/window.js';
 import { RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
 import type { Dst } from '../../../src/model/schedule/spec.js';
+import type { AlertEventKind } from '../../../src/store/schema/alert-tables.js';
 import type { Origin, OutboxKind, TickKind, WorkerKind } from '../../../src/store/schema/tables.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 
-const SOURCE = ['tables', 'figures-tables']
-  .map(name => readFileSync(path.join(import.meta.dirname, `../../../src/store/schema/${name}.ts`), 'utf8'))
+const SOURCE = ['alert-tables.ts', 'figures-tables.ts', 'tables.ts']
+  .map(name => readFileSync(path.join(import.meta.dirname, '../../../src/store/schema', name), 'utf8'))
   .join('\n');
 
 interface Column {
@@ -49,6 +51,9 @@ const UNIONS: Readonly<Record<string, readonly string[]>> = {
   Origin: Object.keys({ code: 0, runtime: 0 } satisfies Record<Origin, 0>),
   Via: VIAS,
   OutboxKind: Object.keys({ chain: 0, dead: 0 } satisfies Record<OutboxKind, 0>),
+  AlertEventKind: Object.keys({ failed: 0, dead: 0, succeeded: 0 } satisfies Record<AlertEventKind, 0>),
+  AlertStatus: Object.keys({ up: 0, down: 0 } satisfies Record<AlertStatus, 0>),
+  FlipKind: Object.keys({ down: 0, up: 0, reminder: 0 } satisfies Record<FlipKind, 0>),
   TickKind: Object.keys({ tick: 0, daemon: 0, library: 0 } satisfies Record<TickKind, 0>),
   WorkerKind: Object.keys({ tick: 0, daemon: 0, library: 0, manual: 0 } satisfies Record<WorkerKind, 0>),
 };

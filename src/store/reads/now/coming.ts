@@ -1,8 +1,8 @@
 // What comes next, and which definitions need somebody: for a page.
-import type { Chain } from '../../model/planning/chain.js';
-import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
-import { statement } from '../connection/statement.js';
+import type { Chain } from '../../../model/planning/chain.js';
+import type { Session } from '../../connection/database.js';
+import { readable } from '../../connection/readable-instant.js';
+import { statement } from '../../connection/statement.js';
 
 /** The columns that say when a definition runs. */
 export interface TimedDefinition {

@@ -1,6 +1,6 @@
 // What every page of the dashboard shows around its content: the database's time, and a few counts.
-import type { Session } from '../connection/database.js';
-import { statement } from '../connection/statement.js';
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
 
 export interface Frame {
   /** The database's time. */

@@ -1,0 +1,176 @@
+// `tock alerts`, `alerts mute`, `unmute` and `test`.
+import type { Command } from 'commander';
+import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
+import { didYouMean } from '../../model/nearest.js';
+import type { AlertMute, AlertRecord } from '../../store/alerts/deliveries.js';
+import { examples, instant, withJson } from '../flags/flags.js';
+import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { cleanLine, paint } from '../terminal.js';
+import { drawTable } from '../views/table.js';
+import { localTime, relative } from '../views/time-text.js';
+
+interface MuteFlags extends CommonOptions {
+  readonly until: Date;
+  readonly note?: string;
+}
+
+const SUBCOMMANDS = ['list', 'mute', 'unmute', 'test'];
+
+export function addAlerts(program: Command): Command {
+  const alerts = withJson(program.command('alerts'))
+    .summary('what is down since when, and who was told; mute it, test the channels')
+    .description(
+      'Lists the alerts: what is down or has recovered, since when, and who was told of it by which run. Without a subcommand, lists them.',
+    )
+    .argument('[list|mute|unmute|test]', 'what to do (default list); see tock alerts mute --help')
+    // Lets --json after the subcommand belong to the subcommand.
+    .enablePositionalOptions()
+    .addHelpText(
+      'after',
+      examples(
+        ['tock alerts', 'what is down, and who was told'],
+        ['tock alerts mute nightly-report --until 2026-03-09T08:00:00Z', 'nobody is told until then'],
+        ['tock alerts test', 'a test message to each channel, and what they answer'],
+      ),
+    )
+    .action(action(listOrRefuse));
+  for (const add of [addList, addMute, addUnmute, addTest])
+    add(alerts).helpOption('-h, --help', 'print this help');
+  return alerts;
+}
+
+function addList(alerts: Command): Command {
+  return withJson(alerts.command('list'))
+    .summary('list the alerts')
+    .description('Lists what is down, then what has recovered, and the mutes that hold.')
+    .addHelpText('after', examples(["tock alerts list --json | jq '.alerts[].subject'", 'for a monitor']))
+    .action(action(list));
+}
+
+function addMute(alerts: Command): Command {
+  return withJson(alerts.command('mute'))
+    .summary('tell nobody of a rule, a definition, a queue or a host until a time')
+    .description(
+      'Mutes the alerts of a rule, or about a definition, a job, a queue or a host. They go on being evaluated; what is still down at the end is told then.',
+    )
+    .argument('<name>', 'name of the rule, definition, job, queue or host')
+    .requiredOption('--until <instant>', 'the end of the mute, such as 2026-03-09T08:00:00Z', instant)
+    .option('--note <text>', 'why; shown by tock alerts')
+    .addHelpText(
+      'after',
+      examples(['tock alerts mute late --until 2026-03-09T08:00:00Z --note stocktaking', 'with a reason']),
+    )
+    .action(action(mute));
+}
+
+function addUnmute(alerts: Command): Command {
+  return withJson(alerts.command('unmute'))
+    .summary('end a mute')
+    .description('Ends a mute. The next tick tells of what is still down.')
+    .argument('<name>', 'the name that was muted')
+    .addHelpText('after', examples(['tock alerts unmute late', 'and be told again']))
+    .action(action(unmute));
+}
+
+function addTest(alerts: Command): Command {
+  return withJson(alerts.command('test'))
+    .summary('send a test message now, and see what is answered')
+    .description(
+      'Sends a test message from this process to one channel or to all, and prints what the other side answered. Exit code 1 if one did not take it.',
+    )
+    .argument('[channel]', 'name of the channel (default all)')
+    .addHelpText('after', examples(['tock alerts test webhook', 'one channel']))
+    .action(action(test));
+}
+
+async function listOrRefuse(shell: Shell, flags: CommonOptions, word: string | undefined): Promise<number> {
+  if (word === undefined) return await list(shell, flags);
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock alerts list, mute, unmute or test (see tock alerts --help)`,
+  );
+}
+
+async function list(shell: Shell, _flags: CommonOptions): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const [alerts, mutes] = [await tock.alerts.list(), await tock.alerts.mutes()];
+    shell.document({ alerts, mutes });
+    if (shell.json) return 0;
+    if (alerts.length === 0) shell.say('nothing is down, and nothing has been');
+    else shell.say(await drawAlerts(alerts));
+    for (const each of mutes) shell.say(muteText(each));
+    return 0;
+  });
+}
+
+async function drawAlerts(alerts: readonly AlertRecord[]): Promise<string> {
+  const columns = [
+    { title: 'alert' },
+    { title: 'about', flexible: true },
+    { title: 'state' },
+    { title: 'since' },
+    { title: 'told', flexible: true },
+    { title: 'what', flexible: true },
+  ];
+  const rows = alerts.map(alert => [
+    alert.rule,
+    alert.subject,
+    { text: alert.status, colour: alert.status === 'down' ? ('red' as const) : ('green' as const) },
+    relative(alert.since),
+    toldText(alert),
+    alert.detail,
+  ]);
+  return await drawTable(columns, rows);
+}
+
+function toldText({ mutedUntil, lastFlip }: AlertRecord): string {
+  if (lastFlip === null) return '';
+  const told = lastFlip.deliveries.map(({ channel, deliveredAt, runStatus, runId }) =>
+    deliveredAt === null
+      ? `${channel}: ${runStatus === 'dead' ? 'failed' : 'not yet'} (run ${runId})`
+      : `${channel} ${relative(deliveredAt)}`,
+  );
+  if (told.length > 0) return told.join(', ');
+  return mutedUntil === null ? 'nobody' : 'nobody: muted';
+}
+
+function muteText({ name, until, note }: AlertMute): string {
+  const why = note === null ? '' : ` (${cleanLine(note)})`;
+  return `${paint('bold', cleanLine(name))} is muted until ${localTime(until)}${why}`;
+}
+
+async function mute(shell: Shell, { until, note }: MuteFlags, name: string): Promise<number> {
+  return await withTock(shell, {}, async ({ tock }) => {
+    const muted = await tock.alerts.mute(name, { until, ...(note === undefined ? {} : { note }) });
+    shell.document({ mute: muted });
+    shell.say(muteText(muted));
+    return 0;
+  });
+}
+
+async function unmute(shell: Shell, _flags: CommonOptions, name: string): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const wasMuted = await tock.alerts.unmute(name);
+    shell.document({ name, wasMuted });
+    shell.say(`${paint('bold', cleanLine(name))} ${wasMuted ? 'is no longer muted' : 'was not muted'}`);
+    return 0;
+  });
+}
+
+async function test(shell: Shell, _flags: CommonOptions, channel: string | undefined): Promise<number> {
+  return await withTock(shell, {}, async ({ tock }) => {
+    const results = await tock.alerts.test(channel);
+    shell.document({ channels: results });
+    if (results.length === 0)
+      throw new TockError(
+        'TOCK_NOT_FOUND',
+        'no channel is configured; write: export const alerts = { channels: [ … ] } in the job module',
+      );
+    for (const { channel: name, isDelivered, answer } of results)
+      shell.say(
+        `${isDelivered ? paint('green', '✓') : paint('red', '✗')} ${cleanLine(name)}: ${cleanLine(answer)}`,
+      );
+    return results.every(({ isDelivered }) => isDelivered) ? 0 : 1;
+  });
+}

@@ -1,0 +1,45 @@
+// The job that delivers alerts: an ordinary one, with retries, in the history. Registered where alerts are
+// configured.
+import type { Alerting } from '../../model/alerts/read-alerts.js';
+import { RetryLater } from '../../model/errors.js';
+import { defineJob } from '../../model/job/define-job.js';
+import type { AnyJob } from '../../model/job/job.js';
+import { ALERT_QUEUE } from '../../store/alerts/conditions.js';
+import { DELIVERY_JOB } from '../../store/runs/alert-events.js';
+
+/** With the backoff below, for about a day and a half. */
+export const DELIVERY_ATTEMPTS = 40;
+
+/**
+ * Every process has it, since any may claim a delivery; one without the channel leaves it to the others.
+ * @param schema of Tock's tables
+ */
+export function deliveryJob(alerting: Alerting | undefined, schema: string): AnyJob {
+  return defineJob({
+    name: DELIVERY_JOB,
+    description: 'Tells a channel of alerts that have flipped.',
+    queue: ALERT_QUEUE,
+    retry: { maxAttempts: DELIVERY_ATTEMPTS, backoff: 'exponential', base: '10s', max: '1h' },
+    timeout: '2m',
+    async run(ctx, payload) {
+      const { channel: name } = payload as { readonly channel?: unknown };
+      const channel = alerting?.channels.get(String(name));
+      if (channel === undefined)
+        throw new RetryLater(
+          '20s',
+          `this process has no channel ${String(name)} among its alerts: another may, or it was renamed`,
+        );
+      const { deliverFlips } = await import('./deliver.js');
+      return await deliverFlips(ctx, channel, schema);
+    },
+  });
+}
+
+/** The queues of a worker, which delivers alerts too. */
+export function withAlertQueue(
+  queues: readonly string[] | undefined,
+  alerting: Alerting | undefined,
+): readonly string[] | undefined {
+  if (queues === undefined || alerting === undefined || alerting.rules.length === 0) return queues;
+  return queues.includes(ALERT_QUEUE) ? queues : [...queues, ALERT_QUEUE];
+}

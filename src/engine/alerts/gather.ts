@@ -1,0 +1,212 @@
+// What the rules are about, read once for all of them; and what each rule makes of it.
+import { type AttemptEvent, isDeadOver, observeDead, observeFailing } from '../../model/alerts/events.js';
+import { expectedBy } from '../../model/alerts/expectations.js';
+import type { AlertState, Observation } from '../../model/alerts/judge.js';
+import type { Alerting, Rule } from '../../model/alerts/read-alerts.js';
+import { formatSpan } from '../../model/duration.js';
+import { utcText } from '../../model/schedule/instant-text.js';
+import { readLivingSubjects, readStopped } from '../../store/alerts/evaluation.js';
+import {
+  endWatches,
+  type LongRun,
+  moveWatches,
+  readDueWatches,
+  readLongRuns,
+  readSilentHosts,
+  readWaitingQueues,
+  type WatchedDefinition,
+} from '../../store/alerts/facts.js';
+import type { Session } from '../../store/connection/database.js';
+import { workingSchedule } from '../materialize/locked-definition.js';
+
+const MAX_WATCHES = 500;
+const MAX_LONG_RUNS = 500;
+const MAX_STOPPED = 1000;
+/** How soon to look again at what is late, before the next tick but one; and at what is paused. */
+const LATE_AGAIN_MS = 50_000;
+const PAUSED_AGAIN_MS = 300_000;
+
+export interface Gathered {
+  /** Whose states are needed. */
+  readonly subjects: ReadonlySet<string>;
+  /** Some definitions that may be late were left to the next round. */
+  readonly hasMore: boolean;
+  /** What a rule says now. @param states those of the rule that are down, or among `subjects` */
+  observe(session: Session, rule: Rule, states: readonly AlertState[]): Promise<readonly Observation[]>;
+}
+
+type Found = readonly Observation[] | null;
+
+/** @param now epoch milliseconds */
+export async function gather(
+  session: Session,
+  alerting: Alerting,
+  events: readonly AttemptEvent[],
+  now: number,
+): Promise<Gathered> {
+  const has = (when: Rule['when']) => alerting.rules.some(rule => rule.when === when);
+  const bySubject = new Map<string, AttemptEvent[]>();
+  for (const event of events) bySubject.set(event.subject, [...(bySubject.get(event.subject) ?? []), event]);
+  const late = has('late') ? await observeLate(session, now) : { observations: [], hasMore: false };
+  const longRuns = has('running-long') ? await readLongRuns.run(session, { limit: MAX_LONG_RUNS }) : [];
+  const stopped = has('broken') ? await readStoppedDefinitions(session) : [];
+  const levels = new Map<string, Found>();
+  for (const rule of alerting.rules) {
+    if (rule.when === 'waiting') levels.set(rule.name, await observeWaiting(session, rule));
+    if (rule.when === 'silent') levels.set(rule.name, await observeSilent(session, rule));
+    if (rule.when === 'running-long')
+      levels.set(rule.name, longRuns.length < MAX_LONG_RUNS ? longRuns.map(ofLongRun) : null);
+    if (rule.when === 'broken') levels.set(rule.name, stopped);
+  }
+  const subjects = new Set([
+    ...bySubject.keys(),
+    ...late.observations.map(each => each.subject),
+    ...longRuns.map(each => each.subject),
+    ...[...levels.values()].flatMap(found => (found ?? []).map(each => each.subject)),
+  ]);
+
+  return {
+    subjects,
+    hasMore: late.hasMore,
+    async observe(sameSession, rule, states) {
+      const isWanted = ({ subject }: { readonly subject: string }) =>
+        rule.only === null || rule.only.has(subject);
+      const down = states.filter(state => state.status === 'down');
+      const unwanted = down.filter(state => !isWanted(state)).map(over('the rule is no longer about it'));
+      if (rule.when === 'late') return [...late.observations.filter(isWanted), ...unwanted];
+      if (rule.when === 'failing' || rule.when === 'dead') {
+        const seen = [...bySubject.values()].flatMap(ofSubject => ofEvents(rule, ofSubject, states) ?? []);
+        const rest = down.filter(state => isWanted(state) && !bySubject.has(state.subject));
+        return [...seen.filter(isWanted), ...unwanted, ...(await ended(sameSession, rule, rest, now))];
+      }
+      const found = levels.get(rule.name) ?? null;
+      // More than were read: what is not among them may be down still.
+      if (found === null) return [];
+      const still = new Set(found.filter(isWanted).map(each => each.subject));
+      const gone = down.filter(state => !still.has(state.subject)).map(over(OVER[rule.when]));
+      return [...found.filter(isWanted), ...gone];
+    },
+  };
+}
+
+const OVER = {
+  'running-long': 'the run has ended',
+  waiting: 'no run waits for so long',
+  silent: 'it ticks again, or is no longer expected to',
+  broken: 'it is in order',
+} as const;
+
+const over =
+  (detail: string) =>
+  ({ subject }: AlertState): Observation => ({ subject, isDown: false, detail, job: null });
+
+function ofEvents(
+  rule: Rule,
+  events: readonly AttemptEvent[],
+  states: readonly AlertState[],
+): Observation | null {
+  const was = states.find(state => state.subject === events[0]?.subject) ?? null;
+  return rule.when === 'failing' ? observeFailing(was, events, rule.times) : observeDead(was, events);
+}
+
+/** What is down without a new event: over if the definition is gone, or the dead run was long ago. */
+async function ended(
+  session: Session,
+  rule: Rule,
+  down: readonly AlertState[],
+  now: number,
+): Promise<Observation[]> {
+  if (down.length === 0) return [];
+  const names = down.map(state => state.subject);
+  const living = new Set((await readLivingSubjects.run(session, { names })).map(row => row.name));
+  return down.map(state => {
+    if (!living.has(state.subject)) return over('code no longer has it')(state);
+    if (rule.when === 'dead' && isDeadOver(state, now)) return over('no run has ended dead for a day')(state);
+    // Down still: a reminder may be due.
+    return { subject: state.subject, isDown: true, detail: '', failures: state.failures };
+  });
+}
+
+function ofLongRun({ id, subject, runningMs, maxMs }: LongRun): Observation {
+  const detail = `run ${id} has been running for ${formatSpan(runningMs)}, longer than ${formatSpan(maxMs)}`;
+  return { subject, isDown: true, detail, runId: id };
+}
+
+async function observeWaiting(session: Session, rule: Rule): Promise<Observation[]> {
+  const queues = await readWaitingQueues.run(session, {
+    waitMs: rule.longerThanMs,
+    waitQueues: rule.only && [...rule.only],
+  });
+  return queues.map(({ queue, waitedMs, isPaused }) => ({
+    subject: queue,
+    isDown: true,
+    detail: `a run in the queue ${queue} has waited for ${formatSpan(waitedMs)}${isPaused ? '; the queue is paused' : ''}`,
+  }));
+}
+
+async function observeSilent(session: Session, rule: Rule): Promise<Observation[]> {
+  const hosts = await readSilentHosts.run(session, { silentMs: rule.longerThanMs });
+  return hosts.map(({ host, folder, silentMs }) => ({
+    subject: `${host}:${folder}`,
+    isDown: true,
+    detail: `nothing on ${host} in ${folder} has ticked for ${formatSpan(silentMs)}: check its crontab, or its service`,
+  }));
+}
+
+async function readStoppedDefinitions(session: Session): Promise<Found> {
+  const stopped = await readStopped.run(session, { limit: MAX_STOPPED });
+  if (stopped.length === MAX_STOPPED) return null;
+  return stopped.map(({ name, brokenReason, pauseReason }) => ({
+    subject: name,
+    isDown: true,
+    detail:
+      brokenReason === null
+        ? `it is ${pauseReason}; fix it, then: tock resume ${name}`
+        : `it cannot be evaluated: ${brokenReason}`,
+  }));
+}
+
+async function observeLate(
+  session: Session,
+  now: number,
+): Promise<{ observations: readonly Observation[]; hasMore: boolean }> {
+  const due = await readDueWatches(session, MAX_WATCHES);
+  const moved: { id: string; checkAt: number | null }[] = [];
+  const observations = due.map((definition): Observation => {
+    const { name: subject, id } = definition;
+    if (!definition.isActive) {
+      if (!definition.isGone) moved.push({ id, checkAt: now + PAUSED_AGAIN_MS });
+      return { subject, isDown: false, detail: 'no success is expected now' };
+    }
+    const by = expectedByOf(definition);
+    const isDown = by !== null && by <= now;
+    moved.push({ id, checkAt: isDown ? now + LATE_AGAIN_MS : by });
+    if (!isDown) return { subject, isDown, detail: inTimeText(definition, by) };
+    const { lastSuccess } = definition;
+    const last =
+      lastSuccess === null
+        ? 'it has not succeeded yet'
+        : `the last was for ${utcText(new Date(lastSuccess))}`;
+    return { subject, isDown, detail: `a success was expected by ${utcText(new Date(by))}, and ${last}` };
+  });
+  await moveWatches(session, moved);
+  await endWatches(
+    session,
+    due.filter(({ isActive, isGone }) => !isActive && isGone).map(({ id }) => id),
+  );
+  return { observations, hasMore: due.length === MAX_WATCHES };
+}
+
+function inTimeText({ lastSuccess, begunAt }: WatchedDefinition, by: number | null): string {
+  if (lastSuccess !== null && lastSuccess > begunAt) return 'it has succeeded';
+  return by === null
+    ? 'no success is expected any more'
+    : `it was changed or resumed; a success is expected by ${utcText(new Date(by))}`;
+}
+
+function expectedByOf(definition: WatchedDefinition): number | null {
+  const schedule = workingSchedule(definition);
+  if (schedule === null) return null;
+  const { expect_within_ms: withinMs, jitter_ms: jitterMs, begunAt, lastSuccess, endedAt } = definition;
+  return expectedBy(schedule, { withinMs: withinMs ?? 0, jitterMs, begunAt, lastSuccess, endedAt });
+}

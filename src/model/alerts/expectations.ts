@@ -1,0 +1,63 @@
+// When a success is expected, and when its absence is late.
+import { type Duration, parseDuration } from '../duration.js';
+import { TockError } from '../errors.js';
+import { quote } from '../names.js';
+import { checkOptions, optionNames } from '../options.js';
+import type { CompiledSchedule } from '../schedule/compile.js';
+import type { Expectation } from './options.js';
+
+const EXPECT = optionNames<Expectation>({ within: true, maxDuration: true });
+
+/** Both in milliseconds; null where nothing is expected. */
+export interface ReadExpectation {
+  readonly expect_within_ms: number | null;
+  readonly max_duration_ms: number | null;
+}
+
+/**
+ * @param hasTimes whether the definition has a schedule of its own
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+ */
+export function readExpectation(given: Expectation | undefined, hasTimes: boolean): ReadExpectation {
+  if (given === undefined) return { expect_within_ms: null, max_duration_ms: null };
+  checkOptions(given, EXPECT, 'expect');
+  if (given.within !== undefined && !hasTimes)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'expect.within needs cron, every or at: nothing says when a success would be expected',
+    );
+  return {
+    expect_within_ms: read(given.within, 'within'),
+    max_duration_ms: read(given.maxDuration, 'maxDuration'),
+  };
+}
+
+function read(value: Duration | undefined, name: keyof Expectation): number | null {
+  if (value === undefined) return null;
+  const ms = parseDuration(value, `expect.${name}`);
+  if (ms >= 1000) return ms;
+  throw new TockError('TOCK_BAD_OPTION', `expect.${name} ${quote(value)} is less than 1s`);
+}
+
+/** What is known of a definition's successes. Instants in epoch milliseconds, durations in milliseconds. */
+export interface Watched {
+  readonly withinMs: number;
+  readonly jitterMs: number;
+  /** When the definition was made, changed or resumed, whichever was last. */
+  readonly begunAt: number;
+  /** The latest occurrence with a success; null: none. */
+  readonly lastSuccess: number | null;
+  /** The last occurrence considered, for a schedule that is over; null: it goes on. */
+  readonly endedAt: number | null;
+}
+
+/**
+ * By when a success is expected: the next occurrence after the last success, the jitter, and `within`. For a
+ * definition that has never succeeded, the first occurrence after it was made. Null: never again.
+ */
+export function expectedBy(schedule: CompiledSchedule, watched: Watched): number | null {
+  const { withinMs, jitterMs, begunAt, lastSuccess, endedAt } = watched;
+  const next = schedule.next(Math.max(lastSuccess ?? begunAt, begunAt));
+  if (next === null || (endedAt !== null && next > endedAt)) return null;
+  return next + jitterMs + withinMs;
+}

@@ -1,0 +1,106 @@
+// The flip rule: what becomes of an alert's state, and what is told of it.
+
+export type AlertStatus = 'up' | 'down';
+/** `up`: it has recovered. */
+export type FlipKind = 'down' | 'up' | 'reminder';
+
+/** One rule's view of one subject: a definition, a job, a queue, a host. Instants in epoch milliseconds. */
+export interface AlertState {
+  readonly rule: string;
+  readonly subject: string;
+  readonly status: AlertStatus;
+  readonly since: number;
+  /** Grows with each write: the compare-and-set compares it. 0: there is no row yet. */
+  readonly version: number;
+  /** Failed attempts in a row. */
+  readonly failures: number;
+  /** The job whose successes matter to it; null: none do. */
+  readonly job: string | null;
+  /** The definition of the run; null for a one-off run. */
+  readonly definitionId: string | null;
+  readonly runId: string | null;
+  /** When the condition was last seen to become true. */
+  readonly lastAt: number;
+  /** When it was last told while down; null: never. */
+  readonly toldAt: number | null;
+  /** What is wrong, in a sentence. */
+  readonly detail: string;
+}
+
+/** What was found out about a subject. */
+export interface Observation {
+  readonly subject: string;
+  readonly isDown: boolean;
+  readonly detail: string;
+  readonly failures?: number;
+  readonly job?: string | null;
+  readonly definitionId?: string | null;
+  readonly runId?: string | null;
+  readonly lastAt?: number;
+}
+
+export interface Change {
+  readonly was: AlertState | null;
+  readonly state: AlertState;
+  /** Null: nothing flips, such as another failure of a few. */
+  readonly flip: FlipKind | null;
+  /** Whether channels are told of the flip. */
+  readonly isTold: boolean;
+}
+
+export interface JudgeOptions {
+  readonly rule: string;
+  /** Null: no reminders. */
+  readonly remindMs: number | null;
+  readonly isMuted: boolean;
+  readonly now: number;
+}
+
+/**
+ * Decides. A condition is told once when it becomes true and once when it is over, and in between as a
+ * reminder. While it is muted, nothing is told: what is still down afterwards is told then; a recovery from
+ * what nobody was told of is not.
+ * @returns null where the stored state stays as it is
+ */
+export function judge(was: AlertState | null, seen: Observation, options: JudgeOptions): Change | null {
+  const { rule, remindMs, isMuted, now } = options;
+  const wasDown = was?.status === 'down';
+  const failures = seen.failures ?? 0;
+  if (!wasDown && !seen.isDown && failures === (was?.failures ?? 0)) return null;
+  const kept = {
+    job: seen.job === undefined ? (was?.job ?? null) : seen.job,
+    definitionId: seen.definitionId === undefined ? (was?.definitionId ?? null) : seen.definitionId,
+    runId: seen.runId === undefined ? (was?.runId ?? null) : seen.runId,
+  };
+  const base = {
+    rule,
+    subject: seen.subject,
+    version: was?.version ?? 0,
+    failures,
+    ...kept,
+    lastAt: seen.lastAt ?? was?.lastAt ?? now,
+  };
+  const detail = seen.detail === '' ? (was?.detail ?? '') : seen.detail;
+  if (seen.isDown && !wasDown) {
+    const state: AlertState = { ...base, detail, status: 'down', since: now, toldAt: isMuted ? null : now };
+    return { was, state, flip: 'down', isTold: !isMuted };
+  }
+  if (was !== null && wasDown && seen.isDown) {
+    const again = (flip: FlipKind): Change => {
+      const state: AlertState = { ...base, detail, status: 'down', since: was.since, toldAt: now };
+      return { was, state, flip, isTold: true };
+    };
+    if (!isMuted && was.toldAt === null) return again('down');
+    if (!isMuted && remindMs !== null && now - (was.toldAt ?? now) >= remindMs) return again('reminder');
+    if (failures === was.failures && base.runId === was.runId && base.lastAt === was.lastAt) return null;
+    const state: AlertState = { ...base, detail, status: 'down', since: was.since, toldAt: was.toldAt };
+    return { was, state, flip: null, isTold: false };
+  }
+  if (was !== null && wasDown) {
+    const state: AlertState = { ...base, detail, status: 'up', since: now, toldAt: null };
+    return { was, state, flip: 'up', isTold: !isMuted && was.toldAt !== null };
+  }
+  // Up before and after: only the failures in a row have changed.
+  const since = was?.since ?? now;
+  return { was, state: { ...base, detail, status: 'up', since, toldAt: null }, flip: null, isTold: false };
+}

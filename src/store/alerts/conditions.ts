@@ -1,0 +1,79 @@
+// What alerts look for, as SQL over the CTE `queue_priorities`: bounded, and by indexes. Locks nothing.
+import { isQueueOpen, liesIn } from '../runs/claim/queue-priorities.js';
+import { statuses } from '../runs/transition.js';
+
+/** Alerts are delivered in a queue of their own, so that no pause or backlog of another holds them up. */
+export const ALERT_QUEUE = 'tock:alerts';
+
+/** Hosts that have not ticked for longer than this are no longer expected to. */
+export const FORGOTTEN_AFTER = `interval '7 days'`;
+/** A host that has ticked less often may have been a person's. */
+export const MIN_TICKS = 10;
+
+/** Runs that are looked at in each queue and priority, the longest due first: running ones are. */
+const MAX_LOOKED_AT = 10_000;
+
+const ms = (value: string) => `${value} * interval '1 millisecond'`;
+
+/** Running attempts over the `max_duration_ms` of their definition; of one-off runs, of their job's. */
+export const LONG_RUNS = `select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+  from queue_priorities p cross join lateral (
+    select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
+    where l.blocked_on is null and ${liesIn('l', 'p')} and l.run_at <= tock.now()
+    order by l.run_at, l.id limit ${MAX_LOOKED_AT}
+  ) r cross join lateral (
+    select coalesce((select d.max_duration_ms from tock.job_definitions d where d.id = r.definition_id),
+      (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
+  ) m
+  where r.status = 'running' and r.started_at < tock.now() - ${ms('m.max_ms')}`;
+
+/** When a queue's hours last began; over its row. */
+function openedAt(queue: string): string {
+  const local = `(tock.now() at time zone ${queue}.timezone)`;
+  const from = `split_part(${queue}.active_window, '-', 1)::time`;
+  return `((${local}::date + ${from} - case when ${local}::time < ${from} then interval '1 day' else interval '0' end) at time zone ${queue}.timezone)`;
+}
+
+/**
+ * Queues in which a due run has waited for longer than `limit`, SQL for milliseconds. A queue outside its
+ * hours counts from their beginning on; a paused one counts, since somebody may have forgotten it. Runs that
+ * wait for a slot do not.
+ * @param only SQL for the names of these queues only; null: all
+ */
+export const waitingQueues = (
+  limit: string,
+  only: string,
+) => `select p.queue, w.run_at, q.paused_at is not null as is_paused
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
+    select r.run_at from tock.job_runs_live r
+    where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now() - ${ms(limit)} and r.status in (${statuses('claim')})
+    order by r.run_at, r.id limit 1
+  ) w
+  where p.queue <> '${ALERT_QUEUE}' and (${only} is null or p.queue = any(${only})) and (q.paused_at is not null or ${isQueueOpen('q')}
+    and (q.active_window is null or ${openedAt('q')} <= tock.now() - ${ms(limit)}))`;
+
+/** Hosts and folders whose last tick is longer ago than `limit`, SQL for milliseconds. */
+export const silentHosts = (limit: string) => `select t.host, t.folder, max(t.at) as at from tock.ticks t
+  where t.tick_count >= ${MIN_TICKS} and t.at > tock.now() - ${FORGOTTEN_AFTER} and t.stopped_at is null
+  group by t.host, t.folder having max(t.at) < tock.now() - ${ms(limit)}`;
+
+/** Which conditions the rules ask about. Durations in milliseconds; null: none does. */
+export interface AlertLimits {
+  readonly waitMs: number | null;
+  /** Null: in all queues. */
+  readonly waitQueues: readonly string[] | null;
+  readonly silentMs: number | null;
+  readonly asksDuration: boolean;
+  readonly asksLate: boolean;
+}
+
+/**
+ * Whether alerts are to be evaluated: something has happened, a time has come at which something may be late,
+ * or something has been going on for too long. Uses the parameters of {@link AlertLimits}.
+ */
+export const ALERTS_DUE = `(exists (select from tock.alert_events)
+    or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
+    or :asksLate::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
+    or :asksDuration::boolean and exists (${LONG_RUNS} limit 1)
+    or :waitMs::float8 is not null and exists (${waitingQueues(':waitMs::float8', ':waitQueues::text[]')} limit 1)
+    or :silentMs::float8 is not null and exists (${silentHosts(':silentMs::float8')} limit 1))`;

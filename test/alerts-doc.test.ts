@@ -1,0 +1,109 @@
+// The examples of docs/alerts.md, each tried against a real receiver.
+
+import { readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type AlertOptions, Dead, defineJob } from '../src/index.js';
+import { openReceiver, type Receiver } from './engine/alerts/receiver.js';
+import { type Inbox, openInbox } from './jobs/inbox.js';
+import { reuseTestTock, type TestTock } from './support/test-tock.js';
+
+const TEXT = readFileSync(path.join(import.meta.dirname, '..', 'docs', 'alerts.md'), 'utf8');
+const EXAMPLES = new Map(
+  [...TEXT.matchAll(/^```js test (\w+)\n([\s\S]*?)^```$/gm)].map(([, name = '', code = '']) => [name, code]),
+);
+
+let receiver: Receiver;
+let inbox: Inbox;
+let folder: string;
+let test: TestTock | null = null;
+beforeAll(async () => {
+  receiver = await openReceiver();
+  inbox = await openInbox();
+  folder = await mkdtemp(path.join(tmpdir(), 'tock-alerts-'));
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  receiver.posted.length = 0;
+  await test?.close();
+  test = null;
+});
+afterAll(async () => {
+  await receiver.close();
+  await inbox.close();
+  await rm(folder, { recursive: true });
+});
+
+const mail = defineJob({
+  name: 'mail',
+  run: () => {
+    throw new Dead('no such address');
+  },
+});
+
+/** A run ends dead, and somebody is told by the example's channel. */
+async function tell(name: string): Promise<string> {
+  for (const [variable, value] of Object.entries({
+    ALERT_URL: receiver.url,
+    SLACK_URL: receiver.url,
+    ALERT_SECRET: 'a secret',
+    SMTP_URL: inbox.url,
+  }))
+    vi.stubEnv(variable, value);
+  const code = (EXAMPLES.get(name) ?? '').replace('/var/log', folder);
+  const { alerts } = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as {
+    alerts: AlertOptions;
+  };
+  test = await reuseTestTock([mail], { alerts });
+  await test.tock.tick();
+  const id = await test.tock.enqueue('mail');
+  await test.tock.tick();
+  const [delivery] = await test.tock.runs.list({ job: 'tock:deliver-alert' });
+  expect(delivery).toMatchObject({ status: 'succeeded', output: { told: 1 } });
+  return `mail has a dead run: run ${id} ended dead: Dead: no such address; tock show ${id}`;
+}
+
+describe('docs/alerts.md', () => {
+  it('has an example of each channel', () => {
+    expect([...EXAMPLES.keys()]).toEqual(['webhook', 'slack', 'mail', 'command']);
+  });
+
+  it('webhook', async () => {
+    const text = await tell('webhook');
+    const [posted] = receiver.posted;
+    const secret = Buffer.from('a secret').toString('base64');
+    expect(
+      new Webhook(secret).verify(posted?.body ?? '', posted?.headers as Record<string, string>),
+    ).toMatchObject({
+      type: 'tock.alert',
+      data: {
+        title: 'Tock: mail has a dead run',
+        text,
+        alerts: [{ when: 'dead', status: 'down', subject: 'mail' }],
+      },
+    });
+  });
+
+  it('slack', async () => {
+    const text = await tell('slack');
+    expect(receiver.posted.map(each => JSON.parse(each.body) as unknown)).toEqual([
+      { text: `:red_circle: ${text}` },
+    ]);
+  });
+
+  it('mail', async () => {
+    const text = await tell('mail');
+    expect(inbox.mails).toMatchObject([{ subject: 'Tock: mail has a dead run', text: `${text}\n` }]);
+  });
+
+  it('command', async () => {
+    const text = await tell('command');
+    const lines = (await readFile(path.join(folder, 'tock-alerts.jsonl'), 'utf8')).trim().split('\n');
+    expect(lines.map(line => JSON.parse(line) as unknown)).toMatchObject([
+      { title: 'Tock: mail has a dead run', text },
+    ]);
+  });
+});

@@ -1,0 +1,143 @@
+// The flip rule as a table: what was, what is seen, what flips, and whether it is told.
+import { describe, expect, it } from 'vitest';
+import { type AlertState, judge, type Observation } from '../../../src/model/alerts/judge.js';
+
+const NOW = Date.parse('2026-03-09T12:00:00Z');
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const state = (more: Partial<AlertState>): AlertState => ({
+  rule: 'late',
+  subject: 'report',
+  status: 'down',
+  since: NOW - HOUR,
+  version: 4,
+  failures: 0,
+  job: null,
+  definitionId: null,
+  runId: null,
+  lastAt: NOW - HOUR,
+  toldAt: NOW - HOUR,
+  detail: 'before',
+  ...more,
+});
+const seen = (isDown: boolean, more: Partial<Observation> = {}): Observation => ({
+  subject: 'report',
+  isDown,
+  detail: 'now',
+  ...more,
+});
+const options = { rule: 'late', remindMs: DAY, isMuted: false, now: NOW };
+
+describe('judge', () => {
+  it.each<[string, AlertState | null, Observation, Partial<typeof options>, unknown]>([
+    ['nothing is wrong, and nothing was', null, seen(false), {}, null],
+    ['it is up, and was', state({ status: 'up', toldAt: null }), seen(false), {}, null],
+    [
+      'it is down for the first time',
+      null,
+      seen(true),
+      {},
+      {
+        flip: 'down',
+        isTold: true,
+        state: { status: 'down', since: NOW, version: 0, toldAt: NOW, detail: 'now' },
+      },
+    ],
+    [
+      'it is down again',
+      state({ status: 'up', toldAt: null, version: 9 }),
+      seen(true),
+      {},
+      { flip: 'down', isTold: true, state: { since: NOW, version: 9, toldAt: NOW } },
+    ],
+    [
+      'it is down while muted',
+      null,
+      seen(true),
+      { isMuted: true },
+      { flip: 'down', isTold: false, state: { toldAt: null } },
+    ],
+    ['it is down still', state({}), seen(true), {}, null],
+    [
+      'it is down after the mute',
+      state({ toldAt: null }),
+      seen(true),
+      {},
+      { flip: 'down', isTold: true, state: { since: NOW - HOUR, toldAt: NOW } },
+    ],
+    ['it is down within the mute', state({ toldAt: null }), seen(true), { isMuted: true }, null],
+    [
+      'it was told a day ago',
+      state({ toldAt: NOW - DAY }),
+      seen(true),
+      {},
+      { flip: 'reminder', isTold: true, state: { since: NOW - HOUR, toldAt: NOW } },
+    ],
+    [
+      'it was told a day ago, and is muted',
+      state({ toldAt: NOW - DAY }),
+      seen(true),
+      { isMuted: true },
+      null,
+    ],
+    [
+      'it was told a day ago, without reminders',
+      state({ toldAt: NOW - DAY }),
+      seen(true),
+      { remindMs: null as never },
+      null,
+    ],
+    ['it was told less than a day ago', state({ toldAt: NOW - DAY + 1 }), seen(true), {}, null],
+    [
+      'it has recovered',
+      state({}),
+      seen(false),
+      {},
+      {
+        flip: 'up',
+        isTold: true,
+        was: { since: NOW - HOUR },
+        state: { status: 'up', since: NOW, toldAt: null },
+      },
+    ],
+    [
+      'it has recovered, and nobody was told',
+      state({ toldAt: null }),
+      seen(false),
+      {},
+      { flip: 'up', isTold: false },
+    ],
+    [
+      'it has recovered while muted',
+      state({}),
+      seen(false),
+      { isMuted: true },
+      { flip: 'up', isTold: false },
+    ],
+    [
+      'another failure of a few',
+      state({ status: 'up', toldAt: null, failures: 1 }),
+      seen(false, { failures: 2, job: 'mail' }),
+      {},
+      { flip: null, isTold: false, state: { status: 'up', failures: 2, job: 'mail' } },
+    ],
+    [
+      'another failure while it is down',
+      state({ failures: 3 }),
+      seen(true, { failures: 4, runId: '8' }),
+      {},
+      { flip: null, isTold: false, state: { failures: 4, runId: '8', toldAt: NOW - HOUR } },
+    ],
+    [
+      'a word less',
+      state({ toldAt: NOW - DAY }),
+      seen(true, { detail: '' }),
+      {},
+      { state: { detail: 'before' } },
+    ],
+  ])('%s', (_what, was, observation, more, expected) => {
+    const change = judge(was, observation, { ...options, ...more });
+    if (expected === null) expect(change).toBeNull();
+    else expect(change).toMatchObject(expected as object);
+  });
+});
