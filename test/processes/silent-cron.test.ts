@@ -38,8 +38,8 @@ const document = async <T>(...args: string[]) => JSON.parse((await tock(...args,
 
 describe('cron that is silent for ten minutes', () => {
   it('is told by status and the doctor: since when, and what was missed', async () => {
-    await test.setClock('2026-03-09T10:00:30Z');
-    for (let minute = 0; minute < 5; minute++) {
+    await test.setClock('2026-03-09T10:02:30Z');
+    for (let minute = 0; minute < 3; minute++) {
       await tick();
       await test.advance('1m');
     }
@@ -53,7 +53,7 @@ describe('cron that is silent for ten minutes', () => {
       `[Nn]othing has ticked for 10m, since 2026-03-09T10:04:30Z \\(cron on ${hostname()}, in [^)]+\\); missed meanwhile: 10 of minutely, 3 of third`,
     );
     const status = await document<SchedulerStatus & { health: Health; problems: string[] }>('status');
-    expect(status.ticks).toMatchObject([{ kind: 'tick', at: '2026-03-09T10:04:30.000Z', count: 5 }]);
+    expect(status.ticks).toMatchObject([{ kind: 'tick', at: '2026-03-09T10:04:30.000Z', count: 3 }]);
     expect(status.missed).toEqual([
       {
         definition: 'minutely',
@@ -76,19 +76,21 @@ describe('cron that is silent for ten minutes', () => {
     });
     expect(status.health.sentences[0]?.text).toMatch(told);
     expect(status.problems).toEqual([expect.stringMatching(told)]);
-    expect((await tock('status')).stdout).toMatch(told);
-    expect((await tock('status')).stdout).toMatch(/\n {2}last tick +10m ago: cron on /);
+    const screen = (await tock('status')).stdout;
+    expect(screen).toMatch(told);
+    expect(screen).toMatch(/\n {2}last tick +10m ago: cron on /);
 
     const check = await tock('status', '--check');
     expect(check.stdout).toMatch(told);
     expect(check.code).toBe(1);
-    const { checks, level } = await document<DoctorReport>('doctor');
+    const doctor = await tock('doctor', '--exit-code', '--json');
+    const { checks, level } = JSON.parse(doctor.stdout) as DoctorReport;
     expect(level).toBe('failing');
     expect(checks.find(({ code }) => code === 'last-tick')).toMatchObject({
       level: 'failing',
       text: expect.stringMatching(told) as string,
     });
-    expect((await tock('doctor', '--exit-code')).code).toBe(1);
+    expect(doctor.code).toBe(1);
 
     await tick();
     expect(await document<Health>('status', '--check')).toMatchObject({ level: 'ok' });
@@ -101,7 +103,7 @@ describe('cron that is silent for ten minutes', () => {
       { job: 'minutely', count: 10 },
       { job: 'third', count: 3 },
     ]);
-  });
+  }, 120_000);
 });
 
 describe('a daemon that was killed', () => {
@@ -150,5 +152,5 @@ describe('a daemon that was killed', () => {
     expect((await after(400)).sentences[0]?.text).toMatch(
       /^Nothing has ticked for [67]m[^,]*, since .* \(the daemon on /,
     );
-  });
+  }, 120_000);
 });

@@ -38,7 +38,8 @@ export function checkRights({ role, missing }: RoleRights): Finding {
   const grants = [
     `grant usage on schema tock to ${grantee}`,
     `grant select, insert, update, delete on all tables in schema tock to ${grantee}`,
-    `revoke insert, update, delete on tock.migrations from ${grantee}`,
+    `revoke insert, update, delete on tock.migrations, tock.audit from ${grantee}`,
+    `grant insert (operator, via, action, targets, count, details, part_of) on tock.audit to ${grantee}`,
     `grant usage on all sequences in schema tock to ${grantee}`,
     `grant execute on function ${functions} to ${grantee}`,
   ];
@@ -70,6 +71,13 @@ export const WORKER_TABLES = [
   'job_outbox',
   'ticks',
   'upkeep',
+  'log_segments',
+  'job_logs',
+  'figures_by_minute',
+  'figures_by_hour',
+  'figures_total',
+  'figures_progress',
+  'figures_retried',
 ] as const;
 
 export interface VacuumSettings {
