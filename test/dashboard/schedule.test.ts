@@ -135,7 +135,7 @@ describe('the calendar', () => {
     expect(titles.some(title => /^Thu 29 Oct 16:00: ran after retries, .*, 2 attempts$/.test(title))).toBe(
       true,
     );
-    expect(titles.some(title => /^Thu 29 Oct 20:00: dead/.test(title))).toBe(true);
+    expect(titles.some(title => title.startsWith('Thu 29 Oct 20:00: dead'))).toBe(true);
     expect(titles).toContain('Fri 30 Oct 00:00: skipped: missed, and left out by the catch-up policy');
     expect(titles.some(title => /^Sat 31 Oct 12:00: ran.*stands for \d+ occurrences$/.test(title))).toBe(
       true,
@@ -216,7 +216,7 @@ describe('the calendar', () => {
     await chained.tick();
     const html = await pages.html('/schedules/follower');
     const titles = titlesIn(html, 'calendar wide');
-    expect(titles.some(title => /^Tue 10 Mar 06:00: ran/.test(title))).toBe(true);
+    expect(titles.some(title => title.startsWith('Tue 10 Mar 06:00: ran'))).toBe(true);
     expect(titles).toContain('Tue 10 Mar 12:00: to come');
     await test.sql(
       `update tock.job_definitions set created_at = '2026-03-09T00:00Z' where name = 'follower'`,
@@ -259,11 +259,13 @@ describe('the page', () => {
     await messyDays();
     const html = await pages.html('/schedules/runtime');
     expect(textOf(html)).toMatch(/Half take at most \S+, 95 of 100 at most \S+: the last \d+ runs/);
-    expect(titlesIn(html, 'durations').some(title => /^Thu 29 Oct 20:00: dead, /.test(title))).toBe(true);
+    expect(titlesIn(html, 'durations').some(title => title.startsWith('Thu 29 Oct 20:00: dead, '))).toBe(
+      true,
+    );
   });
 
   it('shows a payload only to those who may see it', async () => {
-    await make({ cron: '0 3 * * *', payload: { secret: 'hunter2' } } as never, '2026-03-10T12:00:00Z');
+    await make({ cron: '0 3 * * *', payload: { secret: 'hunter2' } }, '2026-03-10T12:00:00Z');
     const reader = openPages(test.tock, 'admin', false);
     expect(await pages.html('/schedules/runtime')).toContain('hunter2');
     expect(await reader.html('/schedules/runtime')).not.toContain('hunter2');
@@ -444,9 +446,9 @@ describe('an edit', () => {
       {
         cron: '0 * * * *',
         payload: { shop: 7 },
-        jitter: '1m 30s'.replace(' ', ''),
+        jitter: '1m30s',
         startDeadline: '5m',
-      } as never,
+      },
       '2026-03-10T12:30:00Z',
     );
   });

@@ -11,7 +11,7 @@ export async function runNow(view: View, name: string): Promise<string> {
   if (definition === null || definition.vanished_at)
     throw new TockError('TOCK_NOT_FOUND', `there is no schedule ${quote(name)}`);
   const { job, queue, priority, max_attempts: maxAttempts } = definition;
-  return await view.tock.enqueue(job, payloadOf(view, definition) as never, {
+  return await view.tock.enqueue(job, payloadOf(view, definition), {
     queue,
     priority,
     maxAttempts,

@@ -54,7 +54,7 @@ export function cronWords(expression: string, name: string): string {
 function withoutHashes(expression: string, name: string): string {
   const text = readCronText(expression);
   const parts = [text.second, text.minute, text.hour, text.dayOfMonth, text.month, text.weekday];
-  if (!parts.some(({ entries }) => entries.some(entry => /^H/.test(entry))))
+  if (!parts.some(({ entries }) => entries.some(entry => entry.startsWith('H'))))
     return parts.map(part => part.entries.join(',')).join(' ');
   const { seconds, minutes, hours } = readCron(expression, name);
   const isIn = (set: Bits60) => (value: number) => has60(set, value);
@@ -65,7 +65,7 @@ function withoutHashes(expression: string, name: string): string {
   ];
   return parts
     .map((part, index) => {
-      if (!part.entries.some(entry => /^H/.test(entry))) return part.entries.join(',');
+      if (!part.entries.some(entry => entry.startsWith('H'))) return part.entries.join(',');
       const list = values[index];
       if (list === undefined) throw new Error('a hashed day has no short form');
       return list.join(',');

@@ -52,7 +52,7 @@ export function addBackfillPage(app: App): void {
       );
     try {
       const plan = await planOf(view, opened, from, to);
-      return c.html(
+      return await c.html(
         <BackfillPage view={view} opened={opened} from={from} to={to} plan={plan} problem={null} />,
       );
     } catch (error) {

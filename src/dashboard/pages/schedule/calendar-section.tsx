@@ -158,7 +158,7 @@ const MAX_ROWS = 200;
 /** The same as a table, newest first. */
 function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
   const { definition, zone } = opened;
-  const rows = [...shown.occurrences].reverse().slice(0, MAX_ROWS);
+  const rows = shown.occurrences.toReversed().slice(0, MAX_ROWS);
   const now = view.now.getTime();
   if (rows.length === 0) return null;
   return (

@@ -73,7 +73,7 @@ function DurationTable({
           </tr>
         </thead>
         <tbody>
-          {[...timed].reverse().map(occurrence => (
+          {timed.toReversed().map(occurrence => (
             <tr>
               <td>
                 <a href={hrefOf(view, definition.name, occurrence)}>{zoneTime(zone, occurrence.at, now)}</a>
