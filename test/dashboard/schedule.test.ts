@@ -446,7 +446,7 @@ describe('an edit', () => {
       {
         cron: '0 * * * *',
         payload: { shop: 7 },
-        jitter: '1m 30s'.replace(' ', ''),
+        jitter: '1m30s',
         startDeadline: '5m',
       },
       '2026-03-10T12:30:00Z',
@@ -487,6 +487,30 @@ describe('an edit', () => {
       start_deadline_ms: null,
       version: 2,
     });
+  });
+
+  it('keeps what is expected, and tells by when', async () => {
+    await test.tock.schedules.upsert({
+      name: 'watched',
+      job: 'report',
+      cron: '0 * * * *',
+      expect: { within: '10m', maxDuration: '3m' },
+    });
+    const expected = `select expect_within_ms, max_duration_ms, version from tock.job_definitions where name = 'watched'`;
+    const fields = fieldsIn(await pages.html('/schedules/watched/edit'));
+    expect(fields).toMatchObject({ within: '10m', maxDuration: '3m' });
+    await pages.post('/schedules/watched/edit', { ...fields, when: '5 * * * *' });
+    expect(await row(expected)).toEqual({
+      expect_within_ms: '600000',
+      max_duration_ms: '180000',
+      version: 2,
+    });
+    expect(textOf(await pages.html('/schedules/watched'))).toContain(
+      'Expected by 13:15 UTC Takes at most 3m',
+    );
+    expect(textOf(await pages.html('/schedules'))).toContain('expected by 13:15 UTC');
+    await test.setClock('2026-03-10T13:16:00Z');
+    expect(textOf(await pages.html('/schedules/watched'))).toContain('Expected by late: 13:15 UTC');
   });
 
   it('keeps the payload of those who may not see it', async () => {

@@ -52,12 +52,12 @@ export function Durations({ occurrences, p50, p95, timeText, hrefOf }: Durations
         </a>
       ))}
       {first === undefined ? null : (
-        <text x={LEFT} y={HEIGHT - 3}>
+        <text class="dates" x={LEFT} y={HEIGHT - 3}>
           {timeText(first.occurrence.at)}
         </text>
       )}
       {last === undefined || last === first ? null : (
-        <text x={WIDTH - RIGHT} y={HEIGHT - 3} text-anchor="end">
+        <text class="dates" x={WIDTH - RIGHT} y={HEIGHT - 3} text-anchor="end">
           {timeText(last.occurrence.at)}
         </text>
       )}

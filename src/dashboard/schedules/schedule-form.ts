@@ -31,6 +31,10 @@ export interface ScheduleFields {
   readonly exclude: string;
   readonly remaining: string;
   readonly pauseOnFailure: string;
+  /** A success is expected within this time of its occurrence. */
+  readonly within: string;
+  /** No attempt should take longer. */
+  readonly maxDuration: string;
   readonly queue: string;
   readonly priority: string;
   readonly maxAttempts: string;
@@ -60,6 +64,8 @@ export const NEW_FIELDS: ScheduleFields = {
   exclude: '',
   remaining: '',
   pauseOnFailure: '',
+  within: '',
+  maxDuration: '',
   queue: '',
   priority: '',
   maxAttempts: '',
@@ -114,6 +120,8 @@ export function fieldsOf(definition: StoredColumns): ScheduleFields {
     exclude: excludeText(definition.exclude),
     remaining: number(definition.remaining_count),
     pauseOnFailure: number(definition.pause_on_failure_count),
+    within: span(definition.expect_within_ms),
+    maxDuration: span(definition.max_duration_ms),
     queue: definition.queue,
     priority: String(definition.priority),
     maxAttempts: String(definition.max_attempts),
@@ -153,6 +161,7 @@ export function inputOf(name: string, fields: ScheduleFields, kept: unknown): Sc
     startDeadline: fields.startDeadline,
     remaining: whole(fields.remaining, 'remaining'),
     pauseOnFailure: whole(fields.pauseOnFailure, 'pause on failure'),
+    expect: expectOf(fields),
     ...(isChain ? { after: afterOf(fields) } : { [kind]: when }),
     ...(isChain
       ? {}
@@ -169,6 +178,12 @@ export function inputOf(name: string, fields: ScheduleFields, kept: unknown): Sc
   };
   const given = Object.entries(input).filter(([, value]) => value !== '' && value !== null);
   return Object.fromEntries(given) as unknown as ScheduleInput;
+}
+
+/** Null where nothing is expected. */
+function expectOf({ within, maxDuration }: ScheduleFields): object | null {
+  if (within === '' && maxDuration === '') return null;
+  return { ...(within === '' ? {} : { within }), ...(maxDuration === '' ? {} : { maxDuration }) };
 }
 
 function afterOf({ when, require, on }: ScheduleFields): After {

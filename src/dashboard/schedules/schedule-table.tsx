@@ -10,6 +10,7 @@ import { Strip } from '../pictures/strip.js';
 import type { View } from '../view.js';
 import { plainSchedule, writtenSchedule } from '../words/schedule-words.js';
 import { conditionOf, hasSchedule } from './condition.js';
+import { expectedAt } from './expected.js';
 import type { Recent } from './read-schedule.js';
 import { tookWords } from './row-words.js';
 import { placesOf, startOf, zoneTime } from './times.js';
@@ -91,6 +92,7 @@ function ScheduleRow({
   const words = plainSchedule(definition);
   const isHeld =
     definition.paused_at !== null || definition.vanished_at !== null || definition.broken_at !== null;
+  const expected = isHeld ? null : expectedAt(definition, schedule, recent.occurrences);
   const { look, word } = conditionOf(definition, recent.occurrences, next !== null);
   return (
     <tr>
@@ -131,6 +133,12 @@ function ScheduleRow({
             {placesOf(startOf(definition, schedule, next.getTime()), now, timezone, 'UTC').map(text => (
               <span class="sub nowrap">{text}</span>
             ))}
+            {expected === null ? null : (
+              <span class="sub nowrap">
+                {expected < now ? 'was expected by' : 'expected by'}{' '}
+                {placesOf(expected, now, timezone).join('')}
+              </span>
+            )}
           </>
         )}
       </td>

@@ -87,7 +87,7 @@ describe('an occurrence with a run', () => {
       isExpected: false,
       state: 'succeeded',
     });
-    expect(found.map(each => each.at)).toEqual(found.map(each => each.at).sort((a, b) => a - b));
+    expect(found.map(each => each.at)).toEqual(found.map(each => each.at).toSorted((a, b) => a - b));
     expect(found).toHaveLength(25);
   });
 

@@ -3,6 +3,7 @@ import type { Child } from 'hono/jsx';
 import { formatDuration } from '../../../model/duration.js';
 import { Facts, Sheet, Time } from '../../layout/parts.js';
 import { relativeText, spanText } from '../../layout/text.js';
+import { expectedAt } from '../../schedules/expected.js';
 import type { OpenedSchedule, Recent } from '../../schedules/read-schedule.js';
 import { inZones, startOf } from '../../schedules/times.js';
 import type { View } from '../../view.js';
@@ -25,6 +26,8 @@ export function FactsSection(props: FactsSectionProps) {
   const now = view.now.getTime();
   const isOwn = definition.after === null;
   const usual = !isOwn || starts === null || recent.p95 === null ? null : starts + recent.p95;
+  const expected = isHeld(definition) ? null : expectedAt(definition, schedule, recent.occurrences);
+  const longest = definition.max_duration_ms;
   const rows: (readonly [string, Child])[] = [
     [
       'Schedule',
@@ -47,6 +50,16 @@ export function FactsSection(props: FactsSectionProps) {
         ? null
         : `${inZones(usual, now, timezone)} (95 of 100 take at most ${spanText(recent.p95 ?? 0)})`,
     ],
+    [
+      'Expected by',
+      expected === null ? null : (
+        <>
+          {expected < now ? <b>late: </b> : null}
+          {inZones(expected, now, timezone, 'UTC')}
+        </>
+      ),
+    ],
+    ['Takes at most', longest === null ? null : formatDuration(longest)],
     ['Overlap', schedule === null ? null : overlap],
     [
       'Catch-up',

@@ -27,6 +27,8 @@ const NAMES = [
   'exclude',
   'remaining',
   'pauseOnFailure',
+  'within',
+  'maxDuration',
   'queue',
   'priority',
   'maxAttempts',
@@ -137,6 +139,8 @@ export function ScheduleForm({
         {text('startDeadline', 'Start deadline', 'none')}
         {text('remaining', 'Runs in all', 'no limit')}
         {text('pauseOnFailure', 'Pauses after dead runs in a row', 'never')}
+        {text('within', 'Success expected within', 'nothing is expected')}
+        {text('maxDuration', 'Takes at most', 'nothing is expected')}
       </Group>
       <Group title="What">
         <label class="entry">

@@ -16,6 +16,7 @@ export interface WhyDefinition extends StoredColumns {
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly paused_at: Date | null;
+  readonly resumed_at: Date | null;
   readonly pause_reason: string | null;
   readonly broken_at: Date | null;
   readonly broken_reason: string | null;
@@ -36,6 +37,7 @@ export const WHY_DEFINITIONS = db
     readableInstant(eb.ref('d.created_at')).as('created_at'),
     readableInstant(eb.ref('d.updated_at')).as('updated_at'),
     readableInstant(eb.ref('d.paused_at')).as('paused_at'),
+    readableInstant(eb.ref('d.resumed_at')).as('resumed_at'),
     readableInstant(eb.ref('d.broken_at')).as('broken_at'),
     readableInstant(eb.ref('d.vanished_at')).as('vanished_at'),
   ]);
