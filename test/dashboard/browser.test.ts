@@ -155,7 +155,9 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await context.setOffline(true);
       await page.getByText('The dashboard does not answer').waitFor();
       await context.setOffline(false);
-      await until(async () => (await page.locator('#notice').innerText()) === '', 'the notice to go');
+      const notice = () => page.locator('#notice').innerText();
+      await until(async () => (await notice()) === '', 'the notice to go');
+      expect(await page.locator('#live').innerText()).toBe('live');
       await close();
     });
 

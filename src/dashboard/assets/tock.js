@@ -41,7 +41,8 @@
     show();
     const seconds = Number(main().dataset.live);
     if (!(seconds > 0) || isOver || !isWatched() || !htmx) return;
-    timer = setTimeout(refresh, failures === 0 ? seconds * 1000 : Math.min(RETRY_MS * failures, MAX_MS));
+    const ms = failures === 0 ? seconds * 1000 : Math.min(RETRY_MS * failures, MAX_MS);
+    timer = setTimeout(() => void refresh(), ms);
   }
 
   async function merge(text) {
@@ -85,7 +86,10 @@
     }
   }
 
-  const onWatch = () => (isWatched() && main().dataset.live !== undefined ? refresh() : plan());
+  const onWatch = () => {
+    if (isWatched() && main().dataset.live !== undefined) void refresh();
+    else plan();
+  };
   document.addEventListener('visibilitychange', onWatch);
   addEventListener('focus', onWatch);
   addEventListener('blur', plan);
@@ -94,9 +98,8 @@
   // The reader's zone -------------------------------------------------------------------------------
   const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (here && here !== zone && navigator.cookieEnabled && !document.cookie.includes(`tock-zone=${here}`)) {
-    // biome-ignore lint: the Cookie Store API needs a safe connection
     document.cookie = `tock-zone=${here}; path=${base}; max-age=31536000; samesite=lax`;
-    if (main().dataset.live !== undefined) refresh({ force: true });
+    if (main().dataset.live !== undefined) void refresh({ force: true });
   }
 
   // Asking first ------------------------------------------------------------------------------------
@@ -108,12 +111,13 @@
     event.preventDefault();
     dialog.querySelector('p').textContent = field('text').value;
     dialog.querySelector('button.main').textContent = field('label').value;
-    dialog.onclose = () => {
+    const onClose = () => {
       if (dialog.returnValue !== 'yes') return;
       form.action = under(field('action').value);
       for (const name of ['action', 'label', 'text', 'back']) field(name)?.remove();
       form.submit();
     };
+    dialog.addEventListener('close', onClose, { once: true });
     dialog.returnValue = '';
     dialog.showModal();
   });

@@ -21,7 +21,7 @@ export function addConfirmPage(app: App): void {
     if (!PATH.test(action) || label === '' || question === '')
       throw new TockError('TOCK_BAD_OPTION', 'this question is not complete; press the button once more');
     const fields = Object.entries(body).flatMap(([name, value]) =>
-      OWN.test(name) ? [] : [value].flat().map(each => [name, String(each)] as const),
+      OWN.test(name) ? [] : [value].flat().map(each => [name, typeof each === 'string' ? each : ''] as const),
     );
     return c.html(
       <Page view={view} title="Are you sure?" current={null}>

@@ -65,7 +65,7 @@ describe('a session that only reads', () => {
     await Promise.all(Array.from({ length: 8 }, (_, index) => slow(index)));
     expect(running).toBe(8);
     expect(most).toBeLessThanOrEqual(2);
-    expect([...order].sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(order.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     // A failure gives its turn on.
     await Promise.allSettled(Array.from({ length: 4 }, () => reads.run('select nonsense')));
     expect(await reads.run('select 1 as one')).toEqual([{ one: 1 }]);
