@@ -40,6 +40,7 @@ import {
   requireRole,
   type Work,
 } from '../model/operator.js';
+import { requireSight } from '../model/run/run-match.js';
 import { openDatabase } from '../store/connection/database.js';
 import { listAudit } from '../store/reads/audit.js';
 import { type AttemptLog, readLog } from '../store/reads/run-log.js';
@@ -168,7 +169,10 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         const run = await getRun(open().database, id);
         return (run && shown(run)) as RunRecord<OutputOfId<Id>> | null;
       },
-      list: async filter => (await listRuns(open().database, checked('runs.list', filter))).map(shown),
+      list: async (filter = {}) => {
+        requireSight(operator, checked('runs.list', filter));
+        return (await listRuns(open().database, filter)).map(shown);
+      },
       retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
       cancel: async (id, options) =>
         shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),
@@ -267,8 +271,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
 }
 
 /**
- * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes it
- * meanwhile.
+ * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes
+ * it meanwhile.
  * @throws TockError TOCK_NOT_FOUND
  */
 async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {

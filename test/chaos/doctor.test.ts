@@ -1,5 +1,6 @@
 // Chaos: the doctor on a server with a streaming standby, Debian's PostgreSQL 15.
 import { spawnSync } from 'node:child_process';
+import { appendFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
@@ -20,6 +21,9 @@ describe.skipIf(!hasDebianPostgres)('a server with a standby (needs Debian’s P
     try {
       await tock.migrate();
       expect(await find()).toMatchObject({ level: 'ok', text: 'no standby is connected' });
+      const hba = path.join(server.data, 'pg_hba.conf');
+      await appendFile(hba, 'host replication all 127.0.0.1/32 scram-sha-256\n');
+      await server.call('pg_ctl', '-D', server.data, 'reload');
       await server.call(
         'pg_basebackup',
         '-d',

@@ -102,7 +102,10 @@ describe('wrong arguments', () => {
     [['show', 'abc'], /^tock show: "abc" is not the id of a run/],
     [['retry', '1', 'two'], /^tock retry: "two" is not the id of a run/],
     [['retry', '1', '--attempts', '0'], /^tock retry: --attempts 0: /],
-    [['cancel'], /^tock cancel: give run ids, or a filter: --status, --job or --definition /],
+    [
+      ['cancel'],
+      /^tock cancel: give run ids, or a filter: --status, --job, --definition, --queue or --error /,
+    ],
     [['retry', '1', '--job', 'greet'], /^tock retry: give run ids or a filter .*, not both/],
     [['retry', '1', '--yes'], /^tock retry: --limit and --yes need a filter/],
     [['retry', '--status', 'queued'], /^tock retry: only dead or cancelled runs can be retried, not queued/],

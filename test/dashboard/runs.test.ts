@@ -303,7 +303,7 @@ describe('/runs/:id', () => {
     [
       'was cancelled',
       { status: 'cancelled', finished_at: NOW, skip_reason: 'wrong month' },
-      'It was cancelled: wrong month',
+      'It was cancelled: wrong month.',
     ],
     [
       'was skipped',
@@ -320,6 +320,24 @@ describe('/runs/:id', () => {
       { job: 'mail', id: 9, run_at: NOW, ...row },
     );
     expect((await page('/runs/9')).said).toContain(sentence);
+  });
+
+  it('says in the picture and the story what it waits for', async () => {
+    await test.sql(`insert into tock.job_queues (name, paused_at) values ('slow', '2026-03-02T11:00:00Z')`);
+    const due = { job: 'mail', run_at: '2026-03-02T11:59:00Z', created_at: '2026-03-02T11:59:00Z' };
+    await addRuns(
+      test,
+      { ...due, queue: 'slow' },
+      { ...due, slot_keys: ['job:mail'], slot_limits: [1], blocked_on: 'job:mail' },
+    );
+    for (const [path, what] of [
+      ['/runs/1', 'queue slow to be resumed'],
+      ['/runs/2', 'a slot of job mail'],
+    ] as const) {
+      const { text, said } = await page(path);
+      expect(said).toContain(`Waiting for ${what} · 1m`);
+      expect(text).toContain(`<title>waits for ${what}: 1m</title>`);
+    }
   });
 
   it('shows the runs around it', async () => {
@@ -369,6 +387,51 @@ describe('/runs/:id', () => {
     const { text } = await others.get('/runs/1');
     expect(text).not.toContain('s3cr3t');
     expect(words(text)).toContain('They are not shown to you');
+  });
+
+  it('shows what each attempt logged, hostile lines as text, with what was cut', async () => {
+    const attempts = [1, 2].map(attempt => ({
+      ...error('no', { attempt }),
+      at: `2026-03-02T11:0${attempt}:05.000Z`,
+      startedAt: `2026-03-02T11:0${attempt}:00.000Z`,
+    }));
+    await addRuns(
+      test,
+      dead('no', { attempts: 2, created_at: '2026-03-02T11:00:00Z', errors: JSON.stringify(attempts) }),
+    );
+    const line = (ms: number, level: string, text: string, fields?: object) =>
+      JSON.stringify(fields === undefined ? [ms, level, text] : [ms, level, text, fields]);
+    await test.sql(
+      `insert into tock.job_logs (run_id, fence, segment, attempt, began_at, cut_lines, cut_bytes, head, tail) values
+        (1, 1, 1, 1, '2026-03-02T11:01:01Z', 0, 0, $1, ''), (1, 2, 1, 2, '2026-03-02T11:02:00Z', 7, 1234, $2, $3)`,
+      [
+        line(0, 'i', '\u001B[31m<img src=x onerror=alert(1)>', { n: 1 }),
+        line(0, 'w', 'the first'),
+        line(500, 'e', 'the last'),
+      ],
+    );
+    const { text, said } = await page('/runs/1');
+    expect(said).toMatch(/log, 1 line \+1s <img src=x onerror=alert\(1\)> \{"n":1\}/);
+    expect(said).toMatch(
+      /log, 2 lines \+0ms warn the first 7 lines, 1.234 bytes were not kept \+500ms error the last/,
+    );
+    expect(text).not.toContain('<img');
+    const others = pagesOf(test.tock, { seesPayloads: false });
+    expect((await others.get('/runs/1')).text).not.toContain('the last');
+  });
+
+  it('lets nobody look for what they may not see', async () => {
+    await addRuns(test, { job: 'mail', payload: '{"secret": 7}' });
+    const others = pagesOf(test.tock, { seesPayloads: false });
+    const query = `payload=${encodeURIComponent('{"secret": 7}')}`;
+    for (const path of [`/runs?${query}`, `/runs/cancel-all?${query}`])
+      expect([path, (await others.get(path)).status]).toEqual([path, 403]);
+    expect((await others.post('/runs/cancel-all', { payload: '{"secret": 7}' })).status).toBe(403);
+    expect((await others.get('/runs')).text).not.toContain('name="payload"');
+    const bob = test.tock.as({ name: 'bob', via: 'api', role: 'admin', seesPayloads: false });
+    await expect(bob.runs.list({ payload: '{}' })).rejects.toMatchObject({ code: 'TOCK_FORBIDDEN' });
+    expect(await test.tock.runs.list({ payload: '{"secret": 7}' })).toHaveLength(1);
+    expect(await bob.runs.list()).toHaveLength(1);
   });
 
   it('shows hostile texts as text', async () => {
@@ -606,7 +669,7 @@ describe('/errors', () => {
       errors: JSON.stringify([error('flaky')]),
     });
     const { said, text } = await page('/errors?of=failing');
-    expect(said).toContain('1 run failed and will be tried again in the last 24 hours');
+    expect(said).toContain('1 run waits for another attempt, after failing in the last 24 hours');
     expect(text).not.toContain('retry-all');
     const [, href = ''] = /href="(\/runs\?status=failed[^"]*)"/.exec(text) ?? [];
     expect((await page(href.replaceAll('&amp;', '&'))).text).toContain('id="run-1"');

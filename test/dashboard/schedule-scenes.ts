@@ -22,11 +22,16 @@ interface History {
 /** Runs at regular times. */
 async function addHistory(test: TestTock, name: string, history: History): Promise<void> {
   const { from, to, step, dead = 'false', retried = 'false', seconds = '40 + n % 20' } = history;
+  // Days and months are those of the definition's clock.
+  const isLocal = /day|month/.test(step);
+  const times = isLocal
+    ? `(select l at time zone d.timezone, n from generate_series($2::timestamptz at time zone d.timezone, $3::timestamptz at time zone d.timezone, $4::interval) with ordinality s(l, n))`
+    : 'generate_series($2::timestamptz, $3::timestamptz, $4::interval) with ordinality';
   await test.sql(
     `insert into tock.job_runs_finished (definition_id, job, status, scheduled_for, run_at, started_at, finished_at, attempts, fence, trigger, idempotency_key)
      select d.id, d.job, case when ${dead} then 'dead' else 'succeeded' end, t, t, t + interval '1 s', t + interval '1 s' + (${seconds}) * interval '1 s',
        case when ${retried} then 3 else 1 end, 1, 'cron', 'cron:' || d.id || n
-     from tock.job_definitions d, generate_series($2::timestamptz, $3::timestamptz, $4::interval) with ordinality g(t, n) where d.name = $1`,
+     from tock.job_definitions d, ${isLocal ? `lateral ${times}` : times} g(t, n) where d.name = $1`,
     [name, from, to, step],
   );
 }

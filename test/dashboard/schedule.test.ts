@@ -66,7 +66,7 @@ const VERDICTS: Readonly<Record<OccurrenceState, readonly WhyVerdict[]>> = {
 async function messyDays(): Promise<void> {
   await make(
     { cron: '0 */4 * * *', timezone: 'America/New_York', catchup: 'latest' },
-    '2026-10-29T12:00:00Z',
+    '2026-10-29T12:00:30Z',
   );
   await tickAt('2026-10-29T16:00:00Z');
   fails = 1;

@@ -241,15 +241,19 @@ export const REFUSED: readonly BadInput[] = [
   option('`chanels` of alerts', () =>
     createTock({ connectionString: 'postgres:///x', alerts: { chanels: [] } as object }),
   ),
-  option('a rule of alerts for `ded`', () =>
-    createTock({ connectionString: 'postgres:///x', alerts: { rules: [{ when: 'ded' as 'dead' }] } }),
-  ),
-  option('a signing secret of alerts in code', () =>
-    createTock({
-      connectionString: 'postgres:///x',
-      alerts: { channels: [{ webhook: 'https://example.com', secret: 'whsec_abc' as never }] },
-    }),
-  ),
+  {
+    input: 'alerts: a rule for `ded`',
+    code: () =>
+      createTock({ connectionString: 'postgres:///x', alerts: { rules: [{ when: 'ded' as 'dead' }] } }),
+  },
+  {
+    input: 'alerts: a signing secret in code',
+    code: () =>
+      createTock({
+        connectionString: 'postgres:///x',
+        alerts: { channels: [{ webhook: 'https://example.com', secret: 'whsec_abc' as never }] },
+      }),
+  },
   option('`expect.withn` of a job', () =>
     defineJob({ name: 'a', schedule: { cron: '0 * * * *' }, expect: { withn: '5m' } as object, run }),
   ),

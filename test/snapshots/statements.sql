@@ -1802,7 +1802,7 @@ with recursive queue_priorities as (
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), blocked as materialized (
   select r.queue, count(*)::integer as count from (
-    select queue from tock.job_runs_live where blocked_on is not null limit 5001) r group by r.queue
+    select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit 5001) r group by r.queue
 ), names as (
   select queue as name from queue_priorities
   union select queue from blocked
@@ -2502,8 +2502,6 @@ insert into tock.job_effects (key, run_id) values ($1, $2) on conflict do nothin
 -- reset-figures
 with hours as materialized (
   delete from tock.figures_by_hour h where h.at >= $1 returning h.*
-), minutes as (
-  delete from tock.figures_by_minute m where m.at >= $2
 ), sums as (
   select job, queue, status, reason, sum(h.run_count)::bigint as run_count,
     sum(h.occurrence_count)::bigint as occurrence_count,

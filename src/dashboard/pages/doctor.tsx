@@ -53,7 +53,8 @@ export function addDoctorPage(app: App): void {
 
   app.post('/doctor/forget', async c => {
     const view = c.get('view');
-    const host = String((await c.req.parseBody())['host'] ?? '');
+    const { host = '' } = await c.req.parseBody();
+    if (typeof host !== 'string') throw new TockError('TOCK_BAD_OPTION', 'host is not a text');
     const forgotten = await view.tock.forgetHost(host);
     if (forgotten === 0) throw new TockError('TOCK_NOT_FOUND', `no tick of ${quote(host)} is on record`);
     flash(c, `${host} is forgotten. If it ticks again, it is on record again.`);
@@ -135,7 +136,7 @@ const KINDS: Readonly<Record<LastTick['kind'], string>> = {
   library: 'an app',
 };
 
-function Ticks({ view, ticks }: { readonly view: View; readonly ticks: readonly LastTick[] }) {
+export function Ticks({ view, ticks }: { readonly view: View; readonly ticks: readonly LastTick[] }) {
   if (ticks.length === 0)
     return (
       <Empty title="Nothing has ticked yet">

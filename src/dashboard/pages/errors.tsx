@@ -3,7 +3,7 @@ import { formatSpan } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { countErrors, type ErrorCount } from '../../model/run/error-counts.js';
-import { MAX_ERRORS_READ, readLastErrors } from '../../store/reads/last-errors.js';
+import { MAX_ERRORS_READ, readLastErrors } from '../../store/reads/runs/last-errors.js';
 import { Page } from '../layout/page.js';
 import { Empty, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
@@ -20,8 +20,13 @@ const SPANS = {
 type Span = keyof typeof SPANS;
 
 const KINDS = {
-  dead: { status: 'dead', word: 'dead', verb: 'died', look: 'dead' },
-  failing: { status: 'failed', word: 'retrying', verb: 'failed and will be tried again', look: 'retry' },
+  dead: { status: 'dead', word: 'dead', verb: () => 'died in', look: 'dead' },
+  failing: {
+    status: 'failed',
+    word: 'retrying',
+    verb: (count: number) => `${count === 1 ? 'waits' : 'wait'} for another attempt, after failing in`,
+    look: 'retry',
+  },
 } as const;
 type Kind = keyof typeof KINDS;
 
@@ -135,7 +140,7 @@ function Groups({ view, shown }: { readonly view: View; readonly shown: Shown })
         <b>
           {count} {total === 1 ? 'run' : 'runs'}
         </b>{' '}
-        {verb} in the last {SPANS[span].words}, with{' '}
+        {verb(total)} the last {SPANS[span].words}, with{' '}
         {errors.length === 1 ? 'one error' : `${numberText(errors.length)} errors`} in{' '}
         {jobs === 1 ? 'one job' : `${numberText(jobs)} jobs`}.
         {isCapped ? ` The newest ${numberText(MAX_ERRORS_READ)} are counted.` : ''}

@@ -42,7 +42,7 @@ export function addLoadPage(app: App): void {
 
 function readJitter(text: string): { jitterMs: number; problem: string | null } {
   try {
-    const jitterMs = parseDuration(text, 'jitter');
+    const jitterMs = parseDuration(text === '0' ? 0 : text, 'jitter');
     if (jitterMs <= MAX_JITTER_MS) return { jitterMs, problem: null };
     return { jitterMs: MAX_JITTER_MS, problem: 'jitter is shorter than a day' };
   } catch (error) {

@@ -1,4 +1,4 @@
-// What the pages Queues, Workers and Audit share: links to what they name, who holds places, rows of the audit.
+// What the pages Queues, Workers and Audit share: links to what they name, who holds places, audit rows.
 import type { Child } from 'hono/jsx';
 import type { AuditRecord } from '../../model/audit.js';
 import { auditWords } from '../../model/explain/audit-words.js';

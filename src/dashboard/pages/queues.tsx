@@ -14,7 +14,7 @@ import type { App, View } from '../view.js';
 import { QueueLink, Warning } from './operate-parts.js';
 import { BlockingKeys, counted, limitWords, QueuePill, Resume, StateNote, waitText } from './queue-parts.js';
 
-const PAGE_SIZE = 100;
+const PAGE_SIZE = 50;
 
 export function addQueuesPage(app: App): void {
   app.get('/queues', async c => {

@@ -2,7 +2,7 @@
 import { TockError } from '../../model/errors.js';
 import { inexactNumber } from '../../model/exact-numbers.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';
-import { readPayloadText } from '../../store/reads/run-detail.js';
+import { readPayloadText } from '../../store/reads/runs/run-detail.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
@@ -79,7 +79,13 @@ function RunPage({ view, read }: { readonly view: View; readonly read: ReadRun }
       <Now view={view} read={read} />
       <Progress run={run} />
       {life.phases.length === 0 ? null : (
-        <RunLifePicture life={life} status={run.status} marks={marksOf(read)} clock={clock} />
+        <RunLifePicture
+          life={life}
+          status={run.status}
+          marks={marksOf(read)}
+          waitsFor={read.now.waitsFor}
+          clock={clock}
+        />
       )}
       <div class="two">
         <div>

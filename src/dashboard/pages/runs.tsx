@@ -1,10 +1,16 @@
 // Runs: those that match a filter, newest first, page by page; and what can be done to all of them.
 import { TockError } from '../../model/errors.js';
-import { isSlow, MAX_COUNTED, type ReadRunMatch, readRunMatch } from '../../model/run/run-match.js';
+import {
+  isSlow,
+  MAX_COUNTED,
+  type ReadRunMatch,
+  readRunMatch,
+  requireSight,
+} from '../../model/run/run-match.js';
 import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { sqlState } from '../../store/connection/errors.js';
-import { readJobNames } from '../../store/reads/job-names.js';
-import { countRuns, listRunPage, type PageBounds, type RunPage } from '../../store/reads/run-list.js';
+import { readJobNames } from '../../store/reads/runs/job-names.js';
+import { countRuns, listRunPage, type PageBounds, type RunPage } from '../../store/reads/runs/run-list.js';
 import { Page } from '../layout/page.js';
 import { Empty } from '../layout/parts.js';
 import { readCount, readRunId } from '../query.js';
@@ -84,6 +90,7 @@ interface Found extends RunPage {
 /** Null if the server stopped it. */
 async function search(view: View, { match }: ReadFilter, bounds: PageBounds): Promise<Found | null> {
   const read = readRunMatch(match);
+  requireSight(view.user, match);
   try {
     const page = await listRunPage(view.reads, read, bounds);
     return { ...page, count: await countOf(view, read, page, bounds) };
@@ -126,7 +133,7 @@ function Found({
   return (
     <>
       <div class="found">
-        <h2>
+        <h2 hidden={runs.length === 0 && isEmpty(text)}>
           {sentence(count === null ? filterWords(text) : countedWords(count, MAX_COUNTED, text))}
           {isEmpty(text) ? null : (
             <small>

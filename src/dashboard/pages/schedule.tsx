@@ -84,10 +84,12 @@ async function schedulePage(
       {why === null ? null : <WhySection view={view} why={why} />}
       <CalendarSection view={view} opened={opened} shown={shown} chosen={why?.instant?.getTime() ?? null} />
       <div class="two">
-        <DurationsSection view={view} opened={opened} recent={recent} />
+        <div>
+          <DurationsSection view={view} opened={opened} recent={recent} />
+          <HistorySection view={view} opened={opened} records={records} />
+        </div>
         <FactsSection view={view} opened={opened} next={next} recent={recent} followers={followers} />
       </div>
-      <HistorySection view={view} opened={opened} records={records} />
     </Page>
   );
 }

@@ -1,15 +1,21 @@
 // Workers: who executes runs, on which hosts, what each does now, and who has fallen silent.
+import { readTicks } from '../../store/reads/ticks.js';
 import { type Orphans, readOrphans, readWorkerLoad, type WorkerLoad } from '../../store/reads/worker-load.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
 import { numberText, relativeText, spanText } from '../layout/text.js';
 import type { App, View } from '../view.js';
+import { Ticks } from './doctor.js';
 import { RunLink, runName, Warning } from './operate-parts.js';
 
 export function addWorkersPage(app: App): void {
   app.get('/workers', async c => {
     const view = c.get('view');
-    const [workers, orphans] = await Promise.all([readWorkerLoad(view.reads), readOrphans(view.reads)]);
+    const [workers, orphans, ticks] = await Promise.all([
+      readWorkerLoad(view.reads),
+      readOrphans(view.reads),
+      readTicks(view.reads),
+    ]);
     return c.html(
       <Page
         view={view}
@@ -29,6 +35,10 @@ export function addWorkersPage(app: App): void {
             <WorkerTable view={view} workers={workers} />
           </>
         )}
+        <h2>
+          Last ticks <small>of each host and checkout; a daemon notes one each minute</small>
+        </h2>
+        <Ticks view={view} ticks={ticks} />
       </Page>,
     );
   });
@@ -64,22 +74,26 @@ function Silent({ view, workers }: { readonly view: View; readonly workers: read
   const [only] = silent;
   if (only === undefined) return null;
   const held = silent.reduce((sum, { running }) => sum + running, 0);
-  const consequence =
-    held === 0
-      ? 'It holds no runs, and its row is deleted after ten minutes.'
-      : `${held === 1 ? 'The run' : `The ${numberText(held)} runs`} that it holds ${held === 1 ? 'is' : 'are'} taken back and retried when the lease expires.`;
+  if (silent.length === 1)
+    return (
+      <Warning title={`${only.host} pid ${only.pid} was last seen ${relativeText(only.seenAt, view.now)}`}>
+        It was killed, or cut off from the database, or its process is too busy to report. {fateOf(held)}
+      </Warning>
+    );
   return (
-    <Warning
-      title={
-        silent.length === 1
-          ? `${only.host} pid ${only.pid} was last seen ${relativeText(only.seenAt, view.now)}`
-          : `${silent.length} workers have not been seen for two heartbeats`
-      }
-    >
-      It was killed, or cut off from the database, or its process is too busy to report.{' '}
-      {silent.length === 1 ? consequence : null}
+    <Warning title={`${silent.length} workers have not been seen for two heartbeats`}>
+      They were killed, or cut off from the database, or their processes are too busy to report.{' '}
+      {fateOf(held)}
     </Warning>
   );
+}
+
+/** What becomes of the runs that silent workers hold. */
+function fateOf(held: number): string {
+  if (held === 0) return 'No run is held up.';
+  return held === 1
+    ? 'The run that is held is taken back and retried when its lease expires.'
+    : `The ${numberText(held)} runs that are held are taken back and retried when their leases expire.`;
 }
 
 function OrphanWarning({

@@ -10,15 +10,21 @@ interface BandProps {
   readonly size: 'wide' | 'narrow';
 }
 
-/** Local times, or dates, that do not exist. */
-export function Void({ band, x, top, height, size }: BandProps) {
+/** Local times, or dates, that do not exist. @param textAt where its words stand; null: only on its title */
+export function Void({
+  band,
+  x,
+  top,
+  height,
+  textAt,
+}: Omit<BandProps, 'size'> & { readonly textAt: number | null }) {
   const [left, width] = [x(band.from), x(band.to) - x(band.from)];
   return (
     <g>
       {band.text === '' ? null : <title>{band.text}</title>}
       <rect class="f-void" x={left} y={top + 1} width={px(width)} height={height - 2} rx="3" />
-      {band.text === '' || size === 'narrow' ? null : (
-        <text class="band-text" x={left + (width < 100 ? width + 5 : 8)} y={top + height / 2 + 4}>
+      {textAt === null ? null : (
+        <text class="band-text" x={px(textAt)} y={top + height / 2 + 4}>
           {band.text}
         </text>
       )}

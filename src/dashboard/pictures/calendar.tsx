@@ -1,6 +1,6 @@
 // The calendar: every occurrence at its place on the clock, days of 23 and 25 hours as they are, and now.
-import type { Grid, GridCell, GridMark, GridRow } from '../../model/occurrences/grid.js';
-import type { Occurrence } from '../../model/occurrences/occurrence.js';
+import type { Grid, GridBand, GridCell, GridMark, GridRow } from '../../model/occurrences/grid.js';
+import type { Occurrence, OccurrenceState } from '../../model/occurrences/occurrence.js';
 import { tallyText } from '../../model/occurrences/tally.js';
 import { Again, Now, Void } from './calendar-bands.js';
 import { Mark, px } from './mark.js';
@@ -28,7 +28,7 @@ interface Geometry {
 }
 
 const GEOMETRY: Readonly<Record<CalendarProps['size'], Geometry>> = {
-  wide: { width: 960, left: 76, row: 24, lane: 18, mark: { most: 16, least: 5, height: 12 } },
+  wide: { width: 960, left: 92, row: 24, lane: 18, mark: { most: 16, least: 5, height: 12 } },
   narrow: { width: 300, left: 40, row: 20, lane: 16, mark: { most: 8, least: 3.5, height: 11 } },
 };
 const TOP = 22;
@@ -74,10 +74,14 @@ export function Calendar(props: CalendarProps) {
 /** As wide as the closest two marks allow. */
 function widthOf({ rows }: Grid, across: number, { mark }: Geometry): number {
   let gap = 1;
+  // What lies closer stands side by side.
+  const least = (mark.least + 2) / across;
   for (const { marks } of rows) {
     for (let index = 1; index < marks.length; index++) {
       const [before, after] = [marks[index - 1], marks[index]];
-      if (before && after && before.lane === after.lane) gap = Math.min(gap, after.x - before.x);
+      if (before === undefined || after === undefined || before.lane !== after.lane) continue;
+      const distance = after.x - before.x;
+      if (distance >= least) gap = Math.min(gap, distance);
     }
   }
   return px(Math.min(Math.max(gap * across - 2, mark.least), mark.most));
@@ -116,7 +120,13 @@ function Row(props: RowProps) {
         </a>
       )}
       {row.voids.map(band => (
-        <Void band={band} x={x} top={top} height={geometry.row} size={size} />
+        <Void
+          band={band}
+          x={x}
+          top={top}
+          height={geometry.row}
+          textAt={size === 'wide' ? roomFor(row, band, x) : null}
+        />
       ))}
       {row.again.map(band => (
         <Again band={band} x={x} top={top + geometry.row} height={geometry.lane - 4} size={size} />
@@ -147,6 +157,17 @@ function Row(props: RowProps) {
       )}
     </g>
   );
+}
+
+/** Where the words of a band stand: right of it, and of the marks there; null if there is no room. */
+function roomFor(row: GridRow, band: GridBand, x: (part: number) => number): number | null {
+  const [left, length] = [x(band.from), band.text.length * 6];
+  if (band.text === '' || row.cells.length > 0) return null;
+  if (x(band.to) - left > length + 12) return left + 8;
+  let at = x(band.to) + 6;
+  for (const mark of row.marks)
+    if (mark.lane === 0 && x(mark.x) > at - 14 && x(mark.x) < at + length + 10) at = x(mark.x) + 14;
+  return at + length > x(1) ? null : at;
 }
 
 /** Each at its time, or right of the one before where that leaves no room. */
@@ -206,8 +227,8 @@ function OneMark({
   );
 }
 
-const OK: readonly string[] = ['succeeded', 'retried', 'pruned'];
-const QUIET: readonly string[] = ['upcoming', 'edited', 'held'];
+const OK: readonly OccurrenceState[] = ['succeeded', 'retried', 'pruned'];
+const QUIET: readonly OccurrenceState[] = ['upcoming', 'edited', 'held'];
 
 function Cell({
   cell,
@@ -221,11 +242,12 @@ function Cell({
   const { tally, from, to, start, end } = cell;
   if (tally.leading === null) return null;
   const [left, width] = [x(from) + 1, Math.max(x(to) - x(from) - 2, 1)];
-  const ran = tally.counts.reduce((sum, { state, count }) => sum + (OK.includes(state) ? count : 0), 0);
-  const isOne = tally.counts.length === 1;
-  const other = tally.counts
-    .filter(({ state }) => !OK.includes(state) && !QUIET.includes(state))
-    .reduce((sum, { count }) => sum + count, 0);
+  const counted = (isMeant: (state: OccurrenceState) => boolean) =>
+    tally.counts.reduce((sum, { state, count }) => sum + (isMeant(state) ? count : 0), 0);
+  const ran = counted(state => OK.includes(state));
+  const isAhead = counted(state => QUIET.includes(state)) === tally.total;
+  const other = counted(state => !OK.includes(state) && !QUIET.includes(state));
+  const part = other > 0 ? other : counted(state => state === 'retried');
   const isChosen = chosen !== null && chosen !== undefined && chosen >= start && chosen < end;
   return (
     <a href={hrefOfCell(cell)} tabindex={-1} class="cell">
@@ -238,12 +260,12 @@ function Cell({
         height={height}
         rx={Math.min(3, width / 3)}
       />
-      {other > 0 ? (
+      {part > 0 ? (
         <rect
-          class={`c-part c-part-${tally.leading}`}
+          class={`c-part c-part-${other > 0 ? tally.leading : 'retried'}`}
           x={px(left)}
           y={px(top + height - 3)}
-          width={px(Math.max((width * other) / tally.total, 2))}
+          width={px(Math.max((width * part) / tally.total, 2))}
           height="3"
         />
       ) : null}
@@ -258,8 +280,13 @@ function Cell({
         />
       ) : null}
       {size === 'wide' && width > 20 ? (
-        <text class="count" x={px(left + width / 2)} y={px(top + height / 2 + 3.5)} text-anchor="middle">
-          {isOne ? tally.total : `${ran}/${tally.total}`}
+        <text
+          class={isAhead ? 'count ahead' : 'count'}
+          x={px(left + width / 2)}
+          y={px(top + height / 2 + 3.5)}
+          text-anchor="middle"
+        >
+          {isAhead || ran === tally.total ? tally.total : `${ran}/${tally.total}`}
         </text>
       ) : null}
     </a>

@@ -111,7 +111,7 @@ export function Mark({ state, box }: { readonly state: OccurrenceState; readonly
 
 function Cross({ box, tone }: { readonly box: Box; readonly tone: string }) {
   const { x, y, width, height } = box;
-  const reach = Math.min(width, height) / 2 - 3;
+  const reach = Math.max(Math.min(width, height) / 2 - 3, 1.5);
   const [cx, cy] = [x + width / 2, y + height / 2];
   const [left, right, top, bottom] = [cx - reach, cx + reach, cy - reach, cy + reach].map(px);
   return <path class={tone} d={`M${left} ${top}L${right} ${bottom}M${right} ${top}L${left} ${bottom}`} />;

@@ -17,6 +17,8 @@ export interface RunLifePictureProps {
   readonly life: RunLife;
   readonly status: RunStatus;
   readonly marks: readonly LifeMark[];
+  /** What a run that is due waits for now; null: it does not. */
+  readonly waitsFor: string | null;
   /** An instant as a clock shows it, in epoch milliseconds. */
   readonly clock: (at: number) => string;
 }
@@ -44,6 +46,13 @@ const GLYPHS: Readonly<Record<AttemptOutcome, string>> = {
   skipped: '–',
 };
 
+/** Said where there is room, because their glyphs say little. */
+const SPOKEN: Readonly<Partial<Record<AttemptOutcome, string>>> = {
+  lost: 'lost',
+  released: 'given back',
+  cancelled: 'cancelled',
+};
+
 /** What the shapes mean, of those that are there. */
 const KEYS: readonly {
   readonly look: string;
@@ -53,6 +62,7 @@ const KEYS: readonly {
   { look: 'k-ok', word: 'succeeded', has: ({ outcome }) => outcome === 'succeeded' },
   { look: 'k-failed', word: 'failed', has: ({ outcome }) => outcome === 'failed' },
   { look: 'k-lost', word: 'lease expired', has: ({ outcome }) => outcome === 'lost' },
+  { look: 'k-cancel', word: 'cancelled', has: ({ outcome }) => outcome === 'cancelled' },
   { look: 'k-run', word: 'running', has: ({ outcome }) => outcome === 'running' },
   { look: 'k-wait', word: 'due, waits', has: ({ kind }) => kind === 'wait' },
   { look: 'k-delay', word: 'not due yet', has: ({ kind }) => kind === 'backoff' || kind === 'delay' },
@@ -67,7 +77,7 @@ interface Hidden {
 }
 type Shown = Phase | Hidden;
 
-export function RunLifePicture({ life, status, marks, clock }: RunLifePictureProps) {
+export function RunLifePicture({ life, status, marks, waitsFor, clock }: RunLifePictureProps) {
   const shown = shorten(life.phases);
   const { placed, isToScale, width } = scaleLife(
     shown.map(own => ({ kind: own.kind === 'hidden' ? 'lost' : own.kind, from: own.from, to: own.to, own })),
@@ -91,7 +101,7 @@ export function RunLifePicture({ life, status, marks, clock }: RunLifePicturePro
         >
           <circle class="l-start" cx={SIDE} cy={MIDDLE} r="5" />
           {places.map(each => (
-            <PhaseShape place={each} />
+            <PhaseShape place={each} waitsFor={waitsFor} />
           ))}
           {marks.map(mark => (
             <MarkShape mark={mark} x={positionOf(placed, mark.at, SIDE)} />
@@ -159,13 +169,19 @@ interface Place {
 
 const fits = (text: string, width: number) => text.length * CHARACTER <= width - 4;
 
-function PhaseShape({ place: { phase, x, width } }: { readonly place: Place }) {
+function PhaseShape({
+  place: { phase, x, width },
+  waitsFor,
+}: {
+  readonly place: Place;
+  readonly waitsFor: string | null;
+}) {
   const length = phase.to - phase.from;
   const span =
     phase.kind === 'hidden' || length === 0 ? '' : length < 60_000 ? spanText(length) : formatSpan(length);
   const center = x + width / 2;
   if (phase.kind === 'attempt') return <Attempt phase={phase} x={x} width={width} span={span} />;
-  const words = phase.kind === 'hidden' ? `${phase.attempts} more attempts` : WORDS[phase.kind];
+  const words = wordsOf(phase, waitsFor);
   const short = phase.kind === 'hidden' ? `+${phase.attempts}` : '';
   const label = fits(words, width) ? words : short;
   return (
@@ -186,6 +202,12 @@ function PhaseShape({ place: { phase, x, width } }: { readonly place: Place }) {
   );
 }
 
+function wordsOf(phase: Exclude<Shown, { readonly kind: 'attempt' }>, waitsFor: string | null): string {
+  if (phase.kind === 'hidden') return `${phase.attempts} more attempts`;
+  if (phase.kind === 'wait' && phase.isOpen && waitsFor !== null) return `waits for ${waitsFor}`;
+  return phase.kind === 'attempt' ? '' : WORDS[phase.kind];
+}
+
 function Attempt({
   phase,
   x,
@@ -199,7 +221,7 @@ function Attempt({
 }) {
   const outcome = phase.outcome ?? 'failed';
   const glyph = GLYPHS[outcome];
-  const long = `attempt ${phase.attempt} ${outcome === 'lost' ? 'lost' : glyph}`;
+  const long = `attempt ${phase.attempt} ${SPOKEN[outcome] ?? glyph}`;
   const label = fits(long, width) ? long : `${phase.attempt} ${glyph}`;
   const worker = phase.worker ?? '';
   const inner = Math.max(width - 2, 2);

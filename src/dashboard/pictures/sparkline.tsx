@@ -29,6 +29,7 @@ export function Sparkline({ counts, what, times, look, width = 168, height = 30 
         width={width}
         height={height}
         role="img"
+        preserveAspectRatio="none"
         aria-label={`${numberText(total)} ${what}; at most ${numberText(most)} at once, the last ${last < 0 ? 'never' : `after ${times[last] ?? ''}`}`}
       >
         <line class="grid-line" x1="0" x2={width} y1={height - 0.5} y2={height - 0.5} />

@@ -38,7 +38,9 @@ export function FilterForm({ view, text, jobs }: FilterFormProps) {
           <Field label="Schedule" name="definition" text={text} />
           <Field label="Queue" name="queue" text={text} />
           <Field label="Key" name="key" text={text} />
-          <Field label="Payload has" name="payload" text={text} placeholder='{"invoice": 7}' />
+          {view.user.seesPayloads ? (
+            <Field label="Payload has" name="payload" text={text} placeholder='{"invoice": 7}' />
+          ) : null}
           <Field label="Until" name="to" text={text} placeholder="1h, 2026-11-21 18:00" />
         </div>
       </details>

@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import type { ManyResult } from '../../engine/operate/many.js';
 import { MAX_COUNTED, readRunMatch } from '../../model/run/run-match.js';
 import { TRANSITIONS } from '../../model/run/states.js';
-import { listRunPage } from '../../store/reads/run-list.js';
+import { listRunPage } from '../../store/reads/runs/run-list.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
 import { ActionForm, Empty } from '../layout/parts.js';

@@ -3,6 +3,7 @@ import { explainRun, type RunNow } from '../../model/explain/run-now.js';
 import { lifeOf, type RunLife } from '../../model/run/run-life.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
+import { type AttemptLog, readLog } from '../../store/reads/run-log.js';
 import {
   type RunDocuments,
   type RunEffect,
@@ -16,9 +17,9 @@ import {
   readReferences,
   readRelations,
   readWorkerSeenAt,
-} from '../../store/reads/run-detail.js';
+} from '../../store/reads/runs/run-detail.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
-import { readHolders } from '../../store/reads/why.js';
+import { readHolders } from '../../store/reads/why/why.js';
 
 export interface ReadRun {
   readonly run: RunRecord;
@@ -28,6 +29,8 @@ export interface ReadRun {
   readonly documents: RunDocuments | null;
   readonly effects: readonly RunEffect[];
   readonly hasMoreEffects: boolean;
+  /** Null: not for this reader. */
+  readonly logs: readonly AttemptLog[] | null;
   readonly slots: readonly { readonly key: string; readonly slot: number }[];
   /** The runs that have what it waits for. */
   readonly holders: readonly RunReference[];
@@ -58,6 +61,7 @@ export async function readRun(
     relations,
     redirects,
     origins,
+    logs,
   ] = await Promise.all([
     seesPayloads ? readDocuments(session, id) : null,
     readEffects(session, id),
@@ -70,6 +74,7 @@ export async function readRun(
       : readRelations(session, run.definition, run.scheduledFor),
     run.status === 'dead' || run.generation > 1 ? readRedirects(session, run) : [],
     readReferences(session, originOf(run)),
+    seesPayloads ? readLog(session, id) : null,
   ]);
   return {
     run,
@@ -78,6 +83,7 @@ export async function readRun(
     documents,
     effects,
     hasMoreEffects: hasMore,
+    logs,
     slots,
     holders: await readReferences(session, holders.ids),
     relations,

@@ -3,7 +3,7 @@ import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
 import { SUSPECTS } from '../../model/run/limits.js';
 import { isFinished } from '../../model/run/states.js';
-import type { Document, RunReference } from '../../store/reads/run-detail.js';
+import type { Document, RunReference } from '../../store/reads/runs/run-detail.js';
 import { Facts, Sheet, StatusPill, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { numberText } from '../layout/text.js';
@@ -181,6 +181,9 @@ export function Documents({ read: { documents } }: { readonly read: ReadRun }) {
   );
 }
 
+/** Without line breaks in what is empty. A line break within a text is escaped. */
+const compact = (json: string) => json.replace(/\{\n *\}/g, '{}').replace(/\[\n *\]/g, '[]');
+
 function DocumentView({
   title,
   document,
@@ -197,7 +200,7 @@ function DocumentView({
       <h2>
         {title} <small>{numberText(bytes)} bytes</small>
       </h2>
-      <pre class="document">{text}</pre>
+      <pre class="document">{compact(text)}</pre>
       {isCut ? <p class="faint">Only the beginning is shown.</p> : null}
     </>
   );

@@ -1,15 +1,16 @@
 // The life of a run as a list: each wait and attempt with its time, its span, and what happened in it. The
 // words of the picture above it.
-import type { Child } from 'hono/jsx';
 import { formatSpan } from '../../model/duration.js';
 import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-life.js';
 import { isFinished } from '../../model/run/states.js';
-import type { RunEffect } from '../../store/reads/run-detail.js';
+import type { AttemptLog } from '../../store/reads/run-log.js';
+import type { RunEffect } from '../../store/reads/runs/run-detail.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { spanText } from '../layout/text.js';
 import type { View } from '../view.js';
+import { AttemptLogView, placeLogs } from './attempt-log.js';
 import { ErrorView } from './error-view.js';
 import { STATE_WORDS } from './filter-words.js';
 import type { ReadRun } from './read-run.js';
@@ -26,19 +27,13 @@ const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
 /** More phases than this are folded in the middle. */
 const MAX_SHOWN = 24;
 
-export interface StoryProps {
-  readonly view: View;
-  readonly read: ReadRun;
-  /** What an attempt logged, beneath it. */
-  readonly logOf?: (attempt: number) => Child;
-}
-
-export function Story({ view, read, logOf }: StoryProps) {
+export function Story({ view, read }: { readonly view: View; readonly read: ReadRun }) {
   const { run, life, effects } = read;
+  const logs = placeLogs(read.logs ?? [], life.phases);
   const { first, last, hidden } = cutLife(life.phases, MAX_SHOWN);
   const middle = hidden === 0 ? [] : life.phases.slice(first.length, life.phases.length - last.length);
   const entries = (phases: readonly Phase[]) =>
-    phases.map(phase => <Entry view={view} run={run} phase={phase} effects={effects} log={logOf} />);
+    phases.map(phase => <Entry view={view} read={read} phase={phase} logs={logs.of(phase)} />);
   return (
     <ol class="story">
       <li class="s-start">
@@ -62,6 +57,25 @@ export function Story({ view, read, logOf }: StoryProps) {
         <li class="s-gap">
           <span />
           <Effects view={view} effects={outside(effects, life.phases)} from={null} />
+        </li>
+      )}
+      {logs.others.length === 0 && logs.leftOut === 0 ? null : (
+        <li class="s-gap">
+          <span />
+          <div>
+            {logs.others.map(log => (
+              <>
+                <p class="muted">Attempt {log.attempt}</p>
+                <AttemptLogView log={log} from={null} />
+              </>
+            ))}
+            {logs.leftOut === 0 ? null : (
+              <p class="muted">
+                {logs.leftOut} {logs.leftOut === 1 ? 'log is' : 'logs are'} too long for a page: tock show{' '}
+                {run.id} --log
+              </p>
+            )}
+          </div>
         </li>
       )}
       {run.cancelRequestedAt === null ? null : (
@@ -115,20 +129,20 @@ const lengthText = (ms: number) => (ms < 60_000 ? spanText(ms) : formatSpan(ms))
 
 interface EntryProps {
   readonly view: View;
-  readonly run: RunRecord;
+  readonly read: ReadRun;
   readonly phase: Phase;
-  readonly effects: readonly RunEffect[];
-  readonly log: StoryProps['logOf'];
+  readonly logs: readonly AttemptLog[];
 }
 
-function Entry({ view, run, phase, effects, log }: EntryProps) {
+function Entry({ view, read, phase, logs }: EntryProps) {
+  const { run, effects } = read;
   const { kind, from, to, outcome, isOpen } = phase;
   if (kind !== 'attempt')
     return (
       <li class={`s-gap s-${kind}`}>
         <span />
         <p class="muted">
-          {gapText(run, phase)}
+          {gapText(read, phase)}
           {kind === 'lost' ? null : isOpen && to > view.now.getTime() ? (
             <>
               {' '}
@@ -161,13 +175,15 @@ function Entry({ view, run, phase, effects, log }: EntryProps) {
         </p>
         {own.length === 0 ? null : <Effects view={view} effects={own} from={from} />}
         {error === undefined ? null : <ErrorView error={error} />}
-        {log?.(phase.attempt)}
+        {logs.map(log => (
+          <AttemptLogView log={log} from={from} isOpen={outcome === 'running'} />
+        ))}
       </div>
     </li>
   );
 }
 
-function gapText(run: RunRecord, { kind, attempt, isOpen }: Phase): string {
+function gapText({ run, now }: ReadRun, { kind, attempt, isOpen }: Phase): string {
   const isAhead = isOpen && kind !== 'wait';
   switch (kind) {
     case 'delay':
@@ -176,7 +192,7 @@ function gapText(run: RunRecord, { kind, attempt, isOpen }: Phase): string {
       return isAhead ? `Attempt ${attempt} is due` : `Until attempt ${attempt} was due`;
     case 'wait': {
       const what = run.concurrencyKeys === null ? 'a worker' : 'a worker and a slot';
-      return isOpen ? `Waiting for ${what}` : `Waited for ${what}`;
+      return isOpen ? `Waiting for ${now.waitsFor ?? what}` : `Waited for ${what}`;
     }
     default:
       return `Attempts up to ${attempt} are no longer on record`;

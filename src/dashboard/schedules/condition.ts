@@ -1,7 +1,7 @@
 // In which state a schedule is, in one or two words: what its pill says.
 import { stopOf } from '../../model/explain/without-row.js';
 import type { Occurrence, OccurrenceState } from '../../model/occurrences/occurrence.js';
-import type { WhyDefinition } from '../../store/reads/why.js';
+import type { WhyDefinition } from '../../store/reads/why/why.js';
 
 export interface Condition {
   /** A class of the pill. */

@@ -24,7 +24,7 @@ import {
   readOccurrences,
   readRecentOccurrences,
 } from '../../store/reads/occurrences.js';
-import { readWhyDefinition, type WhyDefinition } from '../../store/reads/why.js';
+import { readWhyDefinition, type WhyDefinition } from '../../store/reads/why/why.js';
 import { findZoneOrUtc } from './zones.js';
 
 /** A definition whose schedule has been read. */

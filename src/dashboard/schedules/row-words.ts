@@ -1,10 +1,10 @@
-// How long a schedule's runs take, in a few characters.
+// How long a schedule's runs take, in a few words.
 import { spanText } from '../layout/text.js';
 import type { Recent } from './read-schedule.js';
 
-/** `42s, up to 3m`: the median and the 95th percentile, or one where they look alike; a dash without any. */
+/** `takes 42s, at most 3m`: the median and the 95th percentile, or one where they look alike; or nothing. */
 export function tookWords({ p50, p95 }: Pick<Recent, 'p50' | 'p95'>): string {
-  if (p50 === null || p95 === null) return '–';
+  if (p50 === null || p95 === null) return '';
   const [usual, slow] = [spanText(p50), spanText(p95)];
-  return usual === slow ? usual : `${usual} – ${slow}`;
+  return usual === slow ? `takes ${usual}` : `takes ${usual}, 95% at most ${slow}`;
 }

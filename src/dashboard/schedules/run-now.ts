@@ -2,7 +2,7 @@
 import { TockError } from '../../model/errors.js';
 import type { Occurrence } from '../../model/job/job.js';
 import { quote } from '../../model/names.js';
-import { readWhyDefinition, type WhyDefinition } from '../../store/reads/why.js';
+import { readWhyDefinition, type WhyDefinition } from '../../store/reads/why/why.js';
 import type { View } from '../view.js';
 
 /** With the payload, queue, priority and attempts of the schedule. @returns the run's id */

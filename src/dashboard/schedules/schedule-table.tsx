@@ -12,7 +12,7 @@ import { plainSchedule, writtenSchedule } from '../words/schedule-words.js';
 import { conditionOf, hasSchedule } from './condition.js';
 import type { Recent } from './read-schedule.js';
 import { tookWords } from './row-words.js';
-import { inZones, startOf, zoneTime } from './times.js';
+import { placesOf, startOf, zoneTime } from './times.js';
 import { findZoneOrUtc } from './zones.js';
 
 export interface ScheduleRowData {
@@ -47,7 +47,6 @@ export function ScheduleTable({
               <th>When</th>
               <th>Next</th>
               <th>Last 30 occurrences</th>
-              <th class="n">Takes</th>
               <th>State</th>
               {mayAct ? (
                 <th>
@@ -101,12 +100,16 @@ function ScheduleRow({
         </td>
       ) : null}
       <td class="name" data-label="Schedule">
-        <a href={href} class="strong">
+        <a href={href} class="strong" title={name}>
           {name}
         </a>
-        <span class="sub">
-          {job === name ? '' : `job ${job} · `}queue {queue}
-        </span>
+        {job === name && queue === 'default' ? null : (
+          <span class="sub">
+            {[job === name ? null : `job ${job}`, queue === 'default' ? null : `queue ${queue}`]
+              .filter(part => part !== null)
+              .join(' · ')}
+          </span>
+        )}
       </td>
       <td class="when" data-label="When">
         {words === '' ? <span class="faint">by hand only</span> : words}
@@ -122,12 +125,12 @@ function ScheduleRow({
           <span class="faint">–</span>
         ) : (
           <>
-            <time datetime={next.toISOString()}>
+            <time class="nowrap" datetime={next.toISOString()}>
               {next.getTime() <= now ? 'due now' : relativeText(next, view.now)}
             </time>
-            <span class="sub">
-              {inZones(startOf(definition, schedule, next.getTime()), now, timezone, 'UTC')}
-            </span>
+            {placesOf(startOf(definition, schedule, next.getTime()), now, timezone, 'UTC').map(text => (
+              <span class="sub nowrap">{text}</span>
+            ))}
           </>
         )}
       </td>
@@ -135,9 +138,7 @@ function ScheduleRow({
         <a href={href}>
           <Strip occurrences={recent.occurrences} timeText={at => zoneTime(zone, at, now)} />
         </a>
-      </td>
-      <td class="n" data-label="Takes">
-        {tookWords(recent)}
+        <span class="sub">{tookWords(recent)}</span>
       </td>
       <td data-label="State">
         <span class={`pill ${look}`}>{word}</span>

@@ -7,7 +7,7 @@ import { windowIn } from '../../model/planning/window.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { jitterMs } from '../../model/schedule/jitter.js';
 import type { Zone } from '../../model/schedule/zone.js';
-import type { WhyDefinition } from '../../store/reads/why.js';
+import type { WhyDefinition } from '../../store/reads/why/why.js';
 import { placeOf } from '../layout/text.js';
 import { findZoneOrUtc } from './zones.js';
 
@@ -29,8 +29,13 @@ export function clockIn(zone: Zone, ms: number, now: number): string {
 
 /** The same instant in the schedule's zone, in UTC, and in the reader's zone, each once. */
 export function inZones(ms: number, now: number, ...zones: readonly string[]): string {
+  return placesOf(ms, now, ...zones).join(' · ');
+}
+
+/** The same as a list. */
+export function placesOf(ms: number, now: number, ...zones: readonly string[]): string[] {
   const names = new Set(zones.map(name => findZoneOrUtc(name).name));
-  return [...names].map(name => clockIn(findZoneOrUtc(name), ms, now)).join(' · ');
+  return [...names].map(name => clockIn(findZoneOrUtc(name), ms, now));
 }
 
 /** When the run of an occurrence may start: after its jitter, and once its window is open. */

@@ -7,11 +7,17 @@ import type { Details } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
-import { MAX_COUNTED, type ReadRunMatch, type RunMatch, readRunMatch } from '../../model/run/run-match.js';
+import {
+  MAX_COUNTED,
+  type ReadRunMatch,
+  type RunMatch,
+  readRunMatch,
+  requireSight,
+} from '../../model/run/run-match.js';
 import { LIVE_STATUSES, type RunStatus, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
-import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/run-list.js';
+import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/runs/run-list.js';
 import { getRun } from '../../store/reads/runs.js';
 import { type CancelledRuns, cancelRuns, retryRuns } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
@@ -71,7 +77,7 @@ type Act = (
 
 /**
  * Puts all dead (or cancelled) runs that match back into the queue, due now. Default status: dead.
- * @throws TockError TOCK_BAD_OPTION
+ * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN for a filter by what the operator may not see
  */
 export async function retryMany(
   engine: Engine,
@@ -79,6 +85,7 @@ export async function retryMany(
   options: RetryManyOptions = {},
 ): Promise<ManyResult> {
   const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
+  requireSight(engine.operator, match);
   const wanted = withStatus(match, TRANSITIONS.retry.from, ['dead'], 'retried');
   const audited: Audited = { details: detailsOf(wanted, { attempts }), partOf: null };
   return await actOnMany(engine, wanted, options, async (ids, failed) => {
@@ -154,7 +161,7 @@ async function cancelBatch(
 /**
  * Cancels all live runs that match: waiting ones at once; the holders of running ones are asked to stop.
  * Default status: queued and failed.
- * @throws TockError TOCK_BAD_OPTION
+ * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN for a filter by what the operator may not see
  */
 export async function cancelMany(
   engine: Engine,
@@ -162,6 +169,7 @@ export async function cancelMany(
   options: CancelManyOptions = {},
 ): Promise<ManyResult> {
   const reason = storableNote(options.reason);
+  requireSight(engine.operator, match);
   const wanted = withStatus(match, LIVE_STATUSES, TRANSITIONS.cancel.from, 'cancelled');
   const audited: Audited = { details: detailsOf(wanted, { reason }), partOf: null };
   return await actOnMany(engine, wanted, options, async ids => {

@@ -1,7 +1,7 @@
 // The answer of `tock why`: its form, and what its parts share.
 import type { ScheduleVerdict } from '../../model/explain/instant.js';
 import type { RunRecord } from '../../store/reads/runs.js';
-import type { WhyDefinition } from '../../store/reads/why.js';
+import type { WhyDefinition } from '../../store/reads/why/why.js';
 import type { Fate } from './words.js';
 
 /** What became of an occurrence, what the schedule says if there is none, or `several`: see `occurrences`. */

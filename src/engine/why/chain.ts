@@ -5,13 +5,13 @@ import type { Timetable } from '../../model/explain/instant.js';
 import { instantText, placeOfCivil, placeOfInstant } from '../../model/explain/local-clock.js';
 import { type Chain, chainWords, decideChain } from '../../model/planning/chain.js';
 import { isFinished, type RunStatus } from '../../model/run/states.js';
-import { readOccurrence, readWhyRows, type WhyDefinition } from '../../store/reads/why.js';
+import { readOccurrence, readWhyRows, type WhyDefinition } from '../../store/reads/why/why.js';
 import {
   type ChainParent,
   isFollowUpPending,
   readChainParents,
   readChainTimes,
-} from '../../store/reads/why-chain.js';
+} from '../../store/reads/why/why-chain.js';
 import type { Engine } from '../engine.js';
 import { answer, answerDay, MAX_ANSWERS_OF_A_DAY, type Why, type WhyVerdict } from './answer.js';
 import { fateOfRow } from './fate.js';

@@ -3,7 +3,7 @@ import type { Timetable } from '../../model/explain/instant.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { isSpan } from '../../model/explain/without-row.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
-import { readBlockers, readOccurrence, type WhyDefinition, type WhyRow } from '../../store/reads/why.js';
+import { readBlockers, readOccurrence, type WhyDefinition, type WhyRow } from '../../store/reads/why/why.js';
 import { DISPLACED } from '../../store/runs/overlap.js';
 import type { Engine } from '../engine.js';
 import { describeWaits } from './waits.js';

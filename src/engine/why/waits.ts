@@ -6,7 +6,7 @@ import { windowIn } from '../../model/planning/window.js';
 import type { Zone } from '../../model/schedule/zone.js';
 import { listQueues, type QueueRecord } from '../../store/reads/queues.js';
 import type { RunRecord } from '../../store/reads/runs.js';
-import { readHolders, type WhyDefinition } from '../../store/reads/why.js';
+import { readHolders, type WhyDefinition } from '../../store/reads/why/why.js';
 import type { Engine } from '../engine.js';
 
 /** Empty if it only waits for its time, or for a worker. */

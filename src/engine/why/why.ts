@@ -16,7 +16,12 @@ import { instantText } from '../../model/explain/local-clock.js';
 import { quote } from '../../model/names.js';
 import { scheduleOfColumns } from '../../model/planning/definition.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
-import { readWhyDefinition, readWhyRows, type WhyDefinition, type WhyRow } from '../../store/reads/why.js';
+import {
+  readWhyDefinition,
+  readWhyRows,
+  type WhyDefinition,
+  type WhyRow,
+} from '../../store/reads/why/why.js';
 import type { Engine } from '../engine.js';
 import { answer, answerDay, MAX_ANSWERS_OF_A_DAY, type Why } from './answer.js';
 import { whyChain } from './chain.js';

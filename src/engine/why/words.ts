@@ -6,7 +6,7 @@ import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occu
 import { type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
 import type { Zone } from '../../model/schedule/zone.js';
 import type { RunRecord } from '../../store/reads/runs.js';
-import type { WhyDefinition } from '../../store/reads/why.js';
+import type { WhyDefinition } from '../../store/reads/why/why.js';
 
 /** The state of an occurrence's run, or why it has none. */
 export type Fate =

@@ -103,7 +103,7 @@ export function readAlerts(options: AlertOptions): Alerting {
     channels.set(channel.name, channel);
   }
   const isOnlyHeartbeat = options.channels === undefined && options.rules === undefined;
-  const given = options.rules ?? (isOnlyHeartbeat ? [] : KINDS.map(when => ({ when }) as AlertRule));
+  const given = options.rules ?? (isOnlyHeartbeat ? [] : KINDS.map(when => ({ when })));
   const rules = listOf(given, 'alerts.rules').map((rule, index) =>
     readRule(rule, `rule ${index} of alerts`, [...channels.keys()]),
   );

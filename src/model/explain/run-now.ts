@@ -52,8 +52,8 @@ export interface RunNow {
   readonly sentence: string;
   /** What to do, or what follows; null: nothing. */
   readonly remedy: string | null;
-  /** Runs that the sentence speaks of. */
-  readonly runIds: readonly string[];
+  /** Of a run that is due and does not start: `a free worker`, `a slot of job load`. Else null. */
+  readonly waitsFor: string | null;
 }
 
 /** A tick comes every minute; a worker that was seen within this time will come again. */
@@ -78,7 +78,7 @@ export function explainRun(run: ExplainedRun, around: Surroundings): RunNow {
     case 'cancelled':
       return say(
         'waiting',
-        run.skipReason === null ? 'It was cancelled.' : `It was cancelled: ${run.skipReason}`,
+        run.skipReason === null ? 'It was cancelled.' : `It was cancelled: ${run.skipReason}.`,
         'Nothing more happens unless somebody retries it.',
       );
     case 'skipped':
@@ -90,8 +90,8 @@ const say = (
   tone: Tone,
   sentence: string,
   remedy: string | null = null,
-  runIds: readonly string[] = [],
-): RunNow => ({ tone, sentence, remedy, runIds });
+  waitsFor: string | null = null,
+): RunNow => ({ tone, sentence, remedy, waitsFor });
 
 /** In the words of the documentation; a reason written by hand as it is. */
 export function skipWords(reason: string | null): string {
@@ -171,14 +171,15 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
   const failed = run.status === 'failed' ? `Attempt ${run.attempts} failed. ` : '';
   const waited = now.getTime() - run.runAt.getTime();
   if (run.blockedOn !== null) {
-    const what = `${failed}${next} waits for ${slotText(run.blockedOn, run)}`;
+    const slot = slotText(run.blockedOn, run);
+    const what = `${failed}${next} waits for ${slot}`;
     if (holders.count === 0)
-      return say('waiting', `${what}, which is free now.`, 'The next tick lets it start.');
+      return say('waiting', `${what}, which is free now.`, 'The next tick lets it start.', slot);
     const others =
       holders.count > holders.ids.length ? ` and ${holders.count - holders.ids.length} more` : '';
     const who =
       holders.count === 1 ? `run ${holders.ids.join()} has` : `runs ${holders.ids.join(', ')}${others} have`;
-    return say('waiting', `${what}, which ${who}.`, null, holders.ids);
+    return say('waiting', `${what}, which ${who}.`, null, slot);
   }
   if (waited < 0) return say('waiting', `${failed}${next} is due in ${formatSpan(-waited)}.`);
   if (queue?.pausedAt) {
@@ -187,7 +188,8 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
     return say(
       'attention',
       `${failed}${next} is due, but its queue ${run.queue} has been paused for ${since}${note}.`,
-      `It starts when somebody resumes the queue.`,
+      'It starts when somebody resumes the queue.',
+      `queue ${run.queue} to be resumed`,
     );
   }
   const open = queue?.window ? readableWindow(queue.window, queue.timezone) : null;
@@ -196,11 +198,14 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
       'waiting',
       `${failed}${next} is due, but its queue ${run.queue} is outside its window ${queue.window ?? ''} (${queue.timezone}).`,
       `It opens in ${formatSpan(open.opening(now.getTime()) - now.getTime())}.`,
+      `the window of queue ${run.queue}`,
     );
   if (queue && queue.concurrency !== null && queue.taken >= queue.concurrency)
     return say(
       'waiting',
       `${failed}${next} is due, but its queue ${run.queue} is full: ${queue.taken} of ${queue.concurrency} places are taken.`,
+      null,
+      `a place in queue ${run.queue}`,
     );
   if (workerSeenAt === null || now.getTime() - workerSeenAt.getTime() > SEEN_MS)
     return say(
@@ -209,14 +214,17 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
         ? `${failed}${next} is due, but no worker has been seen.`
         : `${failed}${next} is due, but no worker has been seen for ${formatSpan(now.getTime() - workerSeenAt.getTime())}.`,
       'Run tock start, or let cron run tock tick each minute.',
+      'a worker',
     );
   const rate = queue?.rate
     ? ` Its queue ${run.queue} starts at most ${queue.rate.count} runs per ${formatSpan(queue.rate.perMs)}.`
     : '';
   return waited < 60_000
-    ? say('waiting', `${failed}${next} is due now.${rate}`, 'The next free worker takes it.')
+    ? say('waiting', `${failed}${next} is due now.${rate}`, 'The next free worker takes it.', 'a free worker')
     : say(
         'waiting',
         `${failed}${next} has been due for ${formatSpan(waited)} and waits for a free worker.${rate}`,
+        null,
+        'a free worker',
       );
 }

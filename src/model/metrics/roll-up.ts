@@ -14,6 +14,9 @@ const MAX_LIVE_MS = 5 * MINUTE_MS;
 /** What is committed later than this after its end is not counted. */
 const MAX_LATE_MS = 24 * HOUR_MS;
 
+/** A clock that was set back is noticed within this time. */
+const UNNOTICED_MS = 10 * MINUTE_MS;
+
 /** How far the roll-up is. Epoch milliseconds; all but `now` are whole minutes, `hoursUntil` a whole hour. */
 export interface RollUpProgress {
   readonly now: number;
@@ -45,11 +48,22 @@ export type RollUpStep =
 
 export const floorTo = (unit: number, ms: number): number => Math.floor(ms / unit) * unit;
 
+/** Whether the clock was set back: then a little more is counted again than has passed since. */
+function resetOf({
+  now,
+  countedUntil,
+}: Pick<RollUpProgress, 'now' | 'countedUntil'>): Extract<RollUpStep, { kind: 'reset' }> | null {
+  const minute = floorTo(MINUTE_MS, now);
+  if (countedUntil <= minute) return null;
+  const at = minute - UNNOTICED_MS;
+  return { kind: 'reset', at, hour: floorTo(HOUR_MS, at) };
+}
+
 /** @param maxMinutes how many minutes may be counted at once. Null: there is nothing to do now */
 export function nextRollUpStep(progress: RollUpProgress, maxMinutes: number): RollUpStep | null {
   const { now, finalUntil, countedUntil, hoursUntil, firstMinute, watchedUntil, writersEnded } = progress;
-  const minute = floorTo(MINUTE_MS, now);
-  if (countedUntil > minute) return { kind: 'reset', at: minute, hour: floorTo(HOUR_MS, minute) };
+  const reset = resetOf(progress);
+  if (reset !== null) return reset;
 
   const latest = floorTo(MINUTE_MS, now - SLACK_MS);
   const horizon = Math.max(
@@ -87,9 +101,12 @@ export interface FiguresSpan {
  */
 export function spanOfFigures(
   from: number,
-  { hoursUntil, countedUntil }: Pick<RollUpProgress, 'hoursUntil' | 'countedUntil'>,
+  progress: Pick<RollUpProgress, 'now' | 'hoursUntil' | 'countedUntil'>,
   byMinute = false,
 ): FiguresSpan {
+  const reset = resetOf(progress);
+  const countedUntil = Math.min(progress.countedUntil, reset?.at ?? Number.POSITIVE_INFINITY);
+  const hoursUntil = Math.min(progress.hoursUntil, reset?.hour ?? Number.POSITIVE_INFINITY);
   const start = floorTo(MINUTE_MS, from);
   const liveFrom = Math.max(start, countedUntil);
   const hoursFrom = Math.min(Math.ceil(start / HOUR_MS) * HOUR_MS, liveFrom);

@@ -79,8 +79,8 @@ function nominalBetween(
 }
 
 /**
- * What happens at a change, as a sentence: `On 14 March 2027, when 02:30 does not exist, it runs at 03:30.` Null
- * for a schedule without local times.
+ * What happens at a change, as a sentence: `On 14 March 2027, when 02:30 does not exist, it runs at 03:30.`
+ * Null for a schedule without local times.
  */
 export function changeSentence(table: Timetable, change: ZoneChange): string | null {
   if (table.nominal === null) return null;

@@ -2,6 +2,7 @@
 import { TockError } from '../errors.js';
 import { isWithinYears } from '../instant-bounds.js';
 import { isStorable, quote } from '../names.js';
+import type { Operator } from '../operator.js';
 import type { ErrorGroup } from './error-group.js';
 import { RUN_STATUSES, type RunStatus } from './states.js';
 
@@ -79,6 +80,22 @@ function checkPayload(text: unknown): void {
 
 const bad = (message: string, cause?: unknown) =>
   new TockError('TOCK_BAD_OPTION', message, cause === undefined ? undefined : { cause });
+
+/**
+ * What a payload contains could be found out by asking for it.
+ * @param operator null: the app itself
+ * @throws TockError TOCK_FORBIDDEN for who may not see payloads
+ */
+export function requireSight(
+  operator: Pick<Operator, 'name' | 'seesPayloads'> | null,
+  match: RunMatch,
+): void {
+  if (match.payload === undefined || operator === null || operator.seesPayloads) return;
+  throw new TockError(
+    'TOCK_FORBIDDEN',
+    `${quote(operator.name)} may not see payloads, and so cannot look for what they contain`,
+  );
+}
 
 /** Conditions that no index answers: runs that have ended are read one by one. */
 export function isSlow({ queue, key, error, errorGroup, payload, status }: ReadRunMatch): boolean {

@@ -159,8 +159,6 @@ const RESET = statement<{ at: Date; hour: Date }, never>(
   `
 with hours as materialized (
   delete from tock.figures_by_hour h where h.at >= :hour returning h.*
-), minutes as (
-  delete from tock.figures_by_minute m where m.at >= :at
 ), sums as (
   select ${KEY}, ${sumOfFigures('h')} from hours h group by ${KEY}
 ), less as (

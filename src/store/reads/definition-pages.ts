@@ -4,7 +4,7 @@ import type { Session } from '../connection/database.js';
 import { db, firstRow, isAnyOf, now, readableInstant, runQuery } from '../connection/query.js';
 import { isPlanned } from '../definitions/stored-definition.js';
 import type { Schema } from '../schema/tables.js';
-import { WHY_DEFINITIONS, type WhyDefinition } from './why.js';
+import { WHY_DEFINITIONS, type WhyDefinition } from './why/why.js';
 
 /** A definition as a list shows it. */
 export interface ListedDefinition extends Omit<WhyDefinition, 'seen_at'> {

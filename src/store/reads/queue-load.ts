@@ -82,7 +82,7 @@ const READ_QUEUE_LOAD = statement<
   `
 with ${QUEUE_PRIORITIES}, blocked as materialized (
   select r.queue, count(*)::integer as count from (
-    select queue from tock.job_runs_live where blocked_on is not null limit ${MAX_COUNTED + 1}) r group by r.queue
+    select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit ${MAX_COUNTED + 1}) r group by r.queue
 ), names as (
   select queue as name from queue_priorities
   union select queue from blocked
@@ -186,7 +186,10 @@ where :queue::text is null or f.queue = :queue
 order by w.count desc, w.at, k.key limit :limit`,
 );
 
-/** Who blocks whom: the keys under which most runs wait, of the first 200. @param queue whose first waiting run is in it */
+/**
+ * Who blocks whom: the keys under which most runs wait, of the first 200.
+ * @param queue whose first waiting run is in it
+ */
 export async function readBlockingKeys(
   session: Session,
   { queue = null, limit = 50 }: { queue?: string | null; limit?: number } = {},

@@ -34,7 +34,7 @@ const FIGURES_OF_SPAN = `${countEnded('uncounted')}, figures as (
 
 function spanSince(
   from: number,
-  progress: Pick<RollUpProgress, 'hoursUntil' | 'countedUntil'>,
+  progress: Pick<RollUpProgress, 'now' | 'hoursUntil' | 'countedUntil'>,
   byMinute = false,
 ): Span {
   const { from: start, hoursFrom, hoursTo, liveFrom } = spanOfFigures(from, progress, byMinute);

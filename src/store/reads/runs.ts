@@ -16,7 +16,7 @@ import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../connection/query.js';
 import type { Schema } from '../schema/tables.js';
-import { listRunPage } from './run-list.js';
+import { listRunPage } from './runs/run-list.js';
 
 /** A run as the API and `--json` show it. */
 export interface RunRecord<Output = unknown> {

@@ -91,8 +91,15 @@ describe('a daemon’s beat', () => {
     await test.tock.register();
     const database = openDatabase({ connectionString: test.url });
     const engine: Engine = {
-      ...{ database, registry: createRegistry([job]), logger, settings: readSettings({}) },
-      ...{ isolation: null, hooks: {}, operator: null, appName: null, workers: new Set() },
+      database,
+      registry: createRegistry([job]),
+      logger,
+      settings: readSettings({}),
+      isolation: null,
+      hooks: {},
+      operator: null,
+      appName: null,
+      workers: new Set(),
       alerting: readAlerts({
         channels: [{ slack: mail.url }],
         rules: [{ when: 'broken' }],

@@ -440,7 +440,7 @@ describe('whatever happens', () => {
       weight: 6,
       arbitrary: fc.record({
         kind: fc.constant('end' as const),
-        status: fc.constantFrom(...FINISHED_STATUSES),
+        status: fc.constantFrom(...FINISHED_STATUSES, 'dead', 'dead'),
         job: fc.constantFrom('a', 'b'),
         queue: fc.constantFrom('q', 'default'),
         durationMs: fc.option(fc.nat(5_000_000)),

@@ -113,7 +113,7 @@ describe('runs.retryMany', () => {
 
   it('leaves one line in the audit, with the filter and the sum of the batches', async () => {
     await manyDead(450);
-    const ann = test.tock.as({ name: 'ann', via: 'page', role: 'operate', seesPayloads: false });
+    const ann = test.tock.as({ name: 'ann', via: 'page', role: 'operate', seesPayloads: true });
     await ann.runs.retryMany({ job: 'mail', payload: '{"secret": 1}' }, { dryRun: true });
     await ann.runs.retryMany({ job: 'mail', error: 'no', from: new Date('2026-03-01T00:00:00Z') });
     const [row, ...others] = await test.tock.audit.list({ operator: 'ann' });

@@ -59,6 +59,7 @@ describe('prune', () => {
 
   it('by hand leaves a row of what it had removed before it was stopped', async () => {
     await oldKeys(20_000);
+    await kit.sql(`insert into tock.job_effects (key, run_id, created_at) values ('old', 1, '2029-01-01')`);
     const controller = new AbortController();
     const stopped = kit.tock.prune({
       signal: controller.signal,

@@ -82,7 +82,7 @@ describe('the next step', () => {
   it('begins anew where the clock was set back', () => {
     expect(nextRollUpStep(progress({ now: at(-90, -3) }), 1)).toEqual({
       kind: 'reset',
-      at: at(-91),
+      at: at(-101),
       hour: NOON - 2 * HOUR_MS,
     });
   });
@@ -130,7 +130,7 @@ describe('the next step', () => {
 
 describe('where figures of a span are', () => {
   const is = (from: number, hoursUntil: number, countedUntil: number, byMinute = false) => {
-    const span = spanOfFigures(from, { hoursUntil, countedUntil }, byMinute);
+    const span = spanOfFigures(from, { now: at(10_000), hoursUntil, countedUntil }, byMinute);
     return Object.fromEntries(Object.entries(span).map(([name, ms]) => [name, (ms - NOON) / MINUTE_MS]));
   };
 
@@ -157,6 +157,11 @@ describe('where figures of a span are', () => {
     expect(is(at(10), at(0), at(5))).toEqual({ from: 10, hoursFrom: 10, hoursTo: 10, liveFrom: 10 });
   });
 
+  it('runs again from ten minutes before a clock that was set back', () => {
+    const span = spanOfFigures(at(-120), { now: at(20, 30), hoursUntil: at(60), countedUntil: at(90) });
+    expect(span).toEqual({ from: at(-120), hoursFrom: at(-120), hoursTo: NOON, liveFrom: at(10) });
+  });
+
   it('each minute in one place', () => {
     fc.assert(
       fc.property(
@@ -167,7 +172,7 @@ describe('where figures of a span are', () => {
         (from, hours, more, by) => {
           const span = spanOfFigures(
             at(from),
-            { hoursUntil: at(hours * 60), countedUntil: at(hours * 60 + more) },
+            { now: at(10_000), hoursUntil: at(hours * 60), countedUntil: at(hours * 60 + more) },
             by,
           );
           expect(span.from).toBe(at(from));

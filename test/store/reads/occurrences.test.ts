@@ -35,7 +35,7 @@ beforeAll(async () => {
   await client.query(`
     insert into tock.job_definitions (name, job, cron, timezone, next_at, cursor, version) overriding system value
       values ('hourly', 'report', '0 * * * *', 'UTC', '2026-03-02T00:00:00Z', '2026-03-01T23:00:00Z', 1);
-    insert into tock.job_definitions (name, job, every_ms, next_at) select 'busy-' || lpad(n::text, 3, '0'), 'load', 60000, now() + n * interval '1 s' from generate_series(2, 400) n;
+    insert into tock.job_definitions (name, job, every_ms, next_at) select 'busy-' || lpad(n::text, 3, '0'), 'load', 60000, date_trunc('second', now()) + n * interval '1 s' from generate_series(2, 400) n;
     insert into tock.job_definitions (name, job, every_ms, next_at, paused_at) select 'idle-' || lpad(n::text, 4, '0'), 'idle', 60000, null, case when n % 2 = 0 then now() end from generate_series(1, 3000) n;
     insert into tock.job_runs_finished (id, definition_id, job, status, scheduled_for, started_at, finished_at, attempts, fence, idempotency_key)
       select d.id * 1000 + n, d.id, 'load', 'succeeded', '2026-03-01Z'::timestamptz + n * interval '1 min', '2026-03-01Z'::timestamptz + n * interval '1 min',
@@ -51,6 +51,7 @@ beforeAll(async () => {
       (8, 1, 'report', 'skipped', '2026-03-02T05:00Z', '2026-03-01T22:00Z', null, '2026-03-02T05:30Z', 0, 0, 'cron', 'paused', 8, null, 1);
     insert into tock.job_runs_live (id, definition_id, job, status, scheduled_for, run_at, idempotency_key) values (9, 1, 'report', 'queued', '2026-03-01T10:00Z', '2026-03-01T10:00Z', 'h');
     insert into tock.job_occurrences (definition_id, scheduled_for, run_id) select 1, '2026-03-01Z'::timestamptz + n * interval '1 h', n from generate_series(0, 10) n;
+    insert into tock.job_occurrences (definition_id, scheduled_for, run_id) select definition_id, scheduled_for, id from tock.job_runs_finished where job = 'load';
     analyze;`);
 });
 afterAll(async () => {
@@ -112,7 +113,7 @@ describe('the occurrences of a definition', () => {
       to: at('2026-03-01T07:00:00Z'),
     });
     expect([...keys].sort()).toEqual([at('2026-03-01T05:00:00Z'), at('2026-03-01T06:00:00Z')]);
-    expect(await readOccurrenceKeys(database, '77', SPAN)).toEqual(new Set());
+    expect(await readOccurrenceKeys(database, '99999', SPAN)).toEqual(new Set());
   });
 });
 
@@ -221,7 +222,7 @@ describe('the plans', () => {
     const scanned = nodes
       .filter(node => node['Node Type'] === 'Seq Scan')
       .map(node => node['Relation Name'] ?? '');
-    expect(scanned.filter(name => /job_runs_finished_|job_definitions|job_occurrences/.test(name))).toEqual(
+    expect(scanned.filter(name => /job_runs_finished_default|job_definitions|job_occurrences/.test(name))).toEqual(
       [],
     );
   });

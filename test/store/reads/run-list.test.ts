@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/run-list.js';
+import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/runs/run-list.js';
 import { addRuns, emptyTables } from '../../support/runs.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
-import { readLastErrors } from '../../../src/store/reads/last-errors.js';
-import { readEffects } from '../../../src/store/reads/run-detail.js';
-import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/run-list.js';
+import { readLastErrors } from '../../../src/store/reads/runs/last-errors.js';
+import { readEffects } from '../../../src/store/reads/runs/run-detail.js';
+import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/runs/run-list.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 

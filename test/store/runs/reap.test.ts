@@ -165,7 +165,9 @@ describe('reapRuns', () => {
     expect(
       (await Promise.all(messages)).map(text => /^the worker (.*) stopped renewing/.exec(text ?? '')?.[1]),
     ).toEqual(['db-7 pid 42', other, '?']);
-    const workers = ids.map(async id => ((await rowOf(id))?.['errors'] as { worker?: string }[])[0]?.worker);
+    const workers = ids.map(
+      async id => ((await rowOf(id))?.['errors'] as { worker?: string }[] | undefined)?.[0]?.worker,
+    );
     expect(await Promise.all(workers)).toEqual(['db-7 pid 42', undefined, undefined]);
   });
 

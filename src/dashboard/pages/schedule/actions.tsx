@@ -61,7 +61,7 @@ export function Actions({ view, opened, shown }: ActionsProps) {
         <details class="menu">
           <summary class="button">Pause …</summary>
           <form method="post" action={view.link(`${path}/pause`)} class="menu-body">
-            <label class="field">
+            <label class="entry">
               Why <input type="text" name="note" maxlength={500} placeholder="shown wherever the pause is" />
             </label>
             <button>Pause</button>

@@ -131,7 +131,7 @@ function BackfillPage({ view, opened, from, to, plan, problem }: BackfillPagePro
     <Page view={view} title={`Backfill ${definition.name}`} current="schedules" lead={LEAD}>
       <Sheet>
         <form method="get" action={view.link(path)} class="schedule-form">
-          <label class="field">
+          <label class="entry">
             From{' '}
             <input
               type="text"
@@ -141,7 +141,7 @@ function BackfillPage({ view, opened, from, to, plan, problem }: BackfillPagePro
               placeholder="2026-11-01 or 2026-11-01T02:30"
             />
           </label>
-          <label class="field">
+          <label class="entry">
             Up to, not included <input type="text" name="to" value={to} required placeholder="2026-11-08" />
           </label>
           <p class="muted">In {zone.name}, or as instants such as 2026-11-01T06:30:00Z.</p>
@@ -150,12 +150,12 @@ function BackfillPage({ view, opened, from, to, plan, problem }: BackfillPagePro
               {problem}
             </p>
           )}
-          <p class="buttons">
+          <div class="buttons">
             <button class={plan === null ? 'main' : ''}>Show what it would make</button>
             <a class="button" href={addressOf(view, definition.name)}>
               Back
             </a>
-          </p>
+          </div>
         </form>
       </Sheet>
       {plan === null ? null : <PlanSection view={view} opened={opened} plan={plan} path={path} />}

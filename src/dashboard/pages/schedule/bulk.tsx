@@ -127,7 +127,7 @@ function Confirm({
           <input type="hidden" name="confirmed" value="yes" />
           <input type="hidden" name="back" value={back} />
           {act === 'pause' ? (
-            <label class="field">
+            <label class="entry">
               Why{' '}
               <input
                 type="text"
@@ -138,14 +138,14 @@ function Confirm({
               />
             </label>
           ) : null}
-          <p class="buttons">
+          <div class="buttons">
             <button class="main" name="act" value={act}>
               {verb}: {count}
             </button>
             <a class="button" href={back}>
               Back
             </a>
-          </p>
+          </div>
         </form>
       </Sheet>
     </Page>

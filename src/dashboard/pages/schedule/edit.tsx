@@ -147,7 +147,7 @@ function NewPage({ view, name, fields, error }: NewPageProps) {
         back={view.link('/schedules')}
       >
         <Group title="Name">
-          <label class="field">
+          <label class="entry">
             Letters, digits and . _ : @ -
             <input type="text" name="name" value={name} required maxlength={200} autocomplete="off" />
           </label>

@@ -76,12 +76,12 @@ export function ScheduleForm({
   children,
 }: ScheduleFormProps) {
   const text = (field: keyof ScheduleFields, label: string, hint = '') => (
-    <label class="field">
+    <label class="entry">
       {label} <input type="text" name={field} value={fields[field] ?? ''} placeholder={hint} />
     </label>
   );
   const choice = (field: keyof ScheduleFields, label: string, values: readonly string[]) => (
-    <label class="field">
+    <label class="entry">
       {label}
       <select name={field}>
         {values.map(value => (
@@ -102,7 +102,7 @@ export function ScheduleForm({
       )}
       {children}
       <Group title="When">
-        <label class="field">
+        <label class="entry">
           Kind
           <select name="kind">
             {KINDS.map(kind => (
@@ -118,7 +118,7 @@ export function ScheduleForm({
         {text('phase', 'Phase of an interval', 'none')}
         {text('startAt', 'Not before', 'no bound')}
         {text('endAt', 'Not after', 'no bound')}
-        <label class="field wide">
+        <label class="entry wide">
           Without: dates or cron sets, one a line
           <textarea name="exclude" rows={2}>
             {fields.exclude}
@@ -139,7 +139,7 @@ export function ScheduleForm({
         {text('pauseOnFailure', 'Pauses after dead runs in a row', 'never')}
       </Group>
       <Group title="What">
-        <label class="field">
+        <label class="entry">
           Job <input type="text" name="job" value={fields.job} list="jobs" required autocomplete="off" />
         </label>
         <datalist id="jobs">
@@ -151,7 +151,7 @@ export function ScheduleForm({
         {text('priority', 'Priority, lower goes first', 'that of the job')}
         {text('maxAttempts', 'Attempts at most', 'as many as the job has')}
         {fields.payload === undefined || !view.user.seesPayloads ? null : (
-          <label class="field wide">
+          <label class="entry wide">
             Payload
             <textarea name="payload" rows={4} class="mono">
               {fields.payload}
@@ -159,7 +159,7 @@ export function ScheduleForm({
           </label>
         )}
       </Group>
-      <p class="buttons">
+      <div class="buttons">
         {includesRole(view.user.role, 'admin') ? (
           <button class="main">{submit}</button>
         ) : (
@@ -168,7 +168,7 @@ export function ScheduleForm({
         <a class="button" href={back}>
           Cancel
         </a>
-      </p>
+      </div>
     </form>
   );
 }

@@ -64,6 +64,7 @@ const PACKAGE: string = 'nodemailer';
 
 async function loadNodemailer() {
   try {
+    // oxlint-disable-next-line typescript/consistent-type-imports -- loaded late, by a name that is no literal
     return (await import(PACKAGE)) as typeof import('nodemailer');
   } catch (error) {
     throw new TockError(

@@ -33,7 +33,7 @@ export async function send(channel: Channel, message: AlertMessage, options: Sen
   } catch (error) {
     options.signal.throwIfAborted();
     const reason = tooLong.aborted ? `no answer within ${channel.timeoutMs / 1000} s` : reasonOf(error);
-    // No cause: it may hold what is taken out here.
+    // oxlint-disable-next-line eslint/preserve-caught-error -- it may hold what is taken out here
     throw new Error(`channel ${channel.name}: ${clean(reason, secrets)}`);
   }
 }

@@ -39,6 +39,7 @@ const PLAIN = {
   slot_keys: null,
   is_late: false,
   window: null,
+  trace: null,
   defect: null,
 };
 
@@ -56,6 +57,11 @@ describe('a claimed run', () => {
       payload_length: '{"a": [1, "ä"]}'.length,
       idempotency_key: 'k',
       trigger: 'manual',
+    });
+    // Tracing says what it needs in the same column.
+    expect(await claim({ traceparent: 'a span', queue: 'slow' })).toMatchObject({
+      ...PLAIN,
+      trace: { traceparent: 'a span', queue: 'slow' },
     });
     expect(await claim({ payload: null })).toMatchObject({
       payload: null,

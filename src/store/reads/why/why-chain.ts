@@ -1,8 +1,8 @@
 // What the tables hold about an occurrence of a chain: the runs of its parents. Reads only.
 import { sql } from 'kysely';
-import type { RunStatus } from '../../model/run/states.js';
-import type { Session } from '../connection/database.js';
-import { db, epochMs, firstRow, isAnyOf, isSet, readableInstant, runQuery } from '../connection/query.js';
+import type { RunStatus } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { db, epochMs, firstRow, isAnyOf, isSet, readableInstant, runQuery } from '../../connection/query.js';
 
 /** A definition that another one runs after, and its run of one occurrence. */
 export interface ChainParent {

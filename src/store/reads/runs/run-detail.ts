@@ -1,9 +1,9 @@
 // What a page about one run shows besides its record: its documents as they are stored, its effects, the
 // slots that it holds or waits for, and the runs around it. Reads only.
 import { sql } from 'kysely';
-import type { RunStatus } from '../../model/run/states.js';
-import type { Session } from '../connection/database.js';
-import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../connection/query.js';
+import type { RunStatus } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../../connection/query.js';
 
 /** A document as JSON text: numbers have the digits that they are stored with. */
 export interface Document {

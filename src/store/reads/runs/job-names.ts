@@ -1,6 +1,6 @@
 // Names that people look for: jobs, definitions, keys.
-import type { Session } from '../connection/database.js';
-import { db, firstRow, runQuery } from '../connection/query.js';
+import type { Session } from '../../connection/database.js';
+import { db, firstRow, runQuery } from '../../connection/query.js';
 
 const MAX_NAMES = 300;
 

@@ -1,11 +1,11 @@
 // What the tables hold about the occurrences of one definition, for `tock why`. Reads only.
 import { sql } from 'kysely';
-import type { StoredColumns } from '../../model/planning/definition.js';
-import type { RunStatus, Trigger } from '../../model/run/states.js';
-import type { Session } from '../connection/database.js';
-import { db, firstRow, isSet, now, readableInstant, runQuery } from '../connection/query.js';
-import { PLAIN_COLUMNS, selectDurations } from '../definitions/stated-columns.js';
-import type { Origin } from '../schema/tables.js';
+import type { StoredColumns } from '../../../model/planning/definition.js';
+import type { RunStatus, Trigger } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { db, firstRow, isSet, now, readableInstant, runQuery } from '../../connection/query.js';
+import { PLAIN_COLUMNS, selectDurations } from '../../definitions/stated-columns.js';
+import type { Origin } from '../../schema/tables.js';
 
 /** A definition with its whole schedule, and when a tick was last seen. */
 export interface WhyDefinition extends StoredColumns {

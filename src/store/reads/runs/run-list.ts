@@ -1,10 +1,10 @@
 // Pages of runs that match a filter, how many match, and their ids for an action on all of them.
 import { sql } from 'kysely';
-import { groupOf, isSameGroup, MAX_COMPARED } from '../../model/run/error-group.js';
-import type { ReadRunMatch } from '../../model/run/run-match.js';
-import type { RunStatus, Trigger } from '../../model/run/states.js';
-import type { Session } from '../connection/database.js';
-import { db, readableInstant, runQuery } from '../connection/query.js';
+import { groupOf, isSameGroup, MAX_COMPARED } from '../../../model/run/error-group.js';
+import type { ReadRunMatch } from '../../../model/run/run-match.js';
+import type { RunStatus, Trigger } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { db, readableInstant, runQuery } from '../../connection/query.js';
 import {
   type Branch,
   branchesOf,

@@ -1,0 +1,176 @@
+// Runs, one run and Errors in a real browser: both themes, narrow and wide, with nothing, with an ordinary day, and where
+// thousands have died.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDashboard, type Dashboard } from '../../src/dashboard.js';
+import {
+  findBarriers,
+  hasNoBrowser,
+  type Look,
+  openBrowser,
+  openPage,
+  overflow,
+} from '../support/browser.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { RUN_JOBS, RUNS, RUNS_NOW, sceneDisasterOfRuns, sceneOrdinaryRuns } from './run-scenes.js';
+
+/** A folder for pictures of the pages; not set: none are taken. */
+const SHOTS = process.env['TOCK_SHOTS'];
+
+const LOOKS: readonly (Look & { readonly name: string })[] = [
+  { name: 'light-1280', theme: 'light', width: 1280 },
+  { name: 'dark-1280', theme: 'dark', width: 1280 },
+  { name: 'light-360', theme: 'light', width: 360, height: 740 },
+  { name: 'dark-360', theme: 'dark', width: 360, height: 740 },
+];
+
+type PageAt = readonly [name: string, path: string];
+const NOTHING: readonly PageAt[] = [
+  ['runs', '/runs'],
+  ['no-match', '/runs?job=mial&status=dead'],
+  ['errors', '/errors'],
+];
+const ORDINARY: readonly PageAt[] = [
+  ['runs', '/runs'],
+  ['filtered', '/runs?status=dead&status=failed&queue=default&payload=%7B%7D'],
+  ...Object.entries(RUNS).map(([name, id]) => [name, `/runs/${id}`] as const),
+  ['errors', '/errors'],
+  ['retrying', '/errors?of=failing'],
+  ['ask', '/runs/retry-all?status=dead'],
+];
+const DISASTER: readonly PageAt[] = [
+  ['runs', '/runs?status=dead'],
+  ['errors', '/errors'],
+  ['ask', '/runs/retry-all?status=dead&job=mail'],
+];
+
+describe.skipIf(hasNoBrowser())('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  const scenes: readonly [string, readonly PageAt[], (test: TestTock) => Promise<void>][] = [
+    ['nothing', NOTHING, async test => await test.setClock(RUNS_NOW)],
+    ['ordinary', ORDINARY, sceneOrdinaryRuns],
+    ['disaster', DISASTER, sceneDisasterOfRuns],
+  ];
+
+  describe.each(scenes)('%s', (scene, pages, write) => {
+    let test: TestTock;
+    let dashboard: Dashboard;
+    let server: Server;
+    let base = '';
+    beforeAll(async () => {
+      test = await reuseTestTock(RUN_JOBS);
+      await write(test);
+      dashboard = createDashboard({
+        tock: test.tock,
+        authorize: () => ({ user: 'ann', role: 'admin', seesPayloads: true }),
+      });
+      server = createServer((request, response) => void dashboard.listener(request, response));
+      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+      base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+    afterAll(async () => {
+      await new Promise(resolve => server.close(resolve));
+      await dashboard.close();
+      await test.close();
+    });
+
+    describe.each(LOOKS)('$name', ({ name, ...look }) => {
+      it.each(pages)('%s is whole and free of barriers', async (label, address) => {
+        const { page, context, complaints, close } = await openPage(browser, look);
+        try {
+          await context.addCookies([{ name: 'tock-zone', value: 'Europe/Berlin', url: base }]);
+          const answer = await page.goto(`${base}${address}`);
+          expect(answer?.status()).toBe(200);
+          if (SHOTS !== undefined)
+            await page.screenshot({
+              path: path.join(SHOTS, `${scene}-${label}-${name}.png`),
+              fullPage: true,
+            });
+          expect(await overflow(page)).toBe(0);
+          expect(await findBarriers(page)).toEqual([]);
+          expect(complaints).toEqual([]);
+        } finally {
+          await close();
+        }
+      });
+    });
+
+    if (scene !== 'ordinary') return;
+
+    it('the progress of a run moves while somebody looks, and an open part stays open', async () => {
+      const { page, close } = await openPage(browser);
+      try {
+        await page.goto(`${base}/runs/${RUNS.running}`);
+        await page.getByText('62%').waitFor();
+        await page.getByText('result', { exact: true }).click();
+        await test.sql(
+          `update tock.job_runs_live set progress = '{"fraction": 0.75, "stage": "nearly", "events": 32}' where id = ${RUNS.running}`,
+        );
+        await page.getByText('75% nearly').waitFor();
+        expect(await page.getByText('{"rows": 21000}').isVisible()).toBe(true);
+      } finally {
+        await close();
+      }
+    });
+
+    it('a filter is set by hand, kept in the address, and all that it finds is retried', async () => {
+      const { page, close } = await openPage(browser);
+      try {
+        await page.goto(`${base}/runs`);
+        await page.locator('label.chip', { hasText: 'dead' }).click();
+        await page.getByLabel('Job', { exact: true }).fill('sync-tenant');
+        await page.getByRole('button', { name: 'Show' }).click();
+        await page.getByText('1 dead run of job “sync-tenant”').waitFor();
+        expect(new URL(page.url()).searchParams.get('job')).toBe('sync-tenant');
+        await page.getByRole('link', { name: 'Retry all' }).click();
+        await page.getByRole('button', { name: 'Retry 1 run' }).click();
+        await page.getByText('1 waiting again.').waitFor();
+        await until(
+          async () => (await test.tock.runs.get(RUNS.long))?.status === 'queued',
+          'the run to be in the queue',
+        );
+      } finally {
+        await close();
+      }
+    });
+
+    it('is searched by a key, and walked with keys', async () => {
+      const { page, close } = await openPage(browser);
+      try {
+        await page.goto(`${base}/runs`);
+        await page.keyboard.press('/');
+        await page.keyboard.type('81 204');
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('j');
+        await page.keyboard.press('j');
+        await page.keyboard.press('Enter');
+        await page.waitForURL(/\/runs\/\d+$/);
+        await expect(page.locator('h1').textContent()).resolves.toMatch(/^Run \d+ of /);
+      } finally {
+        await close();
+      }
+    });
+
+    it('a run is cancelled after a question', async () => {
+      const { page, close } = await openPage(browser);
+      try {
+        await page.goto(`${base}/runs/${RUNS.blocked}`);
+        await page.getByRole('button', { name: 'Cancel' }).first().click();
+        await page.locator('dialog#confirm').getByText('This cancels run 2005').waitFor();
+        await page.locator('dialog#confirm').getByRole('button', { name: 'Cancel' }).first().click();
+        await page.getByText('Run 2005 is cancelled.').waitFor();
+        expect(await test.tock.runs.get(RUNS.blocked)).toMatchObject({ status: 'cancelled' });
+      } finally {
+        await close();
+      }
+    });
+  });
+});
