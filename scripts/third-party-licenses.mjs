@@ -45,9 +45,7 @@ async function sectionOfReadme(folder) {
 
 /** The file that goes with the bundles. `copied`: folders of packages that are not bundled, but copied. */
 export async function thirdPartyLicenses(metafile, copied = []) {
-  const packages = await Promise.all(
-    [...bundledPackages(metafile), ...copied].toSorted((a, b) => (a < b ? -1 : 1)).map(readLicense),
-  );
+  const packages = await Promise.all([...bundledPackages(metafile), ...copied].map(readLicense));
   const rule = '-'.repeat(80);
   const entries = packages.map(
     ({ name, version, license, text }) => `${rule}\n${name} ${version} (${license})\n${rule}\n\n${text}\n`,

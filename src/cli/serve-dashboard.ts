@@ -1,5 +1,7 @@
 // Serves the dashboard for `tock dashboard` and `tock start --dashboard`, and says where it is.
 import type { Command } from 'commander';
+import { DEFAULT_HOST } from '../dashboard/server/hosts.js';
+import { readDashboardSettings } from '../dashboard/server/settings.js';
 import type { ShellTock } from '../tock/types.js';
 import { count } from './flags/flags.js';
 import type { Shell } from './shell.js';
@@ -24,12 +26,16 @@ export function withAddress(command: Command, when = ''): Command {
     .option('--port <n>', `${when}the port (default 8625, or the next one that is free)`, count(0, 65_535));
 }
 
+/** Refuses an address that others could reach unasked, before anything is opened. @throws TockError */
+export async function checkAddress({ host = DEFAULT_HOST }: AddressFlags): Promise<void> {
+  const { requireSafeAddress } = await import('../dashboard/server/server-access.js');
+  requireSafeAddress(host, readDashboardSettings(process.env));
+}
+
 /** Serves until `close`. Says where, and says the next link whenever one was used. */
 export async function serveFor(shell: Shell, tock: ShellTock, flags: AddressFlags): Promise<Served> {
-  const [{ DEFAULT_HOST, serveDashboard }, { readDashboardSettings }] = await Promise.all([
-    import('../dashboard/server/serve.js'),
-    import('../dashboard/server/settings.js'),
-  ]);
+  // Loaded only here: few commands serve pages.
+  const { serveDashboard } = await import('../dashboard/server/serve.js');
   let link: string | null = null;
   const served = await serveDashboard({
     tock,

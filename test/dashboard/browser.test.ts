@@ -155,9 +155,37 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await context.setOffline(true);
       await page.getByText('The dashboard does not answer').waitFor();
       await context.setOffline(false);
-      await until(async () => (await page.locator('#notice').innerText()) === '', 'the notice to go');
-      expect(await page.locator('main h1').isVisible()).toBe(true);
+      const notice = () => page.locator('#notice').innerText();
+      await until(async () => (await notice()) === '', 'the notice to go');
+      expect(await page.locator('#live').innerText()).toBe('live');
       await close();
+    });
+
+    it('asks before it removes something, in the page where it can, else on a page of its own', async () => {
+      const names = async () => (await test.tock.schedules.list({ limit: 1000 })).map(({ name }) => name);
+      const { page, complaints, close } = await visit(served);
+      await page.goto(new URL('/schedules/sync-tenant:1', served.url).href);
+      const remove = page.getByRole('button', { name: /^Remove/ });
+      await remove.click();
+      const dialog = page.locator('#confirm');
+      expect(await dialog.innerText()).toContain('Remove the schedule sync-tenant:1?');
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      expect(await names()).toContain('sync-tenant:1');
+      await remove.click();
+      await Promise.all([page.waitForEvent('load'), dialog.locator('button.main').click()]);
+      expect(await page.locator('.flash').innerText()).toContain('sync-tenant:1');
+      expect(await names()).not.toContain('sync-tenant:1');
+      expect(complaints).toEqual([]);
+      await close();
+
+      const plain = await visit(served, { javaScript: false });
+      await plain.page.goto(new URL('/schedules/sync-tenant:2', served.url).href);
+      await plain.page.getByRole('button', { name: /^Remove/ }).click();
+      expect(await plain.page.locator('h1').innerText()).toBe('Are you sure?');
+      expect(await names()).toContain('sync-tenant:2');
+      await plain.page.locator('main button.main').click();
+      expect(await names()).not.toContain('sync-tenant:2');
+      await plain.close();
     });
 
     it('is printed without what is for the screen', async () => {

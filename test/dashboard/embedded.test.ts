@@ -166,8 +166,9 @@ describe('a mounted dashboard', () => {
 
   it('says so when a read takes too long', async () => {
     const { explainError } = await import('../../src/dashboard/explain-error.js');
-    const slow = test.sql(`set local statement_timeout = 1; select pg_sleep(1)`);
-    const error = await slow.catch((thrown: unknown) => thrown);
+    const error: unknown = await test
+      .sql(`set local statement_timeout = 1; select pg_sleep(1)`)
+      .catch((thrown: unknown) => thrown);
     expect(explainError(error)).toMatchObject({
       status: 503,
       title: 'The database takes too long',

@@ -10,8 +10,8 @@ import {
 } from '../../src/dashboard/layout/text.js';
 import { type Minute, Minutes, MinutesTable } from '../../src/dashboard/pictures/minutes.js';
 
-/** What hono makes of an element. */
-const html = (element: { toString: () => unknown }) => String(element.toString());
+/** What is drawn renders itself as text. */
+const htmlOf = (drawn: { toString(): unknown }) => drawn.toString() as string;
 
 const NOW = new Date('2026-07-01T09:13:24Z');
 const later = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
@@ -72,7 +72,7 @@ describe('the picture of the last hour', () => {
   });
   const hour = (...ended: readonly (readonly [number, Partial<Minute>])[]) =>
     Array.from({ length: 60 }, (_, index) => minute(index, Object.fromEntries(ended)[index]));
-  const draw = (minutes: readonly Minute[]) => html(Minutes({ minutes, zone: 'UTC' }));
+  const draw = (minutes: readonly Minute[]) => htmlOf(Minutes({ minutes, zone: 'UTC' }));
   const barsOf = (svg: string, look: string) =>
     [...svg.matchAll(new RegExp(`<rect class="${look}"[^>]*y="([\\d.]+)"[^>]*height="([\\d.]+)"`, 'g'))].map(
       ([, y, height]) => [Number(y), Number(height)],
@@ -98,7 +98,7 @@ describe('the picture of the last hour', () => {
   });
 
   it('is a table too, without the minutes in which nothing ended', () => {
-    const table = html(MinutesTable({ minutes: hour([3, { succeeded: 7, dead: 2 }]), zone: 'UTC' }));
+    const table = htmlOf(MinutesTable({ minutes: hour([3, { succeeded: 7, dead: 2 }]), zone: 'UTC' }));
     expect(table.match(/<tr>/g)).toHaveLength(2);
     expect(table).toContain('<td>08:17</td><td class="n">7</td><td class="n">2</td>');
   });

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { DASHBOARD_VARIABLES } from '../../dashboard/server/settings.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import { examples, withJson } from '../flags/flags.js';
-import { type AddressFlags, serveFor, withAddress } from '../serve-dashboard.js';
+import { type AddressFlags, checkAddress, serveFor, withAddress } from '../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../shell.js';
 
 type DashboardFlags = CommonOptions & AddressFlags;
@@ -38,6 +38,7 @@ function variables(): string {
 }
 
 async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {
+  await checkAddress(flags);
   const stop = stopSignal();
   const needsJobs = existsSync(shell.config.jobsModule);
   return await withTock(shell, { needsJobs, keepServer: true }, async ({ tock, where }) => {

@@ -8,7 +8,7 @@ import { boundYoungGeneration } from '../../runtime/young-generation.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
 import { count, examples, queues, withJson } from '../flags/flags.js';
-import { type AddressFlags, serveFor, withAddress } from '../serve-dashboard.js';
+import { type AddressFlags, checkAddress, serveFor, withAddress } from '../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
 import { type Cell, drawTable } from '../views/table.js';
@@ -55,6 +55,7 @@ export function addStart(program: Command): Command {
 
 async function start(shell: Shell, flags: StartFlags): Promise<number> {
   const { config } = shell;
+  if (flags.dashboard === true) await checkAddress(flags);
   boundYoungGeneration();
   const stop = stopSignal();
   const pretty = flags.pretty === true || process.stderr.isTTY;

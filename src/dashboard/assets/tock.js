@@ -41,10 +41,8 @@
     show();
     const seconds = Number(main().dataset.live);
     if (!(seconds > 0) || isOver || !isWatched() || !htmx) return;
-    timer = setTimeout(
-      () => void refresh(),
-      failures === 0 ? seconds * 1000 : Math.min(RETRY_MS * failures, MAX_MS),
-    );
+    const ms = failures === 0 ? seconds * 1000 : Math.min(RETRY_MS * failures, MAX_MS);
+    timer = setTimeout(() => void refresh(), ms);
   }
 
   async function merge(text) {
@@ -100,7 +98,6 @@
   // The reader's zone -------------------------------------------------------------------------------
   const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (here && here !== zone && navigator.cookieEnabled && !document.cookie.includes(`tock-zone=${here}`)) {
-    // biome-ignore lint: the Cookie Store API needs a safe connection
     document.cookie = `tock-zone=${here}; path=${base}; max-age=31536000; samesite=lax`;
     if (main().dataset.live !== undefined) void refresh({ force: true });
   }
@@ -114,14 +111,13 @@
     event.preventDefault();
     dialog.querySelector('p').textContent = field('text').value;
     dialog.querySelector('button.main').textContent = field('label').value;
-    // One question at a time: it replaces that of an earlier form.
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener
-    dialog.onclose = () => {
+    const onClose = () => {
       if (dialog.returnValue !== 'yes') return;
       form.action = under(field('action').value);
       for (const name of ['action', 'label', 'text', 'back']) field(name)?.remove();
       form.submit();
     };
+    dialog.addEventListener('close', onClose, { once: true });
     dialog.returnValue = '';
     dialog.showModal();
   });

@@ -2,6 +2,8 @@
 // machine (DNS rebinding); then requests carry that name, and never an address.
 import { isIP } from 'node:net';
 
+export const DEFAULT_HOST = '127.0.0.1';
+
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 
 /** Whether an address is reached from this machine only. */

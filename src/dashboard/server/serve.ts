@@ -11,7 +11,6 @@ import type { DashboardSettings } from './settings.js';
 
 /** The letters of "tock" on a telephone. */
 export const DEFAULT_PORT = 8625;
-export const DEFAULT_HOST = '127.0.0.1';
 /** How many ports are tried after the default one. */
 const MORE_PORTS = 20;
 

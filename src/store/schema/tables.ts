@@ -19,7 +19,7 @@ export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual';
 export type TickKind = 'tick' | 'daemon' | 'library';
 export type OutboxKind = 'chain' | 'dead';
 
-interface JobDefinitions {
+export interface JobDefinitions {
   id: Defaulted<Bigint>;
   name: string;
   job: string;

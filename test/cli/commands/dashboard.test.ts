@@ -1,0 +1,97 @@
+// `tock dashboard` and `tock start --dashboard`: where they serve, whom they let in, what they refuse.
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliHarness, type Going, openCliHarness, until } from '../cli-harness.js';
+
+let cli: CliHarness;
+beforeAll(async () => {
+  cli = await openCliHarness();
+});
+afterAll(() => cli.close());
+
+const LINK = /http:\/\/127\.0\.0\.1:\d+\/sign-in\?token=[\w-]+/;
+
+/** Waits for what a command prints. */
+async function printed(going: Going, pattern: RegExp): Promise<string> {
+  const find = () => pattern.exec(going.printed.stdout + going.printed.stderr)?.[0];
+  await until(`${pattern.source} is printed`, () => find() !== undefined);
+  return find() ?? '';
+}
+
+async function stop(going: Going): Promise<number | null> {
+  going.child.kill('SIGINT');
+  return (await going.ended).code;
+}
+
+describe('tock dashboard', () => {
+  it('prints a link that signs one browser in, and then the next', async () => {
+    const going = cli.begin(['dashboard', '--port', '0']);
+    const link = await printed(going, LINK);
+    const signedIn = await fetch(link, { redirect: 'manual' });
+    expect(signedIn.status).toBe(303);
+    const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const page = await fetch(new URL('/', link), { headers: { cookie } });
+    expect(await page.text()).toContain('local · admin');
+    await printed(going, /signed in; for another browser, once: /);
+    expect((await fetch(link)).status).toBe(401);
+    expect(await stop(going)).toBe(0);
+  });
+
+  it('prints one document for scripts', async () => {
+    const going = cli.begin(['dashboard', '--port', '0', '--json']);
+    await printed(going, /"where"/);
+    const { url, link } = JSON.parse(going.printed.stdout) as { url: string; link: string };
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+    expect(link).toMatch(LINK);
+    expect(await stop(going)).toBe(0);
+  });
+
+  it('lets users of a file in, without a link', async () => {
+    const file = path.join(await mkdtemp(path.join(tmpdir(), 'tock-users-')), 'users');
+    await writeFile(file, 'ann:view:correct-horse-battery\n');
+    const going = cli.begin(['dashboard', '--port', '0', '--host', '0.0.0.0'], {
+      env: { TOCK_DASHBOARD_USERS_FILE: file },
+    });
+    const line = await printed(going, /dashboard: http:\/\/0\.0\.0\.0:\d+\//);
+    const url = line.replace('dashboard: ', '').replace('0.0.0.0', '127.0.0.1');
+    const authorization = `Basic ${Buffer.from('ann:correct-horse-battery').toString('base64')}`;
+    expect(await (await fetch(url, { headers: { authorization } })).text()).toContain('ann · view');
+    expect((await fetch(url)).status).toBe(401);
+    expect(await stop(going)).toBe(0);
+  });
+
+  it('refuses an address that others could reach unasked, before it opens anything', async () => {
+    for (const command of [['dashboard'], ['start', '--dashboard']]) {
+      const { code, stderr } = await cli.begin([...command, '--host', '0.0.0.0'], {
+        env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' },
+      }).ended;
+      expect(stderr).toContain('can be reached from other machines, and nothing asks them who they are');
+      expect(code).not.toBe(0);
+    }
+  });
+
+  it('says that a port is taken', async () => {
+    const other = createServer();
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const { code, stderr } = await cli.begin(['dashboard', '--port', `${port}`]).ended;
+    expect(stderr).toContain(`another program listens on 127.0.0.1:${port}: choose another port with --port`);
+    expect(code).not.toBe(0);
+    await new Promise(resolve => other.close(resolve));
+  });
+});
+
+describe('tock start --dashboard', () => {
+  it('serves the pages beside the worker, and ends with it', async () => {
+    const going = cli.begin(['start', '--dashboard', '--port', '0']);
+    const link = await printed(going, LINK);
+    await printed(going, /running on/);
+    expect((await fetch(new URL('/healthz', link))).status).toBe(200);
+    expect(await stop(going)).toBe(0);
+    await expect(fetch(new URL('/healthz', link))).rejects.toThrow('fetch failed');
+  });
+});
