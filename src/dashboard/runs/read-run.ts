@@ -3,7 +3,6 @@ import { explainRun, type RunNow } from '../../model/explain/run-now.js';
 import { lifeOf, type RunLife } from '../../model/run/run-life.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
-import { type AttemptLog, readLog } from '../../store/reads/runs/run-log.js';
 import {
   type RunDocuments,
   type RunEffect,
@@ -18,6 +17,7 @@ import {
   readRelations,
   readWorkerSeenAt,
 } from '../../store/reads/runs/run-detail.js';
+import { type AttemptLog, readLog } from '../../store/reads/runs/run-log.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
 import { readHolders } from '../../store/reads/why/why.js';
 

@@ -3,8 +3,8 @@
 import { formatSpan } from '../../model/duration.js';
 import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-life.js';
 import { isFinished } from '../../model/run/states.js';
-import type { AttemptLog } from '../../store/reads/runs/run-log.js';
 import type { RunEffect } from '../../store/reads/runs/run-detail.js';
+import type { AttemptLog } from '../../store/reads/runs/run-log.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';

@@ -6,7 +6,11 @@ import { migrationsFolder } from '../../../src/environment/paths.js';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { takeStep } from '../../../src/store/figures/roll-up.js';
-import { readSchedulerState, readScheduleStates, readWaiting } from '../../../src/store/reads/metrics/metrics.js';
+import {
+  readSchedulerState,
+  readScheduleStates,
+  readWaiting,
+} from '../../../src/store/reads/metrics/metrics.js';
 import {
   readJobFigures,
   readOutcomesByMinute,
