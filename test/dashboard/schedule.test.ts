@@ -184,7 +184,7 @@ describe('the calendar', () => {
     expect(titles).toContain('60 ran');
     expect(titles).toContain('1 due now, 59 to come');
     expect(html).toContain('href="/schedules/runtime?day=2026-03-10"');
-    const day = titlesIn(await pages.html('/schedules/runtime?day=2026-03-10'), 'calendar wide');
+    const day = titlesIn(await pages.html('/schedules/runtime?day=2026-03-10'), 'calendar only');
     expect(day).toContain('Tue 10 Mar 10:07: dead, 1 attempts'.replace(', 1 attempts', ''));
     expect(day).toContain('Tue 10 Mar 11:59: ran');
     expect(day).toContain('Tue 10 Mar 12:00: due now');

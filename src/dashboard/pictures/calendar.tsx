@@ -9,6 +9,8 @@ export interface CalendarProps {
   readonly grid: Grid;
   readonly label: string;
   readonly size: 'wide' | 'narrow';
+  /** No narrow one stands beside it: it is shown on every screen. Default false. */
+  readonly isOnly?: boolean;
   readonly hrefOf: (occurrence: Occurrence) => string;
   readonly textOf: (occurrence: Occurrence) => string;
   /** Where a row's label, and a cell, lead; null: nowhere. */
@@ -35,7 +37,7 @@ const TOP = 22;
 const RIGHT = 10;
 
 export function Calendar(props: CalendarProps) {
-  const { grid, label, size } = props;
+  const { grid, label, size, isOnly = false } = props;
   const geometry = GEOMETRY[size];
   const { width, left, row, lane } = geometry;
   const across = width - left - RIGHT;
@@ -50,7 +52,7 @@ export function Calendar(props: CalendarProps) {
   const columns = size === 'wide' ? grid.columns : grid.columns.filter((_, index) => index % 2 === 0);
   return (
     <svg
-      class={`calendar ${size}`}
+      class={`calendar ${isOnly ? 'only' : size}`}
       viewBox={`0 0 ${width} ${bottom + 6}`}
       width="100%"
       role="group"

@@ -151,9 +151,10 @@ async function merged(
 ): Promise<Occurrence[]> {
   const { definition } = opened;
   const input = { definition, expected: expectedOf(opened, rows, from, to), rows, from, to };
-  const open = uncovered(input);
+  const found = mergeOccurrences(input);
+  const open = uncovered(found);
   const [first, last] = [open[0], open.at(-1)];
-  if (first === undefined || last === undefined) return mergeOccurrences(input);
+  if (first === undefined || last === undefined) return found;
   const keys = await readOccurrenceKeys(reads, definition.id, { from: first, to: last + 1000 });
   return mergeOccurrences({ ...input, keys });
 }
@@ -180,15 +181,15 @@ function expectedOf(
   from: number,
   to: number,
 ): number[] {
-  const known = definition.after ? rows.map(({ at }) => at).filter(at => at >= from && at < to) : [];
-  if (schedule === null) return known;
   const begin = definition.after ? Math.max(from, definition.now.getTime() + 1) : from;
-  const found = new Set(known);
-  for (let at = schedule.next(begin - 1); at !== null && at < to; at = schedule.next(at)) {
-    if (found.size === MAX_EXPECTED) break;
-    found.add(at);
+  const found: number[] = [];
+  for (let at = schedule?.next(begin - 1) ?? null; at !== null && at < to; at = schedule?.next(at) ?? null) {
+    if (found.length === MAX_EXPECTED) break;
+    found.push(at);
   }
-  return [...found].sort((a, b) => a - b);
+  if (!definition.after) return found;
+  const known = rows.map(({ at }) => at).filter(at => at >= from && at < to);
+  return [...new Set([...known, ...found])].sort((a, b) => a - b);
 }
 
 /** The last occurrences of definitions, oldest first, and how long their runs take. */
@@ -217,7 +218,9 @@ export async function readRecent(
     id: definition.id,
     input: inputUpToNow(definition, schedule, recent.get(definition.id)?.rows ?? [], count),
   }));
-  const open = inputs.flatMap(({ id, input }) => uncovered(input).map(at => ({ definitionId: id, at })));
+  const open = inputs.flatMap(({ id, input }) =>
+    uncovered(mergeOccurrences(input)).map(at => ({ definitionId: id, at })),
+  );
   const isTaken = await readTaken(reads, open);
   const shown = new Map<string, Recent>();
   for (const { id, input } of inputs) {

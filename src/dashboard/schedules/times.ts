@@ -2,7 +2,7 @@
 import { clockText } from '../../model/explain/asked-time.js';
 import { dateOfDay } from '../../model/occurrences/calendar-span.js';
 import { dayLabel } from '../../model/occurrences/grid.js';
-import { dayOfInstant, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
+import { dayOfInstant, type LocalDay, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { jitterMs } from '../../model/schedule/jitter.js';
@@ -14,10 +14,19 @@ import { findZoneOrUtc } from './zones.js';
 /** `Sun 1 Nov 01:30`, with the year if it is another one; `(again)` in the second pass. @param ms epoch */
 export function zoneTime(zone: Zone, ms: number, now: number): string {
   const day = dayOfInstant(zone, ms);
-  const { second, isAgain } = placeOnDay(zone, localDay(zone, day), ms);
+  const { second, isAgain } = placeOnDay(zone, dayNear(zone, day), ms);
   const year = dateOfDay(day).year;
   const isOther = year !== dateOfDay(dayOfInstant(zone, now)).year;
   return `${dayLabel(day)}${isOther ? ` ${year}` : ''} ${clockText(second)}${isAgain ? ' (again)' : ''}`;
+}
+
+let last: { readonly zone: Zone; readonly day: number; readonly local: LocalDay } | null = null;
+
+/** Marks come in the order of time, so the day is usually that of the mark before. */
+function dayNear(zone: Zone, day: number): LocalDay {
+  if (last === null || last.zone !== zone || last.day !== day)
+    last = { zone, day, local: localDay(zone, day) };
+  return last.local;
 }
 
 /** `14:30 in New York`: without the day where it is today's. */

@@ -49,7 +49,7 @@ export function mergeOccurrences({ definition, expected, rows, keys, from, to }:
   let nextSpan = 0;
   for (const at of expected) {
     for (let span = spans[nextSpan]; span && span.spanFrom <= at; span = spans[++nextSpan]) open.push(span);
-    open = open.filter(span => span.at >= at);
+    if (open.length > 0) open = open.filter(span => span.at >= at);
     const row = own.get(at) ?? open[0];
     own.delete(at);
     const occurrence = row ? ofRow(row, at, true) : withoutRow(definition, at, keys?.has(at) === true);
@@ -60,12 +60,9 @@ export function mergeOccurrences({ definition, expected, rows, keys, from, to }:
   return [...found, ...others.map(row => ofRow(row, row.at, false))].sort((a, b) => a.at - b.at);
 }
 
-/** The expected occurrences that no row covers, up to now: only of these the keys matter. */
-export function uncovered(input: Omit<MergeInput, 'keys'>): number[] {
-  const UNKNOWN: readonly OccurrenceState[] = ['lost', 'edited'];
-  return mergeOccurrences(input)
-    .filter(({ state }) => UNKNOWN.includes(state))
-    .map(({ at }) => at);
+/** Of occurrences that were merged without keys, those that no row covers: only of these the keys matter. */
+export function uncovered(merged: readonly Occurrence[]): number[] {
+  return merged.filter(({ state }) => state === 'lost' || state === 'edited').map(({ at }) => at);
 }
 
 function ofRow(row: OccurrenceRow, at: number, isExpected: boolean): Occurrence {

@@ -204,7 +204,7 @@ describe('an occurrence without a row', () => {
 
   it('is asked for by its key only if nothing covers it, and the cursor is past it', () => {
     const rows = [row('00:00:00'), row('09:00:00', { state: 'skipped', spanFrom: at('01:00:00') })];
-    const open = uncovered({ definition: definition(), expected: HOURS, rows, from: 0, to: at('23:59:59') });
+    const open = uncovered(merge({ rows, to: at('23:59:59') }));
     expect(open).toEqual([at('10:00:00'), at('11:00:00'), at('12:00:00')]);
   });
 });

@@ -51,13 +51,21 @@ export function CalendarSection(props: CalendarSectionProps) {
           </Empty>
         ) : (
           <>
-            <Calendar grid={gridOf(grid)} label={label} size="wide" {...links} />
-            <Calendar
-              grid={gridOf({ ...grid, asCounts: density.perHour > MAX_NARROW_MARKS })}
-              label={label}
-              size="narrow"
-              {...links}
-            />
+            {span.scale === 'minutes' ? (
+              <div class="scroll" tabindex={0} role="region" aria-label="The day by the minute">
+                <Calendar grid={gridOf(grid)} label={label} size="wide" isOnly {...links} />
+              </div>
+            ) : (
+              <Calendar grid={gridOf(grid)} label={label} size="wide" {...links} />
+            )}
+            {span.scale === 'minutes' ? null : (
+              <Calendar
+                grid={gridOf({ ...grid, asCounts: density.perHour > MAX_NARROW_MARKS })}
+                label={label}
+                size="narrow"
+                {...links}
+              />
+            )}
             <div class="legend">
               {tally.counts.map(({ state, count }) => (
                 <span>
