@@ -131,16 +131,26 @@ describe('a daemon', () => {
 
   it('releases what such a claim brings after it was told to stop', async () => {
     const pid = await listening();
-    await holder.query('begin');
-    const { rows } = await holder.query<{ id: string }>(
-      `select tock.enqueue('quick', run_at => now() + interval '1 hour') as id`,
-    );
-    await holder.query(`update tock.job_runs_live set run_at = tock.now()`);
-    await holder.query('lock table tock.job_runs_live in exclusive mode');
-    await test.sql(`select pg_notify('tock', 'queued:0:default')`);
     const waits = async () =>
       (await test.sql('select from pg_locks where pid = $1 and not granted', [pid])).length > 0;
-    await until(waits, 'the claim to wait');
+    let id: string | undefined;
+    // A pass that happens to be under way leaves the notice to the next one, and waits for the lock itself.
+    await until(async () => {
+      await holder.query('rollback');
+      await holder.query('begin');
+      const { rows } = await holder.query<{ id: string }>(
+        `select tock.enqueue('quick', run_at => now() + interval '1 hour') as id`,
+      );
+      id = rows[0]?.id;
+      await holder.query(`update tock.job_runs_live set run_at = tock.now()`);
+      await holder.query('lock table tock.job_runs_live in exclusive mode');
+      await test.sql(`select pg_notify('tock', 'queued:0:default')`);
+      for (let tries = 0; tries < 100; tries++) {
+        if (await waits()) return true;
+        await setTimeout(20);
+      }
+      return false;
+    }, 'the claim to wait');
     // Its restored row wakes the daemon, whose pass then waits for the claim too.
     await test.sql('delete from tock.workers');
     await until(
@@ -152,7 +162,7 @@ describe('a daemon', () => {
     await holder.query('commit');
     await stopped;
     expect(await test.sql('select id, status, attempts, locked_by from tock.job_runs_live')).toEqual([
-      { id: rows[0]?.id, status: 'queued', attempts: 0, locked_by: null },
+      { id, status: 'queued', attempts: 0, locked_by: null },
     ]);
   });
 });

@@ -565,7 +565,7 @@ with ended_runs as (
   update tock.figures_progress p set counted_until = greatest(p.counted_until, $2),
     final_until = case when $3 then $2 else p.final_until end
 )
-select count(distinct at)::integer as minutes from figures;
+select coalesce(sum(run_count), 0)::float8 as runs from figures;
 
 -- count-live-runs
 select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (

@@ -8,8 +8,13 @@ import type { Engine } from '../engine.js';
 
 /** How long one call goes on; it ends with the step that is under way. */
 const BUDGET_MS = 250;
-/** How many minutes without a run are looked through at once. */
-const MAX_MINUTES = 28 * 24 * 60;
+/** Most minutes that are looked through at once where nothing ended. */
+const MAX_EMPTY_MINUTES = 28 * 24 * 60;
+/** Most minutes that are counted at once. */
+const MAX_MINUTES = 24 * 60;
+/** A step that counts fewer runs is short, and the next one may have more minutes. */
+const FEW_RUNS = 2000;
+const GROWTH = 8;
 
 /**
  * Counts the runs that ended in minutes that are over, and sums up hours. Reads one row if there is nothing
@@ -31,10 +36,16 @@ export async function rollUp(
     const taken = await takeNextStep(database, maxMinutes);
     if (taken === null) break;
     steps++;
-    // Where nothing ended, as after a night without ticks, it goes on in larger steps.
-    if (taken.step.kind === 'count') maxMinutes = taken.found > 0 ? 1 : Math.min(maxMinutes * 8, MAX_MINUTES);
+    // Where little ended, as in a night without ticks, it goes on in larger steps.
+    if (taken.step.kind === 'count') maxMinutes = nextMaxMinutes(maxMinutes, taken.found);
   } while (!signal?.aborted && performance.now() < until);
   return steps;
+}
+
+function nextMaxMinutes(maxMinutes: number, runs: number): number {
+  if (runs === 0) return Math.min(maxMinutes * GROWTH, MAX_EMPTY_MINUTES);
+  if (runs < FEW_RUNS) return Math.min(maxMinutes * GROWTH, MAX_MINUTES);
+  return Math.max(1, Math.floor(maxMinutes / GROWTH));
 }
 
 async function takeNextStep(

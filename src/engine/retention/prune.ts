@@ -31,7 +31,7 @@ import { type Stop, walkBlocks } from './walk-blocks.js';
 
 const BATCH = 5000;
 /** How long ended runs may be counted before any is dropped. */
-const ROLL_UP_MS = 5_000;
+const ROLL_UP_MS = 60_000;
 
 /**
  * Removes finished runs that ended longer ago than `keep` says for their state, keys and effects older than

@@ -59,7 +59,7 @@ function resetOf({
   return { kind: 'reset', at, hour: floorTo(HOUR_MS, at) };
 }
 
-/** @param maxMinutes how many minutes may be counted at once. Null: there is nothing to do now */
+/** @param maxMinutes how many minutes may be counted or summed up at once; an hour at least is summed up. Null: there is nothing to do now */
 export function nextRollUpStep(progress: RollUpProgress, maxMinutes: number): RollUpStep | null {
   const { now, finalUntil, countedUntil, hoursUntil, firstMinute, watchedUntil, writersEnded } = progress;
   const reset = resetOf(progress);
@@ -75,8 +75,12 @@ export function nextRollUpStep(progress: RollUpProgress, maxMinutes: number): Ro
     return { kind: 'count', from: finalUntil, to: Math.min(horizon, finalUntil + most), isFinal: true };
   const hour = floorTo(HOUR_MS, finalUntil);
   if (hour > hoursUntil) {
-    const first = firstMinute === null ? hour : floorTo(HOUR_MS, firstMinute) + HOUR_MS;
-    return { kind: 'sum', from: hoursUntil, to: Math.min(hour, first) };
+    const first = firstMinute === null ? hour : floorTo(HOUR_MS, firstMinute);
+    return {
+      kind: 'sum',
+      from: hoursUntil,
+      to: Math.min(hour, first + Math.max(HOUR_MS, floorTo(HOUR_MS, most))),
+    };
   }
   const isWatching = watchedUntil !== null && watchedUntil > finalUntil;
   if (!isWatching) return latest > finalUntil ? { kind: 'watch', until: latest } : null;

@@ -94,7 +94,7 @@ const REPLACE = `on conflict (at, ${KEY}) do update set ${[...COUNTS, ...HISTOGR
   .map(column => `${column} = excluded.${column}`)
   .join(', ')} where excluded.run_count >= f.run_count`;
 
-const COUNT = statement<{ from: Date; to: Date; isFinal: boolean }, { minutes: number }>(
+const COUNT = statement<{ from: Date; to: Date; isFinal: boolean }, { runs: number }>(
   'count-ended-runs',
   `
 with ${countEnded('figures')}, written as (
@@ -106,7 +106,7 @@ with ${countEnded('figures')}, written as (
   update tock.figures_progress p set counted_until = greatest(p.counted_until, :to),
     final_until = case when :isFinal then :to else p.final_until end
 )
-select count(distinct at)::integer as minutes from figures`,
+select coalesce(sum(run_count), 0)::float8 as runs from figures`,
 );
 
 const addBuckets = (column: string) =>
@@ -173,7 +173,10 @@ update tock.figures_progress p set final_until = least(p.final_until, :at), coun
   hours_until = least(p.hours_until, :hour), watched_until = null, writers = '{}'`,
 );
 
-/** Carries out a step under the lock of the progress. Returns how many minutes or hours had runs. */
+/**
+ * Carries out a step under the lock of the progress. Returns how many runs it counted, or how many hours had
+ * runs.
+ */
 export async function takeStep(
   session: Session,
   step: Exclude<RollUpStep, { kind: 'watch' }>,
@@ -182,7 +185,7 @@ export async function takeStep(
     case 'count': {
       const { from, to, isFinal } = step;
       const row = await COUNT.first(session, { from: new Date(from), to: new Date(to), isFinal });
-      return row?.minutes ?? 0;
+      return row?.runs ?? 0;
     }
     case 'sum': {
       const row = await SUM.first(session, { from: new Date(step.from), to: new Date(step.to) });

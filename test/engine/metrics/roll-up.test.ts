@@ -130,6 +130,18 @@ describe('the roll-up', () => {
     expect((await kit.progress()).final).toBe(Math.floor((kit.now() - 10_000) / MINUTE) * MINUTE);
   });
 
+  it('takes few steps where a run ended each hour for two months', async () => {
+    await kit.test.sql(
+      `insert into tock.job_runs_finished (job, status, attempts, started_at, finished_at)
+       select 'old', 'succeeded', 1, at, at
+       from generate_series(tock.now(), tock.now() + interval '60 days', interval '1 hour') at`,
+    );
+    await kit.advance(61 * 24 * HOUR);
+    // Each of the two takes about a day at once.
+    expect(await rollUp(kit.database, { budgetMs: 60_000 })).toBeLessThan(150);
+    expect(await sumOutcomes(kit.database, 70 * 24)).toMatchObject({ succeeded: 1441 });
+  });
+
   it('ends after its budget, and the next call goes on', async () => {
     for (let minute = 0; minute < 5; minute++) {
       await kit.end();
