@@ -1,22 +1,11 @@
 // The dashboard in a real browser: both themes, narrow and wide, with and without JavaScript, for hands and for keys.
-import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  findBarriers,
-  hasNoBrowser,
-  type Look,
-  openBrowser,
-  openPage,
-  overflow,
-  type Watched,
-} from '../support/browser.js';
+import { hasNoBrowser, type Look, openBrowser, openPage, type Watched } from '../support/browser.js';
 import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { expectWhole, type OpenDashboard, type PageAt, serveToAll } from './looks.js';
 import { SCENE_JOBS, sceneDisaster, sceneNew, sceneOrdinary } from './scenes.js';
 import { type Served, serve } from './served.js';
-
-/** A folder for pictures of the pages; not set: none are taken. */
-const SHOTS = process.env['TOCK_SHOTS'];
 
 const SCENES: Readonly<Record<string, (test: TestTock) => Promise<unknown>>> = {
   unused: () => Promise.resolve(),
@@ -25,11 +14,16 @@ const SCENES: Readonly<Record<string, (test: TestTock) => Promise<unknown>>> = {
   disaster: sceneDisaster,
 };
 
-const LOOKS: readonly (Look & { readonly name: string })[] = [
-  { name: 'light, 1280 px', theme: 'light', width: 1280 },
-  { name: 'dark, 1280 px', theme: 'dark', width: 1280 },
-  { name: 'light, 360 px', theme: 'light', width: 360, height: 740 },
-  { name: 'dark, 360 px', theme: 'dark', width: 360, height: 740 },
+const PAGES: readonly PageAt[] = [
+  ['now', '/'],
+  ['schedules', '/schedules'],
+  ['load', '/load'],
+  ['runs', '/runs'],
+  ['errors', '/errors'],
+  ['queues', '/queues'],
+  ['workers', '/workers'],
+  ['doctor', '/doctor'],
+  ['audit', '/audit'],
 ];
 
 describe.skipIf(hasNoBrowser())('in a browser', () => {
@@ -46,35 +40,21 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
     return watched;
   }
 
-  describe.each(Object.keys(SCENES))('the page Now, %s', scene => {
+  describe.each(Object.keys(SCENES))('%s', scene => {
     let test: TestTock;
-    let served: Served;
+    let dashboard: OpenDashboard;
     beforeAll(async () => {
       test = await reuseTestTock(scene === 'unused' ? [] : SCENE_JOBS);
       await SCENES[scene]?.(test);
-      served = await serve(test.tock);
+      dashboard = await serveToAll(test.tock);
     });
     afterAll(async () => {
-      await served.close();
+      await dashboard.close();
       await test.close();
     });
 
-    it.each(LOOKS)('is whole and free of barriers: $name', async ({ name, ...look }) => {
-      const { page, complaints, close } = await visit(served, look);
-      try {
-        await page.locator('main h1').waitFor();
-        expect(await page.title()).toBe('Now · Tock');
-        if (SHOTS !== undefined)
-          await page.screenshot({
-            path: path.join(SHOTS, `now-${scene}-${name.replaceAll(/[^a-z0-9]+/g, '-')}.png`),
-            fullPage: true,
-          });
-        expect(await overflow(page)).toBe(0);
-        expect(await findBarriers(page)).toEqual([]);
-        expect(complaints).toEqual([]);
-      } finally {
-        await close();
-      }
+    it.each(PAGES)('%s is whole and free of barriers', async (label, address) => {
+      await expectWhole(browser, dashboard.base, address, `${scene}-${label}`);
     });
   });
 

@@ -1,33 +1,12 @@
 // Schedules, one schedule and Load in a real browser: both themes, narrow and wide, with nothing, with an ordinary
 // history, and where all is wrong.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDashboard, type Dashboard } from '../../src/dashboard.js';
-import {
-  findBarriers,
-  hasNoBrowser,
-  type Look,
-  openBrowser,
-  openPage,
-  overflow,
-} from '../support/browser.js';
+import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { expectWhole, type OpenDashboard, type PageAt, serveToAll } from './looks.js';
 import { LONG_NAME, SCENE_JOBS, SCENE_NOW, sceneMessy, sceneOrdinary } from './schedule-scenes.js';
 
-/** A folder for pictures of the pages; not set: none are taken. */
-const SHOTS = process.env['TOCK_SHOTS'];
-
-const LOOKS: readonly (Look & { readonly name: string })[] = [
-  { name: 'light-1280', theme: 'light', width: 1280 },
-  { name: 'dark-1280', theme: 'dark', width: 1280 },
-  { name: 'light-360', theme: 'light', width: 360, height: 740 },
-  { name: 'dark-360', theme: 'dark', width: 360, height: 740 },
-];
-
-type PageAt = readonly [name: string, path: string];
 const NOTHING: readonly PageAt[] = [
   ['list', '/schedules'],
   ['load', '/load'],
@@ -75,45 +54,21 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
 
   describe.each(scenes)('%s', (scene, pages, write) => {
     let test: TestTock;
-    let dashboard: Dashboard;
-    let server: Server;
+    let dashboard: OpenDashboard;
     let base = '';
     beforeAll(async () => {
       test = await reuseTestTock(SCENE_JOBS);
       await write(test);
-      dashboard = createDashboard({
-        tock: test.tock,
-        authorize: () => ({ user: 'ann', role: 'admin', seesPayloads: true }),
-      });
-      server = createServer((request, response) => void dashboard.listener(request, response));
-      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-      base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      dashboard = await serveToAll(test.tock);
+      ({ base } = dashboard);
     });
     afterAll(async () => {
-      await new Promise(resolve => server.close(resolve));
       await dashboard.close();
       await test.close();
     });
 
-    describe.each(LOOKS)('$name', ({ name, ...look }) => {
-      it.each(pages)('%s is whole and free of barriers', async (label, address) => {
-        const { page, context, complaints, close } = await openPage(browser, look);
-        try {
-          await context.addCookies([{ name: 'tock-zone', value: 'Europe/Berlin', url: base }]);
-          const answer = await page.goto(`${base}${address}`);
-          expect(answer?.status()).toBe(200);
-          if (SHOTS !== undefined)
-            await page.screenshot({
-              path: path.join(SHOTS, `${scene}-${label}-${name}.png`),
-              fullPage: true,
-            });
-          expect(await overflow(page)).toBe(0);
-          expect(await findBarriers(page)).toEqual([]);
-          expect(complaints).toEqual([]);
-        } finally {
-          await close();
-        }
-      });
+    it.each(pages)('%s is whole and free of barriers', async (label, address) => {
+      await expectWhole(browser, base, address, `schedules-${scene}-${label}`);
     });
 
     it.runIf(scene === 'ordinary')('a mark leads to the reason, and the reason back', async () => {

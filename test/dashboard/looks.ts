@@ -1,0 +1,74 @@
+// Room: tests of the dashboard. A page in every look that people have it in: light and dark, wide and narrow.
+// In: a dashboard that lets everybody in, and an address. Out: expectations, and pictures where somebody wants them.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import type { Browser } from 'playwright-core';
+import { expect } from 'vitest';
+import { createDashboard } from '../../src/dashboard.js';
+import type { Tock } from '../../src/index.js';
+import { findBarriers, openPage, overflow } from '../support/browser.js';
+
+/** A folder for pictures of the pages; not set: none are taken. */
+const SHOTS = process.env['TOCK_SHOTS'];
+
+/** Themes change colours, widths change the layout: each is searched for barriers once. */
+const LOOKS = [
+  { name: 'light-1280', theme: 'light', width: 1280, height: 900, searchBarriers: true },
+  { name: 'dark-1280', theme: 'dark', width: 1280, height: 900, searchBarriers: false },
+  { name: 'light-360', theme: 'light', width: 360, height: 740, searchBarriers: false },
+  { name: 'dark-360', theme: 'dark', width: 360, height: 740, searchBarriers: true },
+] as const;
+
+export type PageAt = readonly [label: string, path: string];
+
+export interface OpenDashboard {
+  readonly base: string;
+  readonly close: () => Promise<void>;
+}
+
+/** Serves the dashboard; each request is an administrator's. */
+export async function serveToAll(tock: Tock): Promise<OpenDashboard> {
+  const dashboard = createDashboard({
+    tock,
+    authorize: () => ({ user: 'ann', role: 'admin', seesPayloads: true }),
+  });
+  const server = createServer((request, response) => void dashboard.listener(request, response));
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  return {
+    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      await new Promise(resolve => server.close(resolve));
+      await dashboard.close();
+    },
+  };
+}
+
+/**
+ * Expects a page to be no wider than its window, free of barriers and of the browser's complaints, in every look.
+ * @param shot the beginning of its pictures' names
+ */
+export async function expectWhole(
+  browser: Browser,
+  base: string,
+  address: string,
+  shot: string,
+): Promise<void> {
+  const { page, context, complaints, close } = await openPage(browser);
+  try {
+    await context.addCookies([{ name: 'tock-zone', value: 'Europe/Berlin', url: base }]);
+    const answer = await page.goto(`${base}${address}`);
+    expect(answer?.status()).toBe(200);
+    for (const { name, theme, width, height, searchBarriers } of LOOKS) {
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+      await page.setViewportSize({ width, height });
+      if (SHOTS !== undefined)
+        await page.screenshot({ path: path.join(SHOTS, `${shot}-${name}.png`), fullPage: true });
+      expect(await overflow(page), name).toBe(0);
+      if (searchBarriers) expect(await findBarriers(page), name).toEqual([]);
+    }
+    expect(complaints).toEqual([]);
+  } finally {
+    await close();
+  }
+}
