@@ -59,7 +59,10 @@ function resetOf({
   return { kind: 'reset', at, hour: floorTo(HOUR_MS, at) };
 }
 
-/** @param maxMinutes how many minutes may be counted or summed up at once; an hour at least is summed up. Null: there is nothing to do now */
+/**
+ * Null: there is nothing to do now.
+ * @param maxMinutes how many minutes may be counted or summed up at once; an hour at least is summed up
+ */
 export function nextRollUpStep(progress: RollUpProgress, maxMinutes: number): RollUpStep | null {
   const { now, finalUntil, countedUntil, hoursUntil, firstMinute, watchedUntil, writersEnded } = progress;
   const reset = resetOf(progress);

@@ -10,7 +10,7 @@ let database: Database;
 beforeEach(async () => {
   test = await createTestDatabase();
   proxy = await openProxy(test.url);
-  database = openDatabase({ connectionString: proxy.url, connections: 1, statementTimeoutMs: 300 });
+  database = openDatabase({ connectionString: proxy.url, connections: 1, statementTimeoutMs: 2000 });
   await database.run('select 1');
 });
 afterEach(async () => {
