@@ -60,7 +60,7 @@ export function Navigation({ view, current }: { readonly view: View; readonly cu
         </a>
       ))}
       <div class="foot">
-        {view.frame.database} · PostgreSQL {view.frame.serverVersion}
+        <span class="database">{view.frame.database} · </span>PostgreSQL {view.frame.serverVersion}
         <br />
         {view.user.name} · {view.user.role}
         <br />
