@@ -48,13 +48,14 @@ from generate_series(1, ${WAITING}) as i`;
 const PAGES = [
   ['Now', '/'],
   ['Schedules', '/schedules'],
-  ['Schedules, by a part of the name', '/schedules?q=0999'],
+  ['Schedules, by a part of the name', '/schedules?name=0999'],
   ['Schedule, each minute', '/schedules/definition-0001'],
   ['Schedule, each hour', '/schedules/definition-0500'],
   ['Runs', '/runs'],
-  ['Runs, dead', '/runs?state=dead'],
+  ['Runs, dead', '/runs?status=dead'],
   ['Runs, of a job', '/runs?job=job-7'],
-  ['Runs, of a job that there is not', '/runs?job=jbo-7'],
+  ['Runs, of a misspelt job', '/runs?job=jbo-7'],
+  ['Runs, of a rare job, of all time', '/runs?job=rare&from=all'],
   ['Run', '/runs/1000'],
   ['Errors, 24 hours', '/errors'],
   ['Errors, 7 days', '/errors?span=7d'],
@@ -134,6 +135,10 @@ export async function fillHistory({ url, sql }, finished, say) {
   await sql.rows(DEFINE);
   for (let from = 1; from <= finished; from += STEP)
     await sql.rows(FINISHED, [from, finished, Math.min(STEP, finished - from + 1)]);
+  await sql.rows(
+    `insert into tock.job_runs (job, status, attempts, fence, run_at, started_at, finished_at)
+     select 'rare', 'succeeded', 1, 1, at, at, at from generate_series(now() - interval '${DAYS} days', now(), interval '5 days') at`,
+  );
   await sql.rows(LIVE);
   await sql.rows('vacuum analyze');
   say.line(`  filled: ${figure(finished)} finished runs`);
@@ -142,7 +147,17 @@ export async function fillHistory({ url, sql }, finished, say) {
 /** Counts what has ended, as ticks do it minute by minute. */
 async function countHistory(tock, sql) {
   await sql.rows('update tock.job_definitions set next_at = null');
-  await sql.rows('delete from tock.job_queues');
   for (const queue of Array.from({ length: QUEUES }, (_, n) => `queue-${n}`)) await tock.queues.pause(queue);
-  await tock.tick({ budget: '1s' });
+  await sql.rows(
+    `update tock.figures_progress set (final_until, counted_until, hours_until) =
+      (select at, at, at from date_bin('1 hour', now() - interval '${DAYS} days 1 hour', 'epoch') as at)`,
+  );
+  const until = async () =>
+    (await sql.one(`select least(final_until, hours_until) as at from tock.figures_progress`)).at.getTime();
+  for (let before = await until(); ; ) {
+    await tock.tick({ budget: '1s' });
+    const after = await until();
+    if (after === before) return;
+    before = after;
+  }
 }

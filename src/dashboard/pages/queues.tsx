@@ -102,11 +102,9 @@ function PausedWarning({ view, queues }: { readonly view: View; readonly queues:
   );
   const [only] = stopped;
   if (only === undefined) return null;
-  const waiting = stopped.reduce((sum, queue) => sum + queue.waiting, 0);
-  const runs =
-    waiting === 1
-      ? '1 run waits'
-      : `${numberText(waiting)}${stopped.some(queue => queue.isCapped) ? '+' : ''} runs wait`;
+  const waiting = stopped.reduce((sum, queue) => sum + Math.min(queue.waiting, MAX_COUNTED), 0);
+  const isCapped = stopped.some(queue => queue.isCapped);
+  const runs = waiting === 1 ? '1 run waits' : `${numberText(waiting)}${isCapped ? '+' : ''} runs wait`;
   if (stopped.length > 1)
     return (
       <Warning title={`${stopped.length} queues are stopped, and ${runs} in them`}>

@@ -63,6 +63,14 @@ describe('queues', () => {
     expect(text).toContain('stock is paused, and 1 run waits in it stocktaking');
   });
 
+  it('says how many wait at least, where they are too many to count', async () => {
+    await runs('stock', 'queued', 5002, 1);
+    await kit.tock.queues.pause('stock');
+    const { text } = await kit.get('/queues');
+    expect(text).toContain('stock is paused, and 5 000+ runs wait in it');
+    expect(text).toContain('5 000+ oldest 1m');
+  });
+
   it('shows who blocks whom, with links to the runs', async () => {
     const [holder = ''] = await runs('mails', 'running', 1, 1, 'single');
     await kit.sql(
