@@ -11,7 +11,7 @@ const UNIT = [
   'test/model/**/*.test.ts',
   'test/{architecture,docs,types,exported-types}.test.ts',
   'test/cli/flags/*.test.ts',
-  'test/dashboard/{access,assets,text}.test.ts',
+  'test/dashboard/{access,assets,cached,text}.test.ts',
 ];
 /** They start processes, or servers of their own. */
 const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];

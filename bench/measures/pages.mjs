@@ -152,11 +152,12 @@ async function countHistory(tock, sql) {
     `update tock.figures_progress set (final_until, counted_until, hours_until) =
       (select at, at, at from date_bin('1 hour', now() - interval '${DAYS} days 1 hour', 'epoch') as at)`,
   );
-  const until = async () =>
-    (await sql.one(`select least(final_until, hours_until) as at from tock.figures_progress`)).at.getTime();
-  for (let before = await until(); ; ) {
+  // Minutes first, then hours.
+  const progress = async () =>
+    (await sql.one(`select concat(final_until, hours_until) as text from tock.figures_progress`)).text;
+  for (let before = await progress(); ; ) {
     await tock.tick({ budget: '1s' });
-    const after = await until();
+    const after = await progress();
     if (after === before) return;
     before = after;
   }

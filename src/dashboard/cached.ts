@@ -21,3 +21,49 @@ export function cached<Input, T>(
     }
   };
 }
+
+/** Reading takes at most this share of the time. */
+const SHARE = 1 / 20;
+/** What took longer is not waited for where there is an older answer. */
+const PATIENCE_MS = 100;
+/** An older answer is given for so long after a newer one was due. */
+const STALE_MS = 30_000;
+
+/**
+ * Like {@link cached}, for reads that may take seconds: what took long is read again more rarely, and callers
+ * get the last answer meanwhile.
+ */
+export function cachedByCost<Input, T>(
+  maxAgeMs: number,
+  read: (input: Input) => Promise<T>,
+  clock: () => number = () => performance.now(),
+): (input: Input) => Promise<T> {
+  let last: { readonly endedAt: number; readonly tookMs: number; readonly value: T } | null = null;
+  let reading: Promise<T> | null = null;
+  const begin = async (input: Input): Promise<T> => {
+    const beganAt = clock();
+    try {
+      const value = await read(input);
+      last = { endedAt: clock(), tookMs: clock() - beganAt, value };
+      return value;
+    } catch (error) {
+      last = null;
+      throw error;
+    } finally {
+      reading = null;
+    }
+  };
+  return async input => {
+    const known = last;
+    const overdueMs =
+      known === null
+        ? Number.POSITIVE_INFINITY
+        : clock() - known.endedAt - Math.max(maxAgeMs, known.tookMs / SHARE);
+    if (known !== null && overdueMs < 0) return known.value;
+    reading ??= begin(input);
+    if (known === null || known.tookMs < PATIENCE_MS || overdueMs > STALE_MS) return await reading;
+    // Nobody waits for this one; after a failure the next caller does.
+    reading.catch(() => undefined);
+    return known.value;
+  };
+}

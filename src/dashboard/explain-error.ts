@@ -1,6 +1,6 @@
 // What an error means to the reader of a page: a status, a title, a sentence, and what to do.
 import { TockError } from '../model/errors.js';
-import { explainDatabaseError, sqlState } from '../store/connection/errors.js';
+import { explainDatabaseError, isStoppedStatement } from '../store/connection/errors.js';
 
 export interface Explained {
   readonly status: 400 | 403 | 404 | 409 | 500 | 503;
@@ -29,12 +29,9 @@ const TITLES: Readonly<Record<Explained['status'], string>> = {
   503: 'The database cannot be reached',
 };
 
-/** statement_timeout: the server gave up. */
-const TOO_LONG = '57014';
-
 /** @param schema of the Tock, for the words about a missing table */
 export function explainError(error: unknown, schema = 'tock'): Explained {
-  if (sqlState(error) === TOO_LONG) {
+  if (isStoppedStatement(error)) {
     return {
       status: 503,
       title: 'The database takes too long',

@@ -1756,7 +1756,7 @@ with recursive queue_priorities as (
 select count(*)::integer as count, case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end as until from running r
 where not exists (select from tock.workers w where w.id = r.locked_by);
 
--- read-outcomes-by-minute
+-- read-outcomes
 with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
   union all
@@ -2611,38 +2611,6 @@ update tock.job_definitions set remaining_count = greatest(remaining_count - $1,
 
 -- start-alert-clock
 insert into tock.alert_clock (is_only) values (true) on conflict do nothing returning (extract(epoch from tock.now()) * 1000)::float8 as now;
-
--- sum-outcomes
-with ended_runs as (
-  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
-  union all
-  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
-), measured_runs as (
-  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
-    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
-    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
-    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
-  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
-), cells as (
-  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
-    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
-  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
-), uncounted as materialized (
-  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
-    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
-    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
-    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
-  from cells group by at, job, queue, status, reason
-), figures as (
-  select h.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_hour h where h.at >= $3 and h.at < $4
-  union all
-  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $5 and m.at < $3 and m.at < $6
-  union all
-  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
-  union all
-  select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
-)
-select f.status, sum(f.run_count)::float8 as count from figures f group by f.status;
 
 -- sum-up-hours
 with hours as materialized (

@@ -7,7 +7,8 @@ import type { View } from '../view.js';
 import type { NowContent } from './read-now.js';
 
 export function FiguresRow({ view, content }: { readonly view: View; readonly content: NowContent }) {
-  const { live, day } = content;
+  const { live, outcomes } = content;
+  const day = outcomes.total;
   const ended = day.succeeded + day.dead + day.cancelled;
   const { dead } = view.frame;
   return (

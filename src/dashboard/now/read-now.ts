@@ -1,11 +1,7 @@
 // Everything that the page Now shows, read side by side.
 import { type ComingGroup, comingGroups } from '../../model/explain/coming-groups.js';
-import type { FinishedStatus } from '../../model/run/states.js';
-import {
-  type OutcomesOfMinute,
-  readOutcomesByMinute,
-  sumOutcomes,
-} from '../../store/reads/metrics/rollup.js';
+import { isStoppedStatement } from '../../store/connection/errors.js';
+import { type Outcomes, readOutcomes } from '../../store/reads/metrics/rollup.js';
 import {
   type ComingDefinition,
   readComing,
@@ -17,10 +13,8 @@ import type { View } from '../view.js';
 
 export interface NowContent {
   readonly live: LiveFigures;
-  /** How the runs of the last 24 hours ended. */
-  readonly day: Readonly<Record<FinishedStatus, number>>;
-  /** The last sixty minutes; the last one is not over. */
-  readonly minutes: readonly OutcomesOfMinute[];
+  /** How the runs of the last 24 hours ended, and those of the last sixty minutes, by the minute. */
+  readonly outcomes: Outcomes;
   readonly coming: readonly ComingGroup<ComingDefinition>[];
   readonly troubled: readonly TroubledDefinition[];
 }
@@ -32,13 +26,25 @@ const MAX_TROUBLED = 12;
 /** With a tick a minute, an occurrence is never due for so long. */
 const LATE_MS = 150_000;
 
-export async function readNow({ reads }: View): Promise<NowContent> {
-  const [live, day, minutes, coming, troubled] = await Promise.all([
+export type ReadOutcomes = (view: View) => Promise<Outcomes>;
+
+export async function readNow(view: View, readDay: ReadOutcomes): Promise<NowContent> {
+  const { reads } = view;
+  const [live, outcomes, coming, troubled] = await Promise.all([
     readLiveFigures(reads),
-    sumOutcomes(reads),
-    readOutcomesByMinute(reads),
+    readDay(view),
     readComing(reads, MAX_COMING),
     readTroubled(reads, { limit: MAX_TROUBLED, lateMs: LATE_MS }),
   ]);
-  return { live, day, minutes, coming: comingGroups(coming, MAX_GROUPS), troubled };
+  return { live, outcomes, coming: comingGroups(coming, MAX_GROUPS), troubled };
+}
+
+/** Many millions may have ended since the last minute that is counted: then these are left out. */
+export async function readDayInTime({ reads }: View): Promise<Outcomes> {
+  try {
+    return await readOutcomes(reads);
+  } catch (error) {
+    if (!isStoppedStatement(error)) throw error;
+    return await readOutcomes(reads, { countedOnly: true });
+  }
 }

@@ -1,10 +1,10 @@
 // Now: what the scheduler does at this moment, and what needs somebody.
-import { cached } from '../cached.js';
+import { cachedByCost } from '../cached.js';
 import { Page } from '../layout/page.js';
-import { Empty, Sheet } from '../layout/parts.js';
+import { Empty, Sheet, Time } from '../layout/parts.js';
 import { FiguresRow } from '../now/figures-row.js';
 import { HealthBanner } from '../now/health-banner.js';
-import { type NowContent, readNow } from '../now/read-now.js';
+import { type NowContent, readDayInTime, readNow } from '../now/read-now.js';
 import { ComingTable, RunningTable, TroubledTable } from '../now/tables.js';
 import { FirstRun, NoJobs } from '../now/welcome.js';
 import { Minutes, MinutesTable } from '../pictures/minutes.js';
@@ -15,10 +15,11 @@ const SECONDS = 5;
 const HEALTH_MAX_AGE_MS = 4000;
 
 export function addNowPage(app: App): void {
-  const readHealth = cached(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health());
+  const readHealth = cachedByCost(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health());
+  const readDay = cachedByCost(0, readDayInTime);
   app.get('/', async c => {
     const view = c.get('view');
-    const [content, health] = await Promise.all([readNow(view), readHealth(view)]);
+    const [content, health] = await Promise.all([readNow(view, readDay), readHealth(view)]);
     return c.html(
       <Page view={view} title="Now" current="now" live={SECONDS}>
         {isUnused(view, content) ? (
@@ -36,17 +37,17 @@ export function addNowPage(app: App): void {
 }
 
 /** Nothing is defined, and nothing was ever enqueued. */
-const isUnused = ({ frame }: View, { live, day }: NowContent) =>
+const isUnused = ({ frame }: View, { live, outcomes }: NowContent) =>
   frame.schedules === 0 &&
   live.waiting + live.running + live.scheduled + live.retrying === 0 &&
-  totalOf(day) === 0;
+  totalOf(outcomes) === 0;
 
-const totalOf = ({ succeeded, dead, cancelled, skipped }: NowContent['day']) =>
+const totalOf = ({ total: { succeeded, dead, cancelled, skipped } }: NowContent['outcomes']) =>
   succeeded + dead + cancelled + skipped;
 
 function Content({ view, content }: { readonly view: View; readonly content: NowContent }) {
-  const { live, day, coming, troubled } = content;
-  const isNew = totalOf(day) === 0 && live.running === 0;
+  const { live, outcomes, coming, troubled } = content;
+  const isNew = totalOf(outcomes) === 0 && live.running === 0;
   return (
     <div class="two now">
       <div>
@@ -90,10 +91,18 @@ function Content({ view, content }: { readonly view: View; readonly content: Now
   );
 }
 
-function LastHour({ view, content: { minutes } }: { readonly view: View; readonly content: NowContent }) {
+function LastHour({ view, content }: { readonly view: View; readonly content: NowContent }) {
+  const { minutes, until } = content.outcomes;
   return (
     <>
-      <h2>Runs a minute, last hour</h2>
+      <h2>
+        Runs a minute, last hour{' '}
+        {until === null ? null : (
+          <small>
+            without those after <Time view={view} at={until} />, too many to count yet
+          </small>
+        )}
+      </h2>
       <Sheet>
         <Minutes minutes={minutes} zone={view.zone} />
         <div class="legend">

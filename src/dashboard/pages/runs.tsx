@@ -8,7 +8,7 @@ import {
   requireSight,
 } from '../../model/run/run-match.js';
 import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
-import { sqlState } from '../../store/connection/errors.js';
+import { isStoppedStatement, sqlState } from '../../store/connection/errors.js';
 import { readJobNames } from '../../store/reads/runs/job-names.js';
 import { countRuns, listRunPage, type PageBounds, type RunPage } from '../../store/reads/runs/run-list.js';
 import { Page } from '../layout/page.js';
@@ -31,8 +31,6 @@ import type { App, View } from '../view.js';
 
 const LIMIT = 50;
 const MAX_LIMIT = 500;
-/** statement_timeout. */
-const TOO_LONG = '57014';
 
 export function addRunsPage(app: App): void {
   app.get('/runs', async c => {
@@ -95,10 +93,9 @@ async function search(view: View, { match }: ReadFilter, bounds: PageBounds): Pr
     const page = await listRunPage(view.reads, read, bounds);
     return { ...page, count: await countOf(view, read, page, bounds) };
   } catch (error) {
-    const state = sqlState(error);
-    if (state === TOO_LONG) return null;
+    if (isStoppedStatement(error)) return null;
     // A number of the payload that PostgreSQL cannot hold.
-    if (state?.startsWith('22') === true)
+    if (sqlState(error)?.startsWith('22') === true)
       throw new TockError('TOCK_BAD_OPTION', 'this filter has a value that PostgreSQL cannot read', {
         cause: error,
       });

@@ -104,14 +104,10 @@ export interface FiguresSpan {
   readonly liveFrom: number;
 }
 
-/**
- * Where the figures are kept of what ended at `from` or later; it is rounded to its minute.
- * @param byMinute whether figures of single minutes are asked for, so that hours are of no use
- */
+/** Where the figures are kept of what ended at `from` or later; it is rounded to its minute. */
 export function spanOfFigures(
   from: number,
   progress: Pick<RollUpProgress, 'now' | 'hoursUntil' | 'countedUntil'>,
-  byMinute = false,
 ): FiguresSpan {
   const reset = resetOf(progress);
   const countedUntil = Math.min(progress.countedUntil, reset?.at ?? Number.POSITIVE_INFINITY);
@@ -119,6 +115,6 @@ export function spanOfFigures(
   const start = floorTo(MINUTE_MS, from);
   const liveFrom = Math.max(start, countedUntil);
   const hoursFrom = Math.min(Math.ceil(start / HOUR_MS) * HOUR_MS, liveFrom);
-  const hoursTo = byMinute ? hoursFrom : Math.max(hoursFrom, Math.min(hoursUntil, liveFrom));
+  const hoursTo = Math.max(hoursFrom, Math.min(hoursUntil, liveFrom));
   return { from: start, hoursFrom, hoursTo, liveFrom };
 }

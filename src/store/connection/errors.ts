@@ -114,3 +114,6 @@ function remedyFor(state: string | null, error: unknown): string {
   if (messageOf(error).includes('ENOTFOUND')) return 'check the host name in DATABASE_URL';
   return 'check that the server runs and that DATABASE_URL names its host and port';
 }
+
+/** The server gave a statement up: statement_timeout, or somebody cancelled it. */
+export const isStoppedStatement = (error: unknown): boolean => sqlState(error) === '57014';

@@ -3,7 +3,13 @@
 // A reader asks how far the roll-up is, and then reads hours, minutes and runs up to and from there.
 // Meanwhile the roll-up may go on: what was counted since is read as runs all the same.
 import { percentile } from '../../../model/metrics/buckets.js';
-import { HOUR_MS, MINUTE_MS, type RollUpProgress, spanOfFigures } from '../../../model/metrics/roll-up.js';
+import {
+  floorTo,
+  HOUR_MS,
+  MINUTE_MS,
+  type RollUpProgress,
+  spanOfFigures,
+} from '../../../model/metrics/roll-up.js';
 import { FINISHED_STATUSES, type FinishedStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
@@ -35,9 +41,8 @@ const FIGURES_OF_SPAN = `${countEnded('uncounted')}, figures as (
 function spanSince(
   from: number,
   progress: Pick<RollUpProgress, 'now' | 'hoursUntil' | 'countedUntil'>,
-  byMinute = false,
 ): Span {
-  const { from: start, hoursFrom, hoursTo, liveFrom } = spanOfFigures(from, progress, byMinute);
+  const { from: start, hoursFrom, hoursTo, liveFrom } = spanOfFigures(from, progress);
   return {
     start: new Date(start),
     hoursFrom: new Date(hoursFrom),
@@ -52,47 +57,61 @@ function spanSince(
 export type OutcomesOfMinute = Readonly<Record<FinishedStatus, number>> & { readonly at: Date };
 
 const OUTCOMES = statement<Span, { at: Date; status: FinishedStatus; count: number }>(
-  'read-outcomes-by-minute',
+  'read-outcomes',
   `
 with ${FIGURES_OF_SPAN}
 select f.at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status`,
 );
 
+/** How runs ended. */
+export interface Outcomes {
+  /** Over the whole span, which begins with a whole minute. */
+  readonly total: Readonly<Record<FinishedStatus, number>>;
+  /**
+   * Each of the last minutes, oldest first, those without any run included. The last one is the current
+   * minute, which is not over.
+   */
+  readonly minutes: readonly OutcomesOfMinute[];
+  /** What ended at this instant or later is left out. Null: nothing is. */
+  readonly until: Date | null;
+}
+
 /**
- * How many runs ended in each of the last minutes, oldest first, minutes without any included. The last one
- * is the current minute, which is not over.
- * @param minutes at most 14 days
+ * How many runs ended in the last hours, and in each of the last minutes. Scans once what is not counted yet.
+ * @param minutes at most 14 days, and no longer than the hours
+ * @param countedOnly leaves out what the roll-up has not counted yet, which takes long if millions ended
  */
-export async function readOutcomesByMinute(session: Session, minutes = 60): Promise<OutcomesOfMinute[]> {
+export async function readOutcomes(
+  session: Session,
+  { hours = 24, minutes = 60, countedOnly = false } = {},
+): Promise<Outcomes> {
   const progress = await readProgress(session);
-  const last = Math.floor(progress.now / MINUTE_MS) * MINUTE_MS;
+  const last = floorTo(MINUTE_MS, progress.now);
   const first = last - (minutes - 1) * MINUTE_MS;
-  const rows = await OUTCOMES.run(session, spanSince(first, progress, true));
+  // Minutes that are listed are read as such, also where their hour is summed up.
+  const hoursUntil = Math.min(progress.hoursUntil, floorTo(HOUR_MS, first));
+  const span = spanSince(progress.now - hours * HOUR_MS, { ...progress, hoursUntil });
+  const rows = await OUTCOMES.run(
+    session,
+    countedOnly ? { ...span, to: span.countedUntil.toISOString() } : span,
+  );
+  const total = noOutcomes();
   const byMinute = new Map<number, Record<FinishedStatus, number>>();
   for (let at = first; at <= last; at += MINUTE_MS) byMinute.set(at, noOutcomes());
   for (const { at, status, count } of rows) {
+    total[status] += count;
     const counts = byMinute.get(at.getTime());
-    if (counts) counts[status] = count;
+    if (counts) counts[status] += count;
   }
-  return [...byMinute].map(([at, counts]) => ({ at: new Date(at), ...counts }));
+  return {
+    total,
+    minutes: [...byMinute].map(([at, counts]) => ({ at: new Date(at), ...counts })),
+    until: countedOnly ? span.countedUntil : null,
+  };
 }
 
 function noOutcomes(): Record<FinishedStatus, number> {
   return Object.fromEntries(FINISHED_STATUSES.map(status => [status, 0])) as Record<FinishedStatus, number>;
-}
-
-const BY_STATUS = statement<Span, { status: FinishedStatus; count: number }>(
-  'sum-outcomes',
-  `
-with ${FIGURES_OF_SPAN}
-select f.status, sum(f.run_count)::float8 as count from figures f group by f.status`,
-);
-
-/** How many runs ended in the last hours, by how they ended. The span begins with a whole minute. */
-export async function sumOutcomes(session: Session, hours = 24): Promise<Record<FinishedStatus, number>> {
-  const progress = await readProgress(session);
-  const rows = await BY_STATUS.run(session, spanSince(progress.now - hours * HOUR_MS, progress));
-  return { ...noOutcomes(), ...Object.fromEntries(rows.map(({ status, count }) => [status, count])) };
 }
 
 /**
