@@ -109,7 +109,7 @@ comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed de
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After this many dead runs in a row the definition is paused; null: never.';
 comment on column tock.job_definitions.expect_within_ms is 'Alerts expect a success this long after each occurrence; null: they expect none.';
-comment on column tock.job_definitions.max_duration_ms is 'Alerts tell of attempts that take longer; null: of none.';
+comment on column tock.job_definitions.max_duration_ms is 'Attempts that take longer raise an alert; null: none do.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
 comment on column tock.job_definitions.cursor is 'The last occurrence considered. Occurrences are computed from here, never from now. Only `tock reset-cursor` moves it back.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick computes it.';
@@ -446,7 +446,7 @@ comment on column tock.job_logs.segment is 'The one that was open when the attem
 comment on column tock.job_logs.began_at is 'When its first line was logged. Lines count their milliseconds from here.';
 comment on column tock.job_logs.head is 'The first lines, each a JSON array: milliseconds, level (d, i, w, e), text, fields if there are any.';
 comment on column tock.job_logs.tail is 'The last lines, where head has no room for all. cut_lines and cut_bytes are what lies between.';
--- Alerts: what went wrong, what is wrong, and who was told ------------------------------------------
+-- Alerts: what went wrong, what is wrong, and who was notified -------------------------------------
 
 -- Written in the statement that ends an attempt, so that a crash loses none, and only where alerts are evaluated.
 create table tock.alert_events (
@@ -482,7 +482,7 @@ create table tock.alert_states (
   definition_id bigint,
   run_id        bigint,
   last_at       timestamptz not null,
-  told_at       timestamptz,
+  notified_at   timestamptz,
   detail        text not null,
   primary key (rule, subject),
   constraint alert_states_status_check check (status in ('up', 'down'))
@@ -490,10 +490,10 @@ create table tock.alert_states (
 create index alert_states_open on tock.alert_states (job) where job is not null;
 create index alert_states_down on tock.alert_states (rule, subject) where status = 'down';
 
-comment on table tock.alert_states is 'The state of each alert. It flips by compare-and-set of its version; whoever wins writes the flip.';
+comment on table tock.alert_states is 'The state of each alert. It flips by compare-and-set of its version; the winner writes the flip.';
 comment on column tock.alert_states.subject is 'Name of a definition, job or queue, or a host and its folder.';
 comment on column tock.alert_states.job is 'Successes of this job are written to alert_events; null: none.';
-comment on column tock.alert_states.told_at is 'When it was last told that this is down; null: it is up, or nobody was told.';
+comment on column tock.alert_states.notified_at is 'When channels were last notified that this is down; null: it is up, or no channel was notified.';
 
 create table tock.alert_flips (
   id        bigint generated always as identity primary key,
@@ -510,7 +510,7 @@ create table tock.alert_flips (
 create index alert_flips_at on tock.alert_flips (at);
 create index alert_flips_subject on tock.alert_flips (rule, subject, id);
 
-comment on table tock.alert_flips is 'Each time that an alert became true, was repeated, or was over; kept for 90 days.';
+comment on table tock.alert_flips is 'Each time that an alert went down, was repeated, or recovered; kept for 90 days.';
 
 create table tock.alert_deliveries (
   flip_id      bigint not null references tock.alert_flips on delete cascade,
@@ -522,7 +522,7 @@ create table tock.alert_deliveries (
 );
 create index alert_deliveries_run on tock.alert_deliveries (run_id);
 
-comment on table tock.alert_deliveries is 'Who is told of a flip, by which run, and what the other side answered.';
+comment on table tock.alert_deliveries is 'Which channel is notified of a flip, by which run, and what the receiver answered.';
 
 create table tock.alert_channels (
   name    text primary key,
@@ -539,7 +539,7 @@ create table tock.alert_mutes (
   created_at timestamptz not null default tock.now()
 );
 
-comment on table tock.alert_mutes is 'Rules and subjects of which nobody is told until a time.';
+comment on table tock.alert_mutes is 'Rules and subjects that send no notifications until a time.';
 
 create table tock.alert_clock (
   is_only    boolean primary key default true,
@@ -548,7 +548,7 @@ create table tock.alert_clock (
   constraint alert_clock_one_row check (is_only)
 );
 
-comment on table tock.alert_clock is 'When alerts were last evaluated, and are to be next. No row: nobody has configured alerts.';
+comment on table tock.alert_clock is 'When alerts were last evaluated, and are to be next. No row: no alerts are configured.';
 
 -- Enqueueing --------------------------------------------------------------------------------------
 

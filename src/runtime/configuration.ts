@@ -26,7 +26,7 @@ export interface Config {
   readonly statementTimeout: string | undefined;
   readonly logs: LogsOption | undefined;
   readonly tracing: boolean;
-  /** Asked after each healthy tick or beat, in place of that of the job module. */
+  /** Requested after each healthy tick or beat, in place of that of the job module. */
   readonly heartbeatUrl: string | undefined;
   readonly heartbeatFailUrl: string | undefined;
   /** Who acts, in the audit. */
@@ -53,8 +53,8 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
   TOCK_LOGS: 'the most bytes kept of what an attempt logs, or off (default 65536)',
   TOCK_TRACING: 'on: make spans with OpenTelemetry; needs the package @opentelemetry/api (default off)',
-  TOCK_HEARTBEAT_URL: 'a URL that is asked after each healthy tick or beat, for whoever watches that',
-  TOCK_HEARTBEAT_FAIL_URL: 'a URL that is asked after a tick that failed',
+  TOCK_HEARTBEAT_URL: 'a URL that is requested (GET) after each healthy tick or beat, for an external monitor',
+  TOCK_HEARTBEAT_FAIL_URL: 'a URL that is requested after a tick that failed',
   TOCK_OPERATOR: 'who acts, in the audit (default: the user of the operating system)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',

@@ -178,13 +178,13 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     remove(name: string): Promise<boolean>;
   };
   readonly alerts: {
-    /** What is down, and what has recovered; with whom was told, and what they answered. */
+    /** What is down, and what has recovered; with the channels that were notified, and their answers. */
     list(options?: { readonly limit?: number }): Promise<AlertRecord[]>;
     /** The mutes that hold now. */
     mutes(): Promise<AlertMute[]>;
     /**
-     * Tells nobody of a rule, or of a definition, job, queue or host, until a time. What is still down then
-     * is told then. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
+     * Sends no notifications of a rule, or of a definition, job, queue or host, until a time; then of what is
+     * still down. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
      */
     mute(name: string, options: MuteOptions): Promise<AlertMute>;
     /** Ends a mute; resolves to whether there was one. */

@@ -62,8 +62,8 @@ describe('kill -9 between the flip and its delivery', () => {
     expect(ids).toHaveLength(2);
     expect(new Set(ids).size).toBe(1);
     expect(await test.sql('select kind from tock.alert_flips')).toEqual([{ kind: 'down' }]);
-    expect(await test.sql('select count(delivered_at)::int as told from tock.alert_deliveries')).toEqual([
-      { told: 1 },
+    expect(await test.sql('select count(delivered_at)::int as sent from tock.alert_deliveries')).toEqual([
+      { sent: 1 },
     ]);
   });
 });
