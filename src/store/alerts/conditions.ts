@@ -36,8 +36,8 @@ function openedAt(queue: string): string {
 
 /**
  * Queues in which a due run has waited for longer than `limit`, SQL for milliseconds. A queue outside its
- * hours counts from their beginning on; a paused one counts, since the pause may have been forgotten. Runs that
- * wait for a slot do not.
+ * hours counts from their beginning on; a paused one counts, since the pause may have been forgotten. Runs
+ * that wait for a slot do not.
  * @param only SQL for the names of these queues only; null: all
  */
 export const waitingQueues = (
