@@ -21,7 +21,7 @@ runs, and executes runs until nothing is due or the budget is over. For a line i
 
 Options:
   --budget DURATION    how long new runs are claimed (default 50s, or TOCK_BUDGET)
-  --concurrency N      maximum of runs at once (default 10, or TOCK_CONCURRENCY)
+  --concurrency N      maximum number of runs at once (default 10, or TOCK_CONCURRENCY)
   --migrate            bring the schema to this version first
   --json               print the summary as JSON
   -h, --help           print this help
