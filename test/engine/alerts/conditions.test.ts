@@ -285,7 +285,9 @@ describe('a condition is told once, and once that it is over', () => {
       `update tock.job_definitions set cron = '0 * * * *', broken_at = null, broken_reason = null, next_at = '-infinity' where name = 'hourly'`,
     );
     await minutes(2);
-    expect(sent().slice(1)).toEqual([expect.stringMatching(/hourly has recovered .*: it is no longer broken$/)]);
+    expect(sent().slice(1)).toEqual([
+      expect.stringMatching(/hourly has recovered .*: it is no longer broken$/),
+    ]);
   });
 
   it('broken: a definition was paused by itself', async () => {
