@@ -213,7 +213,7 @@ function NoRows({
     );
   if (!isFirst) return <Empty title="Nothing is older" />;
   return (
-    <Empty title="Nobody has changed anything yet">
+    <Empty title="No actions on record yet">
       <p>
         Retries, cancels, pauses, edits of schedules and limits, backfills and runs by hand leave a row here,
         with a name. In a terminal that is <code>TOCK_OPERATOR</code> or the user; in an app it is whom{' '}
