@@ -229,7 +229,7 @@ comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The end of the lease. After it, any tick may take the run back.';
 comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause; and when it was due and began, and its worker.';
 comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
-comment on column tock.job_runs.traceparent is 'The span of whoever enqueued it, as W3C Trace Context has it; each attempt is linked to it. Null: not traced.';
+comment on column tock.job_runs.traceparent is 'The span of the call that enqueued it, in the form of W3C Trace Context; each attempt is linked to it. Null: not traced.';
 comment on column tock.job_runs.last_traceparent is 'The span of its last attempt, if that was traced and something may follow from the run.';
 
 -- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
@@ -348,7 +348,7 @@ create table tock.sleepers (
   queues    text[]
 );
 
-comment on table tock.sleepers is 'Daemons that may be asleep: whoever enqueues for one of them sends a notification.';
+comment on table tock.sleepers is 'Daemons that may be asleep: enqueueing for one of them sends a notification.';
 comment on column tock.sleepers.queues is 'The queues that it claims from; null: all.';
 
 -- Ticks: who wakes the scheduler, so that silence is seen -----------------------------------------
@@ -922,7 +922,7 @@ $$;
 comment on function tock.missing_partitions(integer, text, text[]) is 'The partitions that are missing, from the current month or day on.';
 
 -- Makes autovacuum leave the default partition. It leaves when another session waits for longer than deadlock_timeout
--- (1 s); this lock waits without blocking anybody else.
+-- (1 s); this lock waits without blocking others.
 create function tock.interrupt_autovacuum() returns void
 language plpgsql set search_path = pg_catalog
 as $$
@@ -953,7 +953,7 @@ begin
   end loop;
 
   perform tock.interrupt_autovacuum();
-  -- The parent first, as everybody locks it. From here on, all others wait.
+  -- The parent first, as all others lock it. From here on, all others wait.
   lock table only tock.job_runs_finished in access exclusive mode;
   perform set_config('lock_timeout', '200ms', true);
   lock table only tock.job_runs_finished_default in access exclusive mode;
@@ -1006,7 +1006,7 @@ declare
   bounds jsonb;
   allowed text;
 begin
-  -- Reads the whole partition, without blocking anybody.
+  -- Reads the whole partition, without blocking others.
   select min(r.finished_at), max(r.finished_at) into first_at, last_at from tock.job_runs_finished_default r;
   if is_lapse then
     first_at := least(first_at, covered);
@@ -1052,7 +1052,7 @@ end $$;
 -- To attach a partition, PostgreSQL reads the whole default partition under an exclusive lock, unless a valid check proves
 -- that it holds no row of that span. So, where the default partition is not small, it takes three short transactions:
 --   1. this function adds the check as NOT VALID, and returns `validate`;
---   2. tock.validate_bounds() validates it, without blocking anybody;
+--   2. tock.validate_bounds() validates it, without blocking others;
 --   3. this function attaches what the check allows, and drops the check.
 -- Where all rows of the default partition lie in a free span, the check bounds them: the default partition becomes the
 -- partition of that span as it is, and an empty one replaces it. Otherwise the check keeps the coming spans free.

@@ -26,7 +26,7 @@ export interface Config {
   readonly statementTimeout: string | undefined;
   readonly logs: LogsOption | undefined;
   readonly tracing: boolean;
-  /** Requested after each healthy tick or beat, in place of that of the job module. */
+  /** Requested after each healthy tick or beat, instead of that of the job module. */
   readonly heartbeatUrl: string | undefined;
   readonly heartbeatFailUrl: string | undefined;
   /** The operator's name in the audit. */

@@ -51,13 +51,13 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
       migrate: options.migrate === true,
       tick: call,
     }).catch(async (error: unknown) => {
-      await tellHeartbeat(heartbeatOf(config), false);
+      await pingHeartbeat(heartbeatOf(config), false);
       throw error;
     });
     try {
       const summary = idle ?? (await guardedTick(tock, call, stop));
-      // A whole tick tells by itself.
-      if (idle) await tellHeartbeat(tock.heartbeat, true);
+      // A whole tick sends its own heartbeat.
+      if (idle) await pingHeartbeat(tock.heartbeat, true);
       say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
       return 0;
     } finally {
@@ -82,7 +82,7 @@ function heartbeatOf({ heartbeatUrl: url, heartbeatFailUrl: failUrl }: Config): 
 }
 
 /** Loads what is needed only where a heartbeat is configured. Never rejects. */
-async function tellHeartbeat(heartbeat: Heartbeat | null, isHealthy: boolean): Promise<void> {
+async function pingHeartbeat(heartbeat: Heartbeat | null, isHealthy: boolean): Promise<void> {
   if (heartbeat === null || (!isHealthy && heartbeat.failUrl === null)) return;
   const { sendHeartbeat } = await import('../engine/alerts/heartbeat.js');
   await sendHeartbeat(heartbeat, isHealthy);

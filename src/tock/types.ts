@@ -240,10 +240,10 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     list(filter?: AuditFilter): Promise<AuditRecord[]>;
   };
   /**
-   * The same Tock acting for somebody: what they do is audited under their name, also what they enqueue, and
-   * refused with TOCK_FORBIDDEN if their role does not suffice. Unless they may see payloads, these and
-   * outputs are replaced by `[redacted]`. Both share their connections, daemons and `close`.
-   * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN on a Tock that acts for somebody with fewer rights
+   * The same Tock acting for an operator: what they do and enqueue is audited under their name, and refused
+   * with TOCK_FORBIDDEN if their role does not suffice. Unless they may see payloads, payloads and outputs
+   * are replaced by `[redacted]`. Both share their connections, daemons and `close`.
+   * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN on a Tock that acts for an operator with fewer rights
    */
   as(operator: Operator): Tock<Jobs>;
   /** Stops its daemons and ends its own pool. Safe to repeat. */

@@ -136,7 +136,7 @@ function Filters({
     <form method="get" action={view.link('/audit')} class="fields filters">
       <label>
         <span>Who</span>
-        <input name="operator" value={asked.operator} placeholder="anybody" autocomplete="off" />
+        <input name="operator" value={asked.operator} placeholder="anyone" autocomplete="off" />
       </label>
       <label>
         <span>Action</span>
