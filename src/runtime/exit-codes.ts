@@ -1,4 +1,4 @@
-// Exit codes: 1 failed, 2 usage, 3 database unreachable; where a monitor asks, 4 for a warning.
+// Exit codes: 1 failed, 2 usage error, 3 database unreachable; where a monitor asks, 4 for a warning.
 
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import type { HealthLevel } from '../model/health.js';

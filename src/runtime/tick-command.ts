@@ -1,5 +1,5 @@
 // The program behind src/tick.ts: one tick. Prints a summary line on standard output, logs on standard error.
-// Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.
+// Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable.
 import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
@@ -26,7 +26,7 @@ Options:
   --json               print the summary as JSON
   -h, --help           print this help
 
-Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.`;
+Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable.`;
 
 export async function tickMain(argv: readonly string[]): Promise<number> {
   let schema = 'tock';
