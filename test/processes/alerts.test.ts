@@ -93,7 +93,7 @@ describe('an idle tick', () => {
 });
 
 describe('tock alerts', () => {
-  it('says what is down and who was told; mutes; tests the channels', async () => {
+  it('says what is down and which channels were notified; mutes; tests the channels', async () => {
     expect((await start(CLI, ['alerts']).ended).stdout).toBe('nothing is down, and nothing has been\n');
     await tick();
     await test.sql(`select tock.enqueue('mail')`);

@@ -66,8 +66,8 @@ const staysQuiet = async (count: number) => {
   expect(sent().length - before).toBe(count);
 };
 
-describe('a condition is told once, and once that it is over', () => {
-  it('failing: so many attempts in a row have failed', async () => {
+describe('channels are notified when a condition is met, and when it has recovered', () => {
+  it('failing: attempts in a row have failed', async () => {
     await open({ when: 'failing', times: 3 });
     fails = true;
     await test.tock.enqueue('mail');
@@ -141,7 +141,7 @@ describe('a condition is told once, and once that it is over', () => {
     expect(sent().slice(1)).toEqual([expect.stringMatching(/^:white_check_mark: mail has recovered/)]);
   });
 
-  it('dead: of a one-off run that nobody retries, for a day', async () => {
+  it('dead: of a one-off run that is not retried, for a day', async () => {
     await open({ when: 'dead' });
     await test.tock.enqueue('mail', { bad: true });
     await test.tock.tick();
@@ -306,8 +306,8 @@ describe('a condition is told once, and once that it is over', () => {
   });
 });
 
-describe('what is told, and when', () => {
-  it('is one word even when three ticks notice at once', async () => {
+describe('a notification', () => {
+  it('is sent once even when three ticks notice at once', async () => {
     await open({ when: 'failing', times: 1 }, { when: 'dead' });
     const others = [test.another(), test.another()];
     for (let round = 0; round < 5; round++) {
@@ -354,7 +354,7 @@ describe('what is told, and when', () => {
     expect(await kinds()).toEqual(['down', 'reminder', 'reminder']);
   });
 
-  it('comes as one digest a minute when much flips', async () => {
+  it('is one digest a minute when much flips', async () => {
     await open({ when: 'broken' });
     for (let n = 0; n < 30; n++)
       await test.tock.schedules.upsert({ name: `s${n}`, job: 'mail', cron: '0 0 1 1 *' });
@@ -383,7 +383,7 @@ describe('what is told, and when', () => {
     expect(await kinds()).toHaveLength(30);
   });
 
-  it('is nothing of what is muted, by rule or by name, until the mute ends', async () => {
+  it('is not sent of what is muted, by rule or by name, until the mute ends', async () => {
     await open({ when: 'broken' }, { when: 'dead' });
     await test.tock.alerts.mute('hourly', { until: '2026-03-09T12:30:00Z', note: 'moving house' });
     await test.tock.alerts.mute('dead', { until: '2026-03-09T12:10:00Z' });
@@ -410,7 +410,7 @@ describe('what is told, and when', () => {
     expect(sent().slice(1)).toEqual([expect.stringContaining('hourly is broken')]);
   });
 
-  it('is no recovery of what nobody was told of', async () => {
+  it('is not sent for a recovery if the outage was not sent', async () => {
     await open({ when: 'broken' });
     await test.tock.alerts.mute('broken', { until: '2026-03-09T12:30:00Z' });
     await test.sql(`update tock.job_definitions set broken_at = tock.now() where name = 'hourly'`);
@@ -483,7 +483,7 @@ describe('what is told, and when', () => {
 });
 
 describe('a process that has no alerts', () => {
-  it('writes no events where nobody takes them', async () => {
+  it('writes no events where none are evaluated', async () => {
     test = await reuseTestTock(jobs);
     await test.setClock(NOON);
     await test.tock.enqueue('mail', { bad: true });
