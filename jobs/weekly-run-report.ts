@@ -17,7 +17,7 @@ export default defineJob({
   schedule: {
     cron: '0 7 * * 1',
     timezone,
-    // Each week has a report of its own, so those that were missed are made up for.
+    // Each week has a report of its own, so those that were missed are caught up.
     catchup: 'all',
     catchupWindow: '28d',
     overlap: 'allow_all',

@@ -109,7 +109,7 @@ comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed de
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After this many dead runs in a row the definition is paused; null: never.';
 comment on column tock.job_definitions.expect_within_ms is 'Alerts expect a success this long after each occurrence; null: they expect none.';
-comment on column tock.job_definitions.max_duration_ms is 'Alerts tell of attempts that take longer; null: of none.';
+comment on column tock.job_definitions.max_duration_ms is 'Attempts that take longer raise an alert; null: none do.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
 comment on column tock.job_definitions.cursor is 'The last occurrence considered. Occurrences are computed from here, never from now. Only `tock reset-cursor` moves it back.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick computes it.';
@@ -229,7 +229,7 @@ comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The end of the lease. After it, any tick may take the run back.';
 comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause; and when it was due and began, and its worker.';
 comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
-comment on column tock.job_runs.traceparent is 'The span of whoever enqueued it, as W3C Trace Context has it; each attempt is linked to it. Null: not traced.';
+comment on column tock.job_runs.traceparent is 'The span of the call that enqueued it, in the form of W3C Trace Context; each attempt is linked to it. Null: not traced.';
 comment on column tock.job_runs.last_traceparent is 'The span of its last attempt, if that was traced and something may follow from the run.';
 
 -- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
@@ -348,7 +348,7 @@ create table tock.sleepers (
   queues    text[]
 );
 
-comment on table tock.sleepers is 'Daemons that may be asleep: whoever enqueues for one of them sends a notification.';
+comment on table tock.sleepers is 'Daemons that may be asleep: enqueueing for one of them sends a notification.';
 comment on column tock.sleepers.queues is 'The queues that it claims from; null: all.';
 
 -- Ticks: who wakes the scheduler, so that silence is seen -----------------------------------------
@@ -446,7 +446,7 @@ comment on column tock.job_logs.segment is 'The one that was open when the attem
 comment on column tock.job_logs.began_at is 'When its first line was logged. Lines count their milliseconds from here.';
 comment on column tock.job_logs.head is 'The first lines, each a JSON array: milliseconds, level (d, i, w, e), text, fields if there are any.';
 comment on column tock.job_logs.tail is 'The last lines, where head has no room for all. cut_lines and cut_bytes are what lies between.';
--- Alerts: what went wrong, what is wrong, and who was told ------------------------------------------
+-- Alerts: what went wrong, what is wrong, and who was notified -------------------------------------
 
 -- Written in the statement that ends an attempt, so that a crash loses none, and only where alerts are evaluated.
 create table tock.alert_events (
@@ -482,7 +482,7 @@ create table tock.alert_states (
   definition_id bigint,
   run_id        bigint,
   last_at       timestamptz not null,
-  told_at       timestamptz,
+  notified_at   timestamptz,
   detail        text not null,
   primary key (rule, subject),
   constraint alert_states_status_check check (status in ('up', 'down'))
@@ -490,10 +490,10 @@ create table tock.alert_states (
 create index alert_states_open on tock.alert_states (job) where job is not null;
 create index alert_states_down on tock.alert_states (rule, subject) where status = 'down';
 
-comment on table tock.alert_states is 'The state of each alert. It flips by compare-and-set of its version; whoever wins writes the flip.';
+comment on table tock.alert_states is 'The state of each alert. It flips by compare-and-set of its version; the winner writes the flip.';
 comment on column tock.alert_states.subject is 'Name of a definition, job or queue, or a host and its folder.';
 comment on column tock.alert_states.job is 'Successes of this job are written to alert_events; null: none.';
-comment on column tock.alert_states.told_at is 'When it was last told that this is down; null: it is up, or nobody was told.';
+comment on column tock.alert_states.notified_at is 'When channels were last notified that this is down; null: it is up, or no channel was notified.';
 
 create table tock.alert_flips (
   id        bigint generated always as identity primary key,
@@ -510,7 +510,7 @@ create table tock.alert_flips (
 create index alert_flips_at on tock.alert_flips (at);
 create index alert_flips_subject on tock.alert_flips (rule, subject, id);
 
-comment on table tock.alert_flips is 'Each time that an alert became true, was repeated, or was over; kept for 90 days.';
+comment on table tock.alert_flips is 'Each time that an alert went down, was repeated, or recovered; kept for 90 days.';
 
 create table tock.alert_deliveries (
   flip_id      bigint not null references tock.alert_flips on delete cascade,
@@ -522,7 +522,7 @@ create table tock.alert_deliveries (
 );
 create index alert_deliveries_run on tock.alert_deliveries (run_id);
 
-comment on table tock.alert_deliveries is 'Who is told of a flip, by which run, and what the other side answered.';
+comment on table tock.alert_deliveries is 'Which channel is notified of a flip, by which run, and what the receiver answered.';
 
 create table tock.alert_channels (
   name    text primary key,
@@ -539,7 +539,7 @@ create table tock.alert_mutes (
   created_at timestamptz not null default tock.now()
 );
 
-comment on table tock.alert_mutes is 'Rules and subjects of which nobody is told until a time.';
+comment on table tock.alert_mutes is 'Rules and subjects that send no notifications until a time.';
 
 create table tock.alert_clock (
   is_only    boolean primary key default true,
@@ -548,7 +548,7 @@ create table tock.alert_clock (
   constraint alert_clock_one_row check (is_only)
 );
 
-comment on table tock.alert_clock is 'When alerts were last evaluated, and are to be next. No row: nobody has configured alerts.';
+comment on table tock.alert_clock is 'When alerts were last evaluated, and are to be next. No row: no alerts are configured.';
 
 -- Enqueueing --------------------------------------------------------------------------------------
 
@@ -922,7 +922,7 @@ $$;
 comment on function tock.missing_partitions(integer, text, text[]) is 'The partitions that are missing, from the current month or day on.';
 
 -- Makes autovacuum leave the default partition. It leaves when another session waits for longer than deadlock_timeout
--- (1 s); this lock waits without blocking anybody else.
+-- (1 s); this lock waits without blocking others.
 create function tock.interrupt_autovacuum() returns void
 language plpgsql set search_path = pg_catalog
 as $$
@@ -953,7 +953,7 @@ begin
   end loop;
 
   perform tock.interrupt_autovacuum();
-  -- The parent first, as everybody locks it. From here on, all others wait.
+  -- The parent first, as all others lock it. From here on, all others wait.
   lock table only tock.job_runs_finished in access exclusive mode;
   perform set_config('lock_timeout', '200ms', true);
   lock table only tock.job_runs_finished_default in access exclusive mode;
@@ -1006,7 +1006,7 @@ declare
   bounds jsonb;
   allowed text;
 begin
-  -- Reads the whole partition, without blocking anybody.
+  -- Reads the whole partition, without blocking others.
   select min(r.finished_at), max(r.finished_at) into first_at, last_at from tock.job_runs_finished_default r;
   if is_lapse then
     first_at := least(first_at, covered);
@@ -1052,7 +1052,7 @@ end $$;
 -- To attach a partition, PostgreSQL reads the whole default partition under an exclusive lock, unless a valid check proves
 -- that it holds no row of that span. So, where the default partition is not small, it takes three short transactions:
 --   1. this function adds the check as NOT VALID, and returns `validate`;
---   2. tock.validate_bounds() validates it, without blocking anybody;
+--   2. tock.validate_bounds() validates it, without blocking others;
 --   3. this function attaches what the check allows, and drops the check.
 -- Where all rows of the default partition lie in a free span, the check bounds them: the default partition becomes the
 -- partition of that span as it is, and an empty one replaces it. Otherwise the check keeps the coming spans free.

@@ -44,8 +44,8 @@ const mail = defineJob({
   },
 });
 
-/** A run ends dead, and somebody is told by the example's channel. */
-async function tell(name: string): Promise<string> {
+/** A run ends dead, and the example's channel is notified. */
+async function notify(name: string): Promise<string> {
   for (const [variable, value] of Object.entries({
     ALERT_URL: receiver.url,
     SLACK_URL: receiver.url,
@@ -62,7 +62,7 @@ async function tell(name: string): Promise<string> {
   const id = await test.tock.enqueue('mail');
   await test.tock.tick();
   const [delivery] = await test.tock.runs.list({ job: 'tock:deliver-alert' });
-  expect(delivery).toMatchObject({ status: 'succeeded', output: { told: 1 } });
+  expect(delivery).toMatchObject({ status: 'succeeded', output: { delivered: 1 } });
   return `mail has a dead run: run ${id} ended dead: Dead: no such address; tock show ${id}`;
 }
 
@@ -72,7 +72,7 @@ describe('docs/alerts.md', () => {
   });
 
   it('webhook', async () => {
-    const text = await tell('webhook');
+    const text = await notify('webhook');
     const [posted] = receiver.posted;
     const secret = Buffer.from('a secret').toString('base64');
     expect(
@@ -88,19 +88,19 @@ describe('docs/alerts.md', () => {
   });
 
   it('slack', async () => {
-    const text = await tell('slack');
+    const text = await notify('slack');
     expect(receiver.posted.map(each => JSON.parse(each.body) as unknown)).toEqual([
       { text: `:red_circle: ${text}` },
     ]);
   });
 
   it('mail', async () => {
-    const text = await tell('mail');
+    const text = await notify('mail');
     expect(inbox.mails).toMatchObject([{ subject: 'Tock: mail has a dead run', text: `${text}\n` }]);
   });
 
   it('command', async () => {
-    const text = await tell('command');
+    const text = await notify('command');
     const lines = (await readFile(path.join(folder, 'tock-alerts.jsonl'), 'utf8')).trim().split('\n');
     expect(lines.map(line => JSON.parse(line) as unknown)).toMatchObject([
       { title: 'Tock: mail has a dead run', text },

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command `tock`. Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable. Text or JSON goes to
+// The command `tock`. Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable. Text or JSON goes to
 // standard output, logs and errors to standard error.
 import { runProgram } from './program.js';
 import { endOutput, surviveClosedPipes } from './terminal.js';

@@ -1,4 +1,4 @@
-// Who calls a command, for the audit. Whoever can call it has the database's address, so the role is admin.
+// Who calls a command, for the audit. The caller has the database's address, so the role is admin.
 import { userInfo } from 'node:os';
 import type { Operator } from '../model/operator.js';
 import type { Config } from '../runtime/configuration.js';

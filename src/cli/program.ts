@@ -115,7 +115,7 @@ Environment:
 ${variables.join('\n')}
 
 Exit codes:
-  0 ok, 1 failed, 2 usage, 3 database unreachable; doctor --exit-code and status --check: 4 a warning
+  0 ok, 1 failed, 2 usage error, 3 database unreachable; doctor --exit-code and status --check: 4 a warning
 
 Examples:
   tock start                                    run the scheduler here until Ctrl-C

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Readable for everybody: the reader is another user. */
+/** Readable for every user: the reader is another one. */
 const MODE = 0o644;
 
 /**

@@ -1,4 +1,4 @@
-// What a daemon does for alerts at each beat: evaluates them, and asks the heartbeat's URL.
+// What a daemon does for alerts at each beat: evaluates them, and requests the heartbeat's URL.
 import { evaluateAlerts } from '../engine/alerts/evaluate.js';
 import { reportHeartbeat } from '../engine/alerts/heartbeat.js';
 import type { Engine } from '../engine/engine.js';

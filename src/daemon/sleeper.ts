@@ -1,4 +1,4 @@
-// Tells enqueuers whether this daemon may be asleep, and finds the runs of those that did not know.
+// Records whether this daemon may be asleep, and finds the runs of enqueuers that could not see it.
 import { performance } from 'node:perf_hooks';
 import type { Engine } from '../engine/engine.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
@@ -35,7 +35,7 @@ export interface Sleeper {
   maxSleepMs(): number;
 }
 
-/** When it looks again after its row is written, while somebody may not have seen it; then every second. */
+/** When it looks again after its row is written, while some may not have seen it; then every second. */
 const LOOK_AGAIN_MS = [50, 200, 1000];
 /** How often it looks while it knows no better. */
 const POLL_MS = 1000;

@@ -13,7 +13,7 @@ export interface Wakefulness {
   /** When it last found something. */
   readonly foundAt: number;
   readonly awakeSince: number;
-  /** When it is to ask whether NOTIFY is in anybody's way; not before. */
+  /** When it is to ask whether NOTIFY holds up any session; not before. */
   readonly askAt: number;
   /** How long it must be busy before it says that it is awake. */
   readonly busyMs: number;
@@ -25,7 +25,7 @@ const MIN_BUSY_MS = 1000;
 const MAX_BUSY_MS = 60_000;
 /** A longer time without a run ends being busy. */
 const MAX_GAP_MS = 50;
-/** After this time without a run it falls asleep. Longer, because a slow commit may hold everybody up. */
+/** After this time without a run it falls asleep. Longer, because a slow commit may hold up all others. */
 const IDLE_MS = 100;
 /** One that was awake for less than this many times `busyMs` must be busy for longer the next time. */
 const WORTHWHILE = 10;
@@ -86,7 +86,7 @@ export const afterWakingUp = (state: Wakefulness, now: number): Wakefulness => (
   awakeSince: now,
 });
 
-/** Nobody waits because of NOTIFY. It asks again later. */
+/** No session waits because of NOTIFY. It asks again later. */
 export const afterVainQuestion = (state: Wakefulness, now: number): Wakefulness => ({
   ...state,
   askAt: now + MIN_BUSY_MS,

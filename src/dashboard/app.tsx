@@ -89,7 +89,7 @@ export function createApp(options: AppOptions): App {
     const user = await access.authorize(c.req.raw);
     if (user === null) return refuse(c, access, bare);
     checkQuery(new URL(c.req.url).searchParams);
-    // What no route has is told so before its body is read.
+    // A request without a route is answered before its body is read.
     if (!isSafe(c.req.method) && methods(c.req.path).includes(c.req.method)) {
       const body = await readChange(c.req.raw, user);
       if ('status' in body) return bare(c, body.status, 'This was refused', body.message);

@@ -1,4 +1,4 @@
-// The files that a browser loads: one style sheet and one script, named by their content, kept for ever.
+// The files that a browser loads: one style sheet and one script, named by their content, cached forever.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -21,7 +21,7 @@ export interface DashboardOptions {
   /** Made by `createTock`. It stays the app's: the dashboard never closes it. */
   readonly tock: Tock;
   /**
-   * Says who makes a request; null or undefined: nobody who may look, and they get a page with status 401.
+   * Says who makes a request; null or undefined: it is refused, with a page and status 401.
    * Called for every request but those for `/healthz` and for style sheet and script, which show no data.
    */
   readonly authorize: (
@@ -36,7 +36,7 @@ export interface DashboardOptions {
    * characters. Default: none; then `authorize` decides there too.
    */
   readonly metricsToken?: string;
-  /** For whom `authorize` refuses: how to sign in, in a sentence. */
+  /** For users whom `authorize` refuses: how to sign in, in a sentence. */
   readonly signInHelp?: string;
 }
 

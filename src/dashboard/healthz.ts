@@ -7,7 +7,7 @@ import type { Tock } from '../tock/types.js';
 import { cached } from './cached.js';
 import type { App } from './view.js';
 
-/** Everybody may ask, so that many who ask cost the database no more than one. */
+/** Anyone may request it: many requests cost the database no more than one. */
 const MAX_AGE_MS = 2000;
 const MAX_KEPT = 20;
 

@@ -14,7 +14,7 @@ export interface View {
   /** Read-only transactions with a statement timeout of 5 s; on a replica where one is configured. */
   readonly reads: Session;
   readonly user: Operator;
-  /** The reader's IANA zone; `UTC` until the script has told it. */
+  /** The reader's IANA zone; `UTC` until the script has sent it. */
   readonly zone: string;
   /** The database's time when the request began. */
   readonly now: Date;

@@ -99,7 +99,7 @@ async function makeExecutable(file: string): Promise<void> {
   if ((mode & 0o555) !== 0o555) await chmod(file, mode | 0o555);
 }
 
-/** Copies the programs, once per version, to a folder that everybody may read. Requires the lock. */
+/** Copies the programs, once per version, to a folder that every user may read. Requires the lock. */
 export async function copyBinaries(native: string, into: string): Promise<string> {
   const { size, mtimeMs } = await stat(program(native, 'postgres'));
   const key = createHash('sha256').update(`${native}\n${size}\n${mtimeMs}`).digest('hex').slice(0, 12);

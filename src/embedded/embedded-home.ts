@@ -84,7 +84,7 @@ async function canEnter(folder: string, account: Account): Promise<boolean> {
 }
 
 /**
- * A folder in /var/tmp for this project folder and this user only. Anybody may create names there, so an
+ * A folder in /var/tmp for this project folder and this user only. Any user may create names there, so an
  * existing one must be a real folder that no other user could have filled.
  */
 async function folderElsewhere(folder: string): Promise<string> {

@@ -26,7 +26,7 @@ export function bareEnvironment(): NodeJS.ProcessEnv {
   return kept;
 }
 
-/** Runs a program as `account` (default: this user), from a folder that everybody may enter. */
+/** Runs a program as `account` (default: this user), from a folder that every user may enter. */
 export function spawnOptions(account: Account | undefined): {
   cwd: string;
   env: NodeJS.ProcessEnv;

@@ -81,7 +81,7 @@ async function executeDue(
   try {
     try {
       let stoppedEarly = await claimUntilIdle(worker, until, signal);
-      // Whoever is to be told is told by this tick, unless it has no time left.
+      // This tick delivers the notifications itself, unless it has no time left.
       if (!signal?.aborted && (await evaluateAlerts(engine)) > 0 && !stoppedEarly)
         stoppedEarly = await claimUntilIdle(worker, until, signal);
       return { executed: worker.outcomeCounts, stoppedEarly };

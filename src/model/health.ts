@@ -12,7 +12,7 @@ import type { SchedulerStatus } from './scheduler-view.js';
 
 /**
  * `ok`: nothing is wrong. `unknown`: nothing is known to be wrong, but something is not known that should be.
- * `warning`: somebody must look. `failing`: work is not being done.
+ * `warning`: it needs attention. `failing`: work is not being done.
  */
 export type HealthLevel = 'ok' | 'warning' | 'failing' | 'unknown';
 

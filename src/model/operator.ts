@@ -5,7 +5,7 @@ import { checkOptions, optionNames } from './options.js';
 
 /** Each includes those before it. */
 export const ROLES = ['view', 'operate', 'admin'] as const;
-/** What somebody may do: look, operate, or administer. Each includes those before it. */
+/** What an operator may do: look, operate, or administer. Each includes those before it. */
 export type Role = (typeof ROLES)[number];
 
 /** What the operator acted through. `api`: the library. `alert`: a rule that acts by itself. */
@@ -13,7 +13,7 @@ export const VIAS = ['page', 'cli', 'api', 'alert'] as const;
 /** What an operator acts through. */
 export type Via = (typeof VIAS)[number];
 
-/** Somebody for whom a Tock acts. */
+/** A person for whom a Tock acts. */
 export interface Operator {
   /** As people know them; 1 to 200 characters. */
   readonly name: string;
@@ -65,7 +65,7 @@ export function includesRole(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** Whether somebody of this role may do this. */
+/** Whether an operator of this role may do this. */
 export function mayDo(role: Role, action: Action | Work): boolean {
   return includesRole(role, NEEDS[action]);
 }
@@ -83,7 +83,7 @@ const OPTIONS = optionNames<Operator>({ name: true, via: true, role: true, seesP
 
 /**
  * Checks an operator.
- * @param by for whom the Tock acts already: nobody can act for somebody with more rights. Null: the app
+ * @param by for whom the Tock acts already: they cannot act for an operator with more rights. Null: the app
  * @throws TockError TOCK_BAD_OPTION, TOCK_FORBIDDEN
  */
 export function checkOperator(operator: Operator, by: Operator | null): Operator {

@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000;
 /** However seldom it ticks: its outages count in its average. */
 const MAX_SILENCE_MS = 3_600_000;
 
-/** `gone`: it ticked a few times only, or was silent for a day; nobody misses it. */
+/** `gone`: it ticked a few times only, or was silent for a day; it is not reported. */
 export type TickState = 'ticking' | 'silent' | 'stopped' | 'gone';
 
 /**

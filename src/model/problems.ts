@@ -45,7 +45,7 @@ export type ProblemCode =
   | 'partitions-end'
   | 'zone-data';
 
-/** `failing`: work is not being done. `warning`: somebody must look. `unknown`: no news. */
+/** `failing`: work is not being done. `warning`: it needs attention. `unknown`: no information. */
 export type ProblemLevel = 'failing' | 'warning' | 'unknown';
 
 /** Something that is wrong with the scheduler, or not known of it, in words. */

@@ -42,7 +42,7 @@ export function keepCompiled(keeps: boolean): void {
   try {
     loadCore(path.join(path.dirname(bundle), CORE), isOff ? null : folder, keeps);
   } catch {
-    // Then it is loaded like any other module, which also tells what is wrong with it.
+    // Then it is loaded like any other module, which also shows what is wrong with it.
   }
   try {
     if (!isOff && enableCompileCache && isTrustedFolder(folder)) enableCompileCache(folder);
@@ -51,7 +51,7 @@ export function keepCompiled(keeps: boolean): void {
   }
 }
 
-/** Evaluates the core. Whoever requires it later gets this one. */
+/** Evaluates the core. Modules that require it later get this one. */
 function loadCore(file: string, folder: string | null, keeps: boolean): void {
   const source = fs.readFileSync(file, 'utf8');
   // V8 compares the version and flags too, but its code says nothing of the source but the length.
@@ -122,7 +122,7 @@ function isTrustedFolder(folder: string): boolean {
   return stat === undefined || (stat.isDirectory() && isTrusted(stat));
 }
 
-/** Whether nobody but this user and root can have written it. */
+/** Whether only this user and root can have written it. */
 function isTrusted({ uid, mode }: fs.Stats): boolean {
   const user = process.geteuid?.();
   return user === undefined || ((uid === user || uid === 0) && (mode & WRITABLE_BY_OTHERS) === 0);

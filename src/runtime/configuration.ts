@@ -26,10 +26,10 @@ export interface Config {
   readonly statementTimeout: string | undefined;
   readonly logs: LogsOption | undefined;
   readonly tracing: boolean;
-  /** Asked after each healthy tick or beat, in place of that of the job module. */
+  /** Requested after each healthy tick or beat, instead of that of the job module. */
   readonly heartbeatUrl: string | undefined;
   readonly heartbeatFailUrl: string | undefined;
-  /** Who acts, in the audit. */
+  /** The operator's name in the audit. */
   readonly operator: string | undefined;
   readonly logLevel: string | undefined;
   readonly logFormat: LogFormat | undefined;
@@ -43,19 +43,19 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_JOBS: 'compiled module that exports the array `jobs` (default dist/jobs/index.js of the project)',
   TOCK_LEASE: 'how long a claimed run is held without a heartbeat (default 60s)',
   TOCK_HEARTBEAT: 'how often leases are renewed (default 15s)',
-  TOCK_GRACE: 'how long a handler may go on after its signal has aborted (default 10s)',
+  TOCK_GRACE: 'how long a handler may go on after its signal is aborted (default 10s)',
   TOCK_DRAIN: 'how long a stopping process waits for its runs to end (default 20s)',
-  TOCK_BUDGET: 'how long a tick claims new runs (default 50s)',
-  TOCK_CONCURRENCY: 'maximum of runs at once per process (default 10)',
-  TOCK_QUEUES: 'the queues to work on, separated by commas (default all)',
-  TOCK_CONNECTIONS: 'maximum of database connections per process (default 10)',
+  TOCK_BUDGET: 'how long a tick keeps claiming new runs (default 50s)',
+  TOCK_CONCURRENCY: 'maximum number of runs that a process executes at once (default 10)',
+  TOCK_QUEUES: 'the queues from which runs are claimed, separated by commas (default all)',
+  TOCK_CONNECTIONS: 'maximum number of database connections per process (default 10)',
   TOCK_STATEMENT_TIMEOUT: 'how long one of Tock’s own statements may take (default 60s)',
   TOCK_DATA: 'data folder of the embedded server (default .tock in the project)',
-  TOCK_LOGS: 'the most bytes kept of what an attempt logs, or off (default 65536)',
+  TOCK_LOGS: 'maximum number of bytes kept of an attempt’s log, or off (default 65536)',
   TOCK_TRACING: 'on: make spans with OpenTelemetry; needs the package @opentelemetry/api (default off)',
-  TOCK_HEARTBEAT_URL: 'a URL that is asked after each healthy tick or beat, for whoever watches that',
-  TOCK_HEARTBEAT_FAIL_URL: 'a URL that is asked after a tick that failed',
-  TOCK_OPERATOR: 'who acts, in the audit (default: the user of the operating system)',
+  TOCK_HEARTBEAT_URL: 'a URL to request (GET) after each healthy tick or beat, for an external monitor',
+  TOCK_HEARTBEAT_FAIL_URL: 'a URL to request after a tick that failed',
+  TOCK_OPERATOR: 'the operator’s name in the audit (default: the user of the operating system)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };

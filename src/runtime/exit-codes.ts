@@ -1,4 +1,4 @@
-// Exit codes: 1 failed, 2 usage, 3 database unreachable; where a monitor asks, 4 for a warning.
+// Exit codes: 1 failed, 2 usage error, 3 database unreachable; where a monitor asks, 4 for a warning.
 
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import type { HealthLevel } from '../model/health.js';
@@ -41,7 +41,7 @@ export function judgeError(thrown: unknown, schema: string): Verdict {
 }
 
 /**
- * For a monitor: 0 nothing is wrong, 1 work is not being done, 4 somebody must look, or something is not
+ * For a monitor: 0 nothing is wrong, 1 work is not being done, 4 it needs attention, or something is not
  * known that should be. 2 and 3 have their meaning in every command, so a warning is neither.
  */
 export function healthExitCode(level: HealthLevel): 0 | 1 | 4 {

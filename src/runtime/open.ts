@@ -31,7 +31,7 @@ export interface OpenOptions {
   readonly migrate?: boolean | 'if-needed' | 'unchecked';
   /** Whether to load the jobs. Default true. */
   readonly needsJobs?: boolean;
-  /** For whom it acts. Default: for nobody, and the audit names TOCK_OPERATOR or the database role. */
+  /** For whom it acts. Default: no operator; the audit names TOCK_OPERATOR or the database role. */
   readonly operator?: Operator;
   /** Asks whether this tick would find anything to do; if not, `idle` has its summary. */
   readonly tick?: TickCallOptions;

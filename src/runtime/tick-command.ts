@@ -1,5 +1,5 @@
 // The program behind src/tick.ts: one tick. Prints a summary line on standard output, logs on standard error.
-// Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.
+// Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable.
 import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
@@ -21,12 +21,12 @@ runs, and executes runs until nothing is due or the budget is over. For a line i
 
 Options:
   --budget DURATION    how long new runs are claimed (default 50s, or TOCK_BUDGET)
-  --concurrency N      maximum of runs at once (default 10, or TOCK_CONCURRENCY)
+  --concurrency N      maximum number of runs at once (default 10, or TOCK_CONCURRENCY)
   --migrate            bring the schema to this version first
   --json               print the summary as JSON
   -h, --help           print this help
 
-Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable.`;
+Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable.`;
 
 export async function tickMain(argv: readonly string[]): Promise<number> {
   let schema = 'tock';
@@ -51,13 +51,13 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
       migrate: options.migrate === true,
       tick: call,
     }).catch(async (error: unknown) => {
-      await tellHeartbeat(heartbeatOf(config), false);
+      await pingHeartbeat(heartbeatOf(config), false);
       throw error;
     });
     try {
       const summary = idle ?? (await guardedTick(tock, call, stop));
-      // A whole tick tells by itself.
-      if (idle) await tellHeartbeat(tock.heartbeat, true);
+      // A whole tick sends its own heartbeat.
+      if (idle) await pingHeartbeat(tock.heartbeat, true);
       say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
       return 0;
     } finally {
@@ -82,7 +82,7 @@ function heartbeatOf({ heartbeatUrl: url, heartbeatFailUrl: failUrl }: Config): 
 }
 
 /** Loads what is needed only where a heartbeat is configured. Never rejects. */
-async function tellHeartbeat(heartbeat: Heartbeat | null, isHealthy: boolean): Promise<void> {
+async function pingHeartbeat(heartbeat: Heartbeat | null, isHealthy: boolean): Promise<void> {
   if (heartbeat === null || (!isHealthy && heartbeat.failUrl === null)) return;
   const { sendHeartbeat } = await import('../engine/alerts/heartbeat.js');
   await sendHeartbeat(heartbeat, isHealthy);

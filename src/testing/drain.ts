@@ -7,7 +7,7 @@ import type { LogLine } from './captured-logs.js';
 
 /** Options of `drain`. */
 export interface DrainOptions {
-  /** The most attempts before TOCK_BAD_STATE: jobs seem to enqueue each other for ever. Default 1000. */
+  /** The most attempts before TOCK_BAD_STATE: jobs seem to enqueue each other forever. Default 1000. */
   readonly limit?: number;
   /** Most runs at once. Default 10. */
   readonly concurrency?: number;
@@ -80,6 +80,6 @@ function withoutEnd(limit: number, claims: ReadonlyMap<string, number>): TockErr
   const what = most ? `, ${most[1]} of them of job ${most[0]}` : '';
   return new TockError(
     'TOCK_BAD_STATE',
-    `the drain has executed over ${limit} attempts${what}, and more are due: if jobs do not enqueue each other for ever, raise its limit`,
+    `the drain has executed over ${limit} attempts${what}, and more are due: if jobs do not enqueue each other forever, raise its limit`,
   );
 }

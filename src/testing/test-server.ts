@@ -83,7 +83,7 @@ async function serverFolder(project: string): Promise<string> {
   return `${folderPrefix()}${key.slice(0, 16)}`;
 }
 
-/** Anybody may create names beside this folder, so an existing one must be writable by us alone. */
+/** Any user may create names beside this folder, so an existing one must be writable by us alone. */
 async function ownFolder(folder: string): Promise<void> {
   const uid = process.getuid?.();
   // Started by root, the server runs as another user, who must be able to enter the folder.

@@ -88,7 +88,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   });
 }
 
-/** What a Tock has in common with those that act for somebody on it. */
+/** What a Tock shares with those that act for operators on it. */
 interface Shared {
   readonly daemons: Set<Daemon>;
   /** Whose ticks they are. */
@@ -109,7 +109,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     requireRole(operator, action);
     return open();
   };
-  /** The engine that works for nobody: what handlers do is no operator's action. */
+  /** The engine that acts for no operator: what handlers do is not an operator's action. */
   const mayWork = (work: Work): Engine => {
     requireRole(operator, work);
     return { ...open(), operator: null };
@@ -271,8 +271,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
 }
 
 /**
- * An edit by somebody who was not shown the payload: it stays as it is stored, unless somebody else changes
- * it meanwhile.
+ * An edit by an operator who was not shown the payload: it stays as it is stored, unless another edit changes
+ * it in the meantime.
  * @throws TockError TOCK_NOT_FOUND
  */
 async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {

@@ -28,14 +28,14 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    */
   readonly jobs?: Jobs;
   readonly hooks?: Hooks;
-  /** Who is told when runs fail, schedules are late, hosts fall silent … Default: nobody. */
+  /** Notifies channels when runs fail, schedules are late, hosts fall silent … Default: none. */
   readonly alerts?: AlertOptions;
   /**
    * Path or file URL of the compiled module that exports `jobs`; required by `isolate`. The job's child
    * process imports it, so it must do nothing else, such as starting a worker.
    */
   readonly jobsModule?: string | URL;
-  /** Who this process is in the audit, where it acts for nobody (`as`). Default: the database role. */
+  /** Its name in the audit, where it does not act for an operator (`as`). Default: the database role. */
   readonly operator?: string;
   /** A pino logger, or false for silence. Default: pino to standard error, level `warn`. */
   readonly logger?: Logger | false;
@@ -109,7 +109,7 @@ export interface PauseOptions {
 
 /** Options of `alerts.mute`. */
 export interface MuteOptions {
-  /** Until when nobody is told: a Date, or ISO text. */
+  /** Until when no notifications are sent: a Date, or ISO text. */
   readonly until: Date | string;
   /** Shown with the mute; at most 500 characters. */
   readonly note?: string;

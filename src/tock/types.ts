@@ -178,13 +178,13 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     remove(name: string): Promise<boolean>;
   };
   readonly alerts: {
-    /** What is down, and what has recovered; with whom was told, and what they answered. */
+    /** What is down, and what has recovered; with the channels that were notified, and their answers. */
     list(options?: { readonly limit?: number }): Promise<AlertRecord[]>;
     /** The mutes that hold now. */
     mutes(): Promise<AlertMute[]>;
     /**
-     * Tells nobody of a rule, or of a definition, job, queue or host, until a time. What is still down then
-     * is told then. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
+     * Sends no notifications of a rule, or of a definition, job, queue or host, until a time; then of what is
+     * still down. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
      */
     mute(name: string, options: MuteOptions): Promise<AlertMute>;
     /** Ends a mute; resolves to whether there was one. */
@@ -240,10 +240,10 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
     list(filter?: AuditFilter): Promise<AuditRecord[]>;
   };
   /**
-   * The same Tock acting for somebody: what they do is audited under their name, also what they enqueue, and
-   * refused with TOCK_FORBIDDEN if their role does not suffice. Unless they may see payloads, these and
-   * outputs are replaced by `[redacted]`. Both share their connections, daemons and `close`.
-   * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN on a Tock that acts for somebody with fewer rights
+   * The same Tock acting for an operator: what they do and enqueue is audited under their name, and refused
+   * with TOCK_FORBIDDEN if their role does not suffice. Unless they may see payloads, payloads and outputs
+   * are replaced by `[redacted]`. Both share their connections, daemons and `close`.
+   * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN on a Tock that acts for an operator with fewer rights
    */
   as(operator: Operator): Tock<Jobs>;
   /** Stops its daemons and ends its own pool. Safe to repeat. */

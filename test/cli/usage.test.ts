@@ -49,7 +49,7 @@ describe('help', () => {
     }
     expect(stdout).toContain('DATABASE_URL');
     expect(stdout).toContain('TOCK_DRAIN');
-    expect(stdout).toContain('0 ok, 1 failed, 2 usage, 3 database unreachable');
+    expect(stdout).toContain('0 ok, 1 failed, 2 usage error, 3 database unreachable');
     expect(stdout).not.toContain('\u001B');
   });
 

@@ -281,14 +281,14 @@ describe('/runs/:id', () => {
     [
       'waits in a paused queue',
       { queue: 'slow' },
-      'its queue slow has been paused for 1h (repairs). It starts when somebody resumes the queue.',
+      'its queue slow has been paused for 1h (repairs). It starts when the queue is resumed.',
     ],
     [
       'waits in a closed queue',
       { queue: 'night' },
       'is outside its window 23:00-06:00 (UTC). It opens in 11h.',
     ],
-    ['waits in a full queue', { queue: 'full' }, 'its queue full is full: 1 of 1 places are taken.'],
+    ['waits in a full queue', { queue: 'full' }, 'its queue full is full: 1 of 1 slots are taken.'],
     [
       'has lost its worker',
       { ...running, locked_until: '2026-03-02T11:59:50Z' },
@@ -299,7 +299,7 @@ describe('/runs/:id', () => {
       { ...running, cancel_requested_at: '2026-03-02T11:59:55Z' },
       'was asked to stop 5s ago. When it stops, the run is cancelled.',
     ],
-    ['is dead', dead('no'), 'Its only attempt failed: no. Nothing more happens unless somebody retries it.'],
+    ['is dead', dead('no'), 'Its only attempt failed: no. Nothing more happens unless it is retried.'],
     [
       'was cancelled',
       { status: 'cancelled', finished_at: NOW, skip_reason: 'wrong month' },

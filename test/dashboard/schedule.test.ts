@@ -247,7 +247,7 @@ describe('the page', () => {
     const text = textOf(await pages.html('/schedules/runtime'));
     expect(text).toContain('At 02:30, New York time.');
     expect(text).toContain('If one is still live, one more may wait for it, and further ones are skipped.');
-    expect(text).toContain('After an outage, every one that was missed in the last 1d is made up for.');
+    expect(text).toContain('After an outage, every one that was missed in the last 1d is caught up.');
     expect(text).toContain('Each starts up to 10m later, by a delay that is always the same.');
     expect(text).toContain(
       'Runs start only from 01:00 to 05:00 (America/New_York); others wait for the opening.',

@@ -62,8 +62,8 @@ describe('kill -9 between the flip and its delivery', () => {
     expect(ids).toHaveLength(2);
     expect(new Set(ids).size).toBe(1);
     expect(await test.sql('select kind from tock.alert_flips')).toEqual([{ kind: 'down' }]);
-    expect(await test.sql('select count(delivered_at)::int as told from tock.alert_deliveries')).toEqual([
-      { told: 1 },
+    expect(await test.sql('select count(delivered_at)::int as sent from tock.alert_deliveries')).toEqual([
+      { sent: 1 },
     ]);
   });
 });
@@ -93,7 +93,7 @@ describe('an idle tick', () => {
 });
 
 describe('tock alerts', () => {
-  it('says what is down and who was told; mutes; tests the channels', async () => {
+  it('says what is down and which channels were notified; mutes; tests the channels', async () => {
     expect((await start(CLI, ['alerts']).ended).stdout).toBe('nothing is down, and nothing has been\n');
     await tick();
     await test.sql(`select tock.enqueue('mail')`);

@@ -1215,7 +1215,7 @@ where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger =
 select m.name, m.until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name;
 
 -- list-alerts
-select s.rule, s.subject, s.status, s.since, s.detail, s.failure_count as failures, s.run_id::text as "runId", s.told_at as "toldAt",
+select s.rule, s.subject, s.status, s.since, s.detail, s.failure_count as failures, s.run_id::text as "runId", s.notified_at as "notifiedAt",
   (select max(m.until) from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
   (select jsonb_build_object('kind', f.kind, 'at', f.at, 'deliveries', coalesce((
     select jsonb_agg(jsonb_build_object('channel', d.channel, 'runId', d.run_id::text, 'deliveredAt', d.delivered_at, 'answer', d.answer,
@@ -1499,10 +1499,10 @@ select m.name from tock.alert_mutes m where m.until > tock.now() order by m.name
 
 -- read-alert-states
 select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8 as since, s.version, s.failure_count as failures, s.job,
-  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.told_at) * 1000)::float8 as "toldAt", s.detail from tock.alert_states s where s.rule = any($1::text[]) and s.subject = any($2::text[])
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.notified_at) * 1000)::float8 as "notifiedAt", s.detail from tock.alert_states s where s.rule = any($1::text[]) and s.subject = any($2::text[])
 union
 select * from (select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8 as since, s.version, s.failure_count as failures, s.job,
-  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.told_at) * 1000)::float8 as "toldAt", s.detail from tock.alert_states s where s.status = 'down' order by s.rule, s.subject limit $3) down;
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.notified_at) * 1000)::float8 as "notifiedAt", s.detail from tock.alert_states s where s.status = 'down' order by s.rule, s.subject limit $3) down;
 
 -- read-blocking-keys
 with recursive keys as (
@@ -2734,20 +2734,20 @@ update tock.figures_progress set watched_until = $1, writers = array(select dist
 -- write-alert-changes
 with wanted as materialized (
   select * from jsonb_to_recordset($1::jsonb) as c(rule text, condition text, subject text, version integer, status text, since float8, failures integer,
-    job text, definition_id bigint, run_id bigint, last_at float8, told_at float8, detail text, flip text, flip_since float8, at float8)
+    job text, definition_id bigint, run_id bigint, last_at float8, notified_at float8, detail text, flip text, flip_since float8, at float8)
 ), locked as materialized (
   select s.rule, s.subject, s.version from tock.alert_states s join wanted w on w.rule = s.rule and w.subject = s.subject
   order by s.rule, s.subject for update of s
 ), updated as (
   update tock.alert_states s set status = w.status, since = to_timestamp(w.since / 1000), version = s.version + 1, failure_count = w.failures, job = w.job,
-    definition_id = w.definition_id, run_id = w.run_id, last_at = to_timestamp(w.last_at / 1000), told_at = to_timestamp(w.told_at / 1000), detail = w.detail
+    definition_id = w.definition_id, run_id = w.run_id, last_at = to_timestamp(w.last_at / 1000), notified_at = to_timestamp(w.notified_at / 1000), detail = w.detail
   from wanted w join locked l on l.rule = w.rule and l.subject = w.subject and l.version = w.version
   where s.rule = w.rule and s.subject = w.subject
   returning s.rule, s.subject
 ), inserted as (
-  insert into tock.alert_states (rule, subject, status, since, failure_count, job, definition_id, run_id, last_at, told_at, detail)
+  insert into tock.alert_states (rule, subject, status, since, failure_count, job, definition_id, run_id, last_at, notified_at, detail)
   select w.rule, w.subject, w.status, to_timestamp(w.since / 1000), w.failures, w.job, w.definition_id, w.run_id, to_timestamp(w.last_at / 1000),
-    to_timestamp(w.told_at / 1000), w.detail from wanted w where w.version = 0 order by w.rule, w.subject
+    to_timestamp(w.notified_at / 1000), w.detail from wanted w where w.version = 0 order by w.rule, w.subject
   on conflict do nothing
   returning rule, subject
 ), flipped as (

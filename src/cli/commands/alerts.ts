@@ -19,9 +19,9 @@ const SUBCOMMANDS = ['list', 'mute', 'unmute', 'test'];
 
 export function addAlerts(program: Command): Command {
   const alerts = withJson(program.command('alerts'))
-    .summary('what is down since when, and who was told; mute it, test the channels')
+    .summary('what is down since when, and which channels were notified; mute it, test the channels')
     .description(
-      'Lists the alerts: what is down or has recovered, since when, and who was told of it by which run. Without a subcommand, lists them.',
+      'Lists the alerts: what is down or has recovered, since when, and which channels were notified by which run. Without a subcommand, lists them.',
     )
     .argument('[list|mute|unmute|test]', 'what to do (default list); see tock alerts mute --help')
     // Lets --json after the subcommand belong to the subcommand.
@@ -29,8 +29,8 @@ export function addAlerts(program: Command): Command {
     .addHelpText(
       'after',
       examples(
-        ['tock alerts', 'what is down, and who was told'],
-        ['tock alerts mute nightly-report --until 2026-03-09T08:00:00Z', 'nobody is told until then'],
+        ['tock alerts', 'what is down, and which channels were notified'],
+        ['tock alerts mute nightly-report --until 2026-03-09T08:00:00Z', 'no notifications until then'],
         ['tock alerts test', 'a test message to each channel, and what they answer'],
       ),
     )
@@ -50,9 +50,9 @@ function addList(alerts: Command): Command {
 
 function addMute(alerts: Command): Command {
   return withJson(alerts.command('mute'))
-    .summary('tell nobody of a rule, a definition, a queue or a host until a time')
+    .summary('send no notifications of a rule, a definition, a queue or a host until a time')
     .description(
-      'Mutes the alerts of a rule, or about a definition, a job, a queue or a host. They go on being evaluated; what is still down at the end is told then.',
+      'Mutes the alerts of a rule, or about a definition, a job, a queue or a host. They are still evaluated; notifications of what is still down are sent when the mute ends.',
     )
     .argument('<name>', 'name of the rule, definition, job, queue or host')
     .requiredOption('--until <instant>', 'the end of the mute, such as 2026-03-09T08:00:00Z', instant)
@@ -67,17 +67,17 @@ function addMute(alerts: Command): Command {
 function addUnmute(alerts: Command): Command {
   return withJson(alerts.command('unmute'))
     .summary('end a mute')
-    .description('Ends a mute. The next tick tells of what is still down.')
+    .description('Ends a mute. The next tick sends notifications of what is still down.')
     .argument('<name>', 'the name that was muted')
-    .addHelpText('after', examples(['tock alerts unmute late', 'and be told again']))
+    .addHelpText('after', examples(['tock alerts unmute late', 'be notified again']))
     .action(action(unmute));
 }
 
 function addTest(alerts: Command): Command {
   return withJson(alerts.command('test'))
-    .summary('send a test message now, and see what is answered')
+    .summary('send a test message now, and print the answer')
     .description(
-      'Sends a test message from this process to one channel or to all, and prints what the other side answered. Exit code 1 if one did not take it.',
+      'Sends a test message from this process to one channel or to all, and prints what the receiver answered. Exit code 1 if one did not accept it.',
     )
     .argument('[channel]', 'name of the channel (default all)')
     .addHelpText('after', examples(['tock alerts test webhook', 'one channel']))
@@ -110,7 +110,7 @@ async function drawAlerts(alerts: readonly AlertRecord[]): Promise<string> {
     { title: 'about', flexible: true },
     { title: 'state' },
     { title: 'since' },
-    { title: 'told', flexible: true },
+    { title: 'notified', flexible: true },
     { title: 'what', flexible: true },
   ];
   const rows = alerts.map(alert => [
@@ -118,21 +118,21 @@ async function drawAlerts(alerts: readonly AlertRecord[]): Promise<string> {
     alert.subject,
     { text: alert.status, colour: alert.status === 'down' ? ('red' as const) : ('green' as const) },
     relative(alert.since),
-    toldText(alert),
+    notifiedText(alert),
     alert.detail,
   ]);
   return await drawTable(columns, rows);
 }
 
-function toldText({ mutedUntil, lastFlip }: AlertRecord): string {
+function notifiedText({ mutedUntil, lastFlip }: AlertRecord): string {
   if (lastFlip === null) return '';
-  const told = lastFlip.deliveries.map(({ channel, deliveredAt, runStatus, runId }) =>
+  const notified = lastFlip.deliveries.map(({ channel, deliveredAt, runStatus, runId }) =>
     deliveredAt === null
       ? `${channel}: ${runStatus === 'dead' ? 'failed' : 'not yet'} (run ${runId})`
       : `${channel} ${relative(deliveredAt)}`,
   );
-  if (told.length > 0) return told.join(', ');
-  return mutedUntil === null ? 'nobody' : 'nobody: muted';
+  if (notified.length > 0) return notified.join(', ');
+  return mutedUntil === null ? 'none' : 'none: muted';
 }
 
 function muteText({ name, until, note }: AlertMute): string {

@@ -61,7 +61,7 @@ async function audit(shell: Shell, flags: AuditFlags): Promise<number> {
       shell.say(
         isFiltered
           ? 'no actions match'
-          : 'nobody has changed anything yet: tock run, pause, retry and the like leave a row here',
+          : 'no actions on record yet: tock run, pause, retry and the like leave a row here',
       );
     else shell.say(await drawAudit(found));
     const last = found.at(-1);

@@ -146,8 +146,8 @@ function print(shell: Shell, report: DoctorReport): void {
     if (level === 'ok' || remedy === null) continue;
     const indent = ' '.repeat(width + 4);
     // The command is on a line of its own, to be copied.
-    const told = command === null ? remedy : remedy.replace(`: ${command}`, '');
-    shell.say(`${indent}${cleanLine(told)}`);
+    const advice = command === null ? remedy : remedy.replace(`: ${command}`, '');
+    shell.say(`${indent}${cleanLine(advice)}`);
     if (command !== null) shell.say(`${indent}${paint('cyan', cleanLine(command))}`);
   }
   const wrongOnes = report.checks.filter(({ level }) => level === 'failing' || level === 'warning').length;

@@ -103,7 +103,7 @@ function checkFlags({ key, unique, replace, debounce, at, delay, log, wait }: Ru
       `${debounce === undefined ? '--unique live' : '--debounce'} needs --key: the name of what must not run twice`,
     );
   if (replace && unique !== 'live' && debounce === undefined)
-    refuse('--replace needs --unique live: a key that is unique for ever keeps its run unchanged');
+    refuse('--replace needs --unique live: a key that is unique forever keeps its run unchanged');
   if (debounce !== undefined && unique === 'ever') refuse('--debounce needs --unique live, not ever');
   const times = { '--debounce': debounce, '--at': at, '--delay': delay };
   const given = Object.entries(times).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));

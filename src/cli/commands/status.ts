@@ -54,8 +54,8 @@ async function status(shell: Shell, flags: StatusFlags): Promise<number> {
     const figures = await tock.status();
     const problems = findProblems(figures, limits);
     const health = healthOf(figures, limits);
-    const told = problems.filter(({ level }) => level !== 'unknown');
-    shell.document({ ...figures, problems: told.map(({ message }) => message), health });
+    const reported = problems.filter(({ level }) => level !== 'unknown');
+    shell.document({ ...figures, problems: reported.map(({ message }) => message), health });
     if (shell.json) return 0;
     shell.say(
       `${paint('bold', `schema ${shell.config.schema} on ${cleanLine(where)}`)}, ${localTime(figures.at)}`,

@@ -19,7 +19,7 @@ export function addTick(program: Command): Command {
     .option('--budget <duration>', 'how long new runs are claimed (default 50s, or TOCK_BUDGET)', duration)
     .option(
       '--concurrency <n>',
-      'maximum of runs at once (default 10, or TOCK_CONCURRENCY)',
+      'maximum number of runs at once (default 10, or TOCK_CONCURRENCY)',
       count(1, 10_000),
     )
     .option('--migrate', 'bring the schema to this version first')

@@ -1,8 +1,8 @@
-// Who may come in, and by which door. The pages know nothing else of it.
+// Authentication: who makes a request, and how to sign in. The pages know nothing else of it.
 import type { Operator } from '../../model/operator.js';
 
 export interface Access {
-  /** Who makes the request. Null: nobody who may look. */
+  /** Who makes the request. Null: it is refused. */
   readonly authorize: (request: Request) => Promise<Operator | null>;
   /** For a person who is refused: how to sign in, in a sentence or two. */
   readonly howTo: string;

@@ -5,7 +5,7 @@ interface Route {
   readonly path: string;
 }
 
-/** Tells the methods of an address, by the patterns of all routes: `/runs/:id/retry`. */
+/** Finds the methods of an address, by the patterns of all routes: `/runs/:id/retry`. */
 export function methodsByPath(routes: readonly Route[]): (path: string) => readonly string[] {
   const known = routes
     .filter(({ method, path }) => method !== 'ALL' && !path.includes('*'))

@@ -1,5 +1,5 @@
-// What a browser is told with each answer, so that nothing from elsewhere is loaded, and no page elsewhere
-// shows ours.
+// The security headers of each response: nothing is loaded from other sites, and no other site shows our
+// pages in a frame.
 
 const POLICY = [
   "default-src 'none'",

@@ -1,5 +1,5 @@
 // The browser's part. Every page and every button works without it. It keeps the page current while somebody looks, adds
-// keys, asks before an action without leaving the page, and tells the server the reader's time zone.
+// keys, asks before an action without leaving the page, and sends the reader's time zone to the server.
 (() => {
   const { htmx } = window;
   const { base, zone } = document.body.dataset;

@@ -8,7 +8,7 @@ type Sentence = Health['sentences'][number];
 
 const WORDS: Readonly<Record<Health['level'], string>> = {
   ok: 'All is well',
-  warning: 'Somebody should look',
+  warning: 'Attention is needed',
   failing: 'Work is not being done',
   unknown: 'Not everything is known',
 };

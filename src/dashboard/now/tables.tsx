@@ -1,4 +1,4 @@
-// The lists of the page Now: what comes, what runs, and which schedules need somebody.
+// The lists of the page Now: what comes, what runs, and which schedules need attention.
 import { formatSpan } from '../../model/duration.js';
 import { includesRole } from '../../model/operator.js';
 import type { TimedDefinition, TroubledDefinition } from '../../store/reads/now/coming.js';

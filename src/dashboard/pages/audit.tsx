@@ -136,7 +136,7 @@ function Filters({
     <form method="get" action={view.link('/audit')} class="fields filters">
       <label>
         <span>Who</span>
-        <input name="operator" value={asked.operator} placeholder="anybody" autocomplete="off" />
+        <input name="operator" value={asked.operator} placeholder="anyone" autocomplete="off" />
       </label>
       <label>
         <span>Action</span>
@@ -213,7 +213,7 @@ function NoRows({
     );
   if (!isFirst) return <Empty title="Nothing is older" />;
   return (
-    <Empty title="Nobody has changed anything yet">
+    <Empty title="No actions on record yet">
       <p>
         Retries, cancels, pauses, edits of schedules and limits, backfills and runs by hand leave a row here,
         with a name. In a terminal that is <code>TOCK_OPERATOR</code> or the user; in an app it is whom{' '}

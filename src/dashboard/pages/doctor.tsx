@@ -86,14 +86,14 @@ function LevelPill({ level }: { readonly level: HealthLevel }) {
 
 function Wrong({ check }: { readonly check: CheckResult }) {
   const { code, title, level, text, remedy, command } = check;
-  const told = command === null || remedy === null ? remedy : remedy.replace(`: ${command}`, '');
+  const advice = command === null || remedy === null ? remedy : remedy.replace(`: ${command}`, '');
   return (
     <li class={`remedy ${level}`} id={code}>
       <p class="what">
         <LevelPill level={level} /> <b>{title}</b>
       </p>
       <p>{text}</p>
-      {told === null ? null : <p class="muted">{told}</p>}
+      {advice === null ? null : <p class="muted">{advice}</p>}
       {command === null ? null : (
         <pre>
           <code>{command}</code>

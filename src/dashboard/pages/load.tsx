@@ -126,7 +126,7 @@ function Result({ view, simulated, zone, jitterMs }: ResultProps) {
             <a class="link" href={view.link('/schedules')}>
               The schedules
             </a>{' '}
-            tell why: none is defined, or none of them is active.
+            say why: none is defined, or none of them is active.
           </p>
         </Empty>
         <LeftOut simulated={simulated} />

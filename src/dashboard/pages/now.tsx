@@ -1,4 +1,4 @@
-// Now: what the scheduler does at this moment, and what needs somebody.
+// Now: what the scheduler does at this moment, and what needs attention.
 import { cachedByCost } from '../cached.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
@@ -11,7 +11,7 @@ import { Minutes, MinutesTable } from '../pictures/minutes.js';
 import type { App, View } from '../view.js';
 
 const SECONDS = 5;
-/** The health counts more than this page shows, so that everybody who watches shares one. */
+/** The health counts more than this page shows, so that all viewers share one. */
 const HEALTH_MAX_AGE_MS = 4000;
 
 export function addNowPage(app: App): void {

@@ -1,4 +1,4 @@
-// What the pages Queues, Workers and Audit share: links to what they name, who holds places, audit rows.
+// What the pages Queues, Workers and Audit share: links to what they name, which runs hold slots, audit rows.
 import type { Child } from 'hono/jsx';
 import type { AuditRecord } from '../../model/audit.js';
 import { auditWords } from '../../model/explain/audit-words.js';
@@ -32,7 +32,7 @@ export const runName = ({
   readonly definition: string | null;
 }) => definition ?? job ?? 'a run that has ended';
 
-/** The runs that hold places under a limit, with links. */
+/** The runs that hold slots under a limit, with links. */
 export function Holders({
   view,
   holders,
@@ -64,7 +64,7 @@ export function Holders({
 /** A turn is kept between attempts. */
 function holderState(status: string | null): string {
   if (status === 'failed') return 'keeps it until its next attempt';
-  return status === null ? 'has ended: its place is about to be freed' : 'waits for its start, and keeps it';
+  return status === null ? 'has ended: its slot is about to be freed' : 'waits for its start, and keeps it';
 }
 
 /** What was done, with links to what it was done to. */

@@ -38,7 +38,7 @@ export function Pausing({ view, queue }: { readonly view: View; readonly queue: 
         <form method="post" action={view.link(`/queues/${encodeURIComponent(name)}/pause`)} class="fields">
           <label class="grow">
             <span>Why</span>
-            <input name="note" maxlength={500} placeholder="shown to everybody who asks why nothing runs" />
+            <input name="note" maxlength={500} placeholder="shown wherever it matters why nothing runs" />
           </label>
           <button>Pause {name}</button>
         </form>

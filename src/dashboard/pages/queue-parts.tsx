@@ -55,12 +55,12 @@ export function StateNote({ view, queue }: { readonly view: View; readonly queue
   return null;
 }
 
-/** Limits under which runs wait, with those that hold the places. */
+/** Limits under which runs wait, with those that hold the slots. */
 export function BlockingKeys({ view, keys }: { readonly view: View; readonly keys: readonly BlockingKey[] }) {
   if (keys.length === 0)
     return (
-      <Empty title="Nobody blocks anybody">
-        <p>No run waits for a place under a limit of its job or definition.</p>
+      <Empty title="No run blocks another">
+        <p>No run waits for a slot under a limit of its job or definition.</p>
       </Empty>
     );
   return (
@@ -82,12 +82,12 @@ export function BlockingKeys({ view, keys }: { readonly view: View; readonly key
                 <span class="sub">
                   {key.limit === null
                     ? null
-                    : `${numberText(key.held)} of ${numberText(key.limit)} places held`}
+                    : `${numberText(key.held)} of ${numberText(key.limit)} slots held`}
                 </span>
               </td>
               <td data-label="Held by">
                 {key.held === 0 ? (
-                  <span class="muted">nobody: the next claim or tick lets one start</span>
+                  <span class="muted">none: the next claim or tick lets one start</span>
                 ) : (
                   <Holders view={view} holders={key.holders} held={key.held} />
                 )}

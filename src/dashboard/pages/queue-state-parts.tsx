@@ -1,4 +1,4 @@
-// The state of one queue: a sentence, figures, and who holds its places.
+// The state of one queue: a sentence, figures, and which runs hold its slots.
 import type { AuditRecord } from '../../model/audit.js';
 import { queueState, rateText } from '../../model/explain/queue-state.js';
 import type { QueueLoad } from '../../store/reads/queue-load.js';
@@ -40,7 +40,7 @@ export function Lead({
         </>
       );
     case 'full':
-      return <>All its places are held: the next run starts when one of them ends.</>;
+      return <>All its slots are held: the next run starts when one of them ends.</>;
     case 'held-back':
       return (
         <>
@@ -65,7 +65,7 @@ export function QueueFigures({ view, queue }: { readonly view: View; readonly qu
         <span class="name">Running</span>
         <span class="value">{counted(queue, running)}</span>
         <small>
-          {concurrency === null ? 'no limit' : `${numberText(held)} of ${numberText(concurrency)} places`}
+          {concurrency === null ? 'no limit' : `${numberText(held)} of ${numberText(concurrency)} slots`}
         </small>
       </a>
       <div>
@@ -82,7 +82,7 @@ export function QueueFigures({ view, queue }: { readonly view: View; readonly qu
   );
 }
 
-/** Who holds the places of its concurrency. */
+/** The runs that hold its slots. */
 export function Places({ view, queue }: { readonly view: View; readonly queue: QueueLoad }) {
   const { concurrency, held, holders } = queue;
   return (
@@ -95,11 +95,11 @@ export function Places({ view, queue }: { readonly view: View; readonly queue: Q
           <progress
             max={concurrency}
             value={Math.min(held, concurrency)}
-            aria-label={`${held} of ${concurrency} places held`}
+            aria-label={`${held} of ${concurrency} slots held`}
           />
         )}
         {held === 0 ? (
-          <p class="muted">Nobody holds a place.</p>
+          <p class="muted">No slot is held.</p>
         ) : (
           <Holders view={view} holders={holders} held={held} />
         )}

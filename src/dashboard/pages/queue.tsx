@@ -1,4 +1,4 @@
-// One queue: its state, who holds its places, what was done to it; pause, resume and limits.
+// One queue: its state, which runs hold its slots, what was done to it; pause, resume and limits.
 import type { Context } from 'hono';
 import type { QueueLimits } from '../../engine/operate/queues.js';
 import { TockError } from '../../model/errors.js';
@@ -73,7 +73,7 @@ function done(c: Handler, name: string, message: string) {
   return c.redirect(c.get('view').link(`/queues/${encodeURIComponent(name)}`), 303);
 }
 
-/** Only what was changed in the form: what somebody else has changed meanwhile stays. */
+/** Only what was changed in the form: what another operator has changed in the meantime stays. */
 function readLimits(changed: readonly Limit[], entered: Entered): QueueLimits {
   const read: { readonly [L in Limit]: (text: string) => QueueLimits } = {
     concurrency: text => ({ concurrency: text === '' ? null : readConcurrency(text) }),
@@ -117,12 +117,12 @@ async function showQueue(c: Handler, refused: Refused | null) {
           {queue.concurrency === null ? null : <Places view={view} queue={queue} />}
           <h2>
             Blocked by other limits{' '}
-            <small>runs that wait for a place under a limit of their job or definition</small>
+            <small>runs that wait for a slot under a limit of their job or definition</small>
           </h2>
           <BlockingKeys view={view} keys={keys} />
           <h2>What was done</h2>
           {records.length === 0 ? (
-            <Empty title="Nobody has paused or limited it" />
+            <Empty title="No pause or change of limits is on record" />
           ) : (
             <Sheet>
               <AuditList view={view} records={records} />

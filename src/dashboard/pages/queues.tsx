@@ -52,7 +52,7 @@ export function addQueuesPage(app: App): void {
           ) : null}
         </p>
         <h2>
-          Who blocks whom <small>runs that wait for a place under a limit of their job or definition</small>
+          Who blocks whom <small>runs that wait for a slot under a limit of their job or definition</small>
         </h2>
         <BlockingKeys view={view} keys={keys} />
         <h2>Another queue</h2>
@@ -189,7 +189,7 @@ function QueueRow({ view, queue }: { readonly view: View; readonly queue: QueueL
           <a href={list('running')}>{counted(queue, running)}</a>
         )}
         {concurrency === null ? null : (
-          <span class="sub">{`${numberText(held)} of ${numberText(concurrency)} places`}</span>
+          <span class="sub">{`${numberText(held)} of ${numberText(concurrency)} slots`}</span>
         )}
       </td>
       <td class="n" data-label="Later">

@@ -162,7 +162,7 @@ function Trouble({ opened, view }: { readonly opened: OpenedSchedule; readonly v
   if (paused)
     return say(
       `Paused since ${since(paused)}${note === null ? '' : `: ${note}`}`,
-      'It makes no runs until it is resumed, and what comes due meanwhile is not made up for. It can be backfilled.',
+      'It makes no runs until it is resumed, and what comes due meanwhile is not caught up. It can be backfilled.',
     );
   return null;
 }

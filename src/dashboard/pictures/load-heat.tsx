@@ -112,7 +112,7 @@ function OneCell({
   );
 }
 
-/** 0 for nothing, then 1 to 5; by square root, so that small counts can be told apart. */
+/** 0 for nothing, then 1 to 5; by square root, so that small counts can be distinguished. */
 function shadeOf(value: number, most: number): number {
   if (value === 0 || most === 0) return 0;
   return Math.min(Math.ceil(Math.sqrt(value / most) * (SHADES - 1)), SHADES - 1);

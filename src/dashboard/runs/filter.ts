@@ -42,7 +42,7 @@ export const FIELDS = [
 export interface ReadFilter {
   readonly text: FilterText;
   readonly match: RunMatch;
-  /** Nobody gave a time, and without one too many runs would have to be read. */
+  /** No time was given, and without one too many runs would have to be read. */
   readonly isLastDayOnly: boolean;
 }
 

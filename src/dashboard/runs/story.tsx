@@ -82,7 +82,7 @@ export function Story({ view, read }: { readonly view: View; readonly read: Read
         <li class="s-cancel">
           <When view={view} at={run.cancelRequestedAt.getTime()} />
           <div>
-            <p>Somebody asked it to stop</p>
+            <p>It was asked to stop</p>
           </div>
         </li>
       )}

@@ -74,7 +74,7 @@ async function chainSchedule(
   { definitions, require, on }: NonNullable<WhyDefinition['after']>,
   depth: number,
 ): Promise<CompiledSchedule | null> {
-  // After a failure: nobody can say when.
+  // After a failure: the time is unknown.
   if (on === 'failure' || depth === MAX_DEPTH) return null;
   const parents = await readDefinitionsNamed(reads, definitions);
   const schedules: CompiledSchedule[] = [];
@@ -173,7 +173,7 @@ const MAX_EXPECTED = 100_000;
 
 /**
  * A chain is expected at its rows, and at what is to come: whether it should have run depends on how others
- * ended, which `why` tells.
+ * ended, which `why` shows.
  */
 function expectedOf(
   { definition, schedule }: OpenedSchedule,

@@ -201,7 +201,7 @@ function Bulk({ view, query }: { readonly view: View; readonly query: Definition
       <button name="act" value="run">
         Run now …
       </button>
-      <span class="muted">Asks first, and tells how many there are.</span>
+      <span class="muted">Shows how many there are, and asks first.</span>
     </form>
   );
 }

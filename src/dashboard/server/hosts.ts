@@ -14,7 +14,7 @@ export const hostAndPort = (host: string, port: number): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 /**
- * Tells whether requests for a name are answered: addresses, localhost, and the names given. Whatever the
+ * Decides whether requests for a name are answered: addresses, localhost, and the names given. Whatever the
  * port, which a forwarding may change.
  */
 export function answersTo(names: readonly string[]): (hostname: string) => boolean {

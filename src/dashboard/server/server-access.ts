@@ -21,7 +21,7 @@ export interface ServerAccessOptions {
 }
 
 /**
- * Refuses an address that others can reach, unless somebody checks who they are.
+ * Refuses an address that others can reach, unless it checks who they are.
  * @throws TockError TOCK_BAD_OPTION
  */
 export function requireSafeAddress(host: string, { users, proxySecret }: DashboardSettings): void {

@@ -1,4 +1,4 @@
-// One-time links and the sessions that they open. Kept in memory: a restart signs everybody out.
+// One-time links and the sessions that they open. Kept in memory: a restart signs everyone out.
 import { createHash, randomBytes } from 'node:crypto';
 import type { SignIn } from '../access/access.js';
 
@@ -68,7 +68,7 @@ export class Sessions {
 
 const NEW_LINK = 'The terminal in which the dashboard runs shows the next one.';
 const USED = `This link has been used, and works only once. ${NEW_LINK}`;
-const UNKNOWN = `This link is not known here: the dashboard was started anew since, or it is not complete. ${NEW_LINK}`;
+const UNKNOWN = `This link is not known here: the dashboard has been restarted since, or it is not complete. ${NEW_LINK}`;
 
 const newToken = () => randomBytes(TOKEN_BYTES).toString('base64url');
 /** The time that it takes to compare digests says nothing about the token. */

@@ -1,5 +1,5 @@
-// Tells a channel what a run is to tell. The flips of a run are the same in each of its attempts, and so is
-// the message's id: a receiver that got it before a crash can recognize it.
+// Sends the flips of a run to its channel. They are the same in each of its attempts, and so is the message's
+// id: a receiver that got it before a crash can recognize it.
 import { CompiledQuery } from 'kysely';
 import { composeMessage } from '../../model/alerts/message.js';
 import type { Channel } from '../../model/alerts/read-alerts.js';
@@ -14,7 +14,7 @@ const MAX_ANSWER = 500;
 export async function deliverFlips(ctx: JobContext, channel: Channel, schema: string): Promise<Json> {
   const session = sessionOf(ctx, schema);
   const flips = await readUndelivered.run(session, { runId: ctx.runId });
-  if (flips.length === 0) return { told: 0 };
+  if (flips.length === 0) return { delivered: 0 };
   // Runs of other databases have the same ids.
   const first = Date.parse(flips[0]?.at ?? '').toString(36);
   const message = composeMessage(`tock-alert-${ctx.runId}-${first}`, flips);
@@ -25,7 +25,7 @@ export async function deliverFlips(ctx: JobContext, channel: Channel, schema: st
     seconds: instant?.seconds ?? Number.NaN,
   });
   await noteDelivered.run(session, { runId: ctx.runId, answer: answer.slice(0, MAX_ANSWER) });
-  return { told: flips.length, answer };
+  return { delivered: flips.length, answer };
 }
 
 function sessionOf({ db }: JobContext, schema: string): Session {

@@ -17,7 +17,7 @@ export const DELIVERY_ATTEMPTS = 40;
 export function deliveryJob(alerting: Alerting | undefined, schema: string): AnyJob {
   return defineJob({
     name: DELIVERY_JOB,
-    description: 'Tells a channel of alerts that have flipped.',
+    description: 'Notifies a channel of alerts that have flipped.',
     queue: ALERT_QUEUE,
     retry: { maxAttempts: DELIVERY_ATTEMPTS, backoff: 'exponential', base: '10s', max: '1h' },
     timeout: '2m',

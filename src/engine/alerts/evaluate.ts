@@ -1,5 +1,5 @@
-// Evaluates the alerts: what is wrong now, what has flipped since, and who is to be told. By whoever ticks or
-// beats; one at a time, in one transaction.
+// Evaluates the alerts: what is wrong now, what has flipped since, and which channels are to be notified.
+// Each process that ticks or beats does this; one at a time, in one transaction.
 
 import type { AlertState, Change, FlipKind } from '../../model/alerts/judge.js';
 import { judge } from '../../model/alerts/judge.js';
@@ -67,7 +67,7 @@ export async function evaluateOrThrow({ database, alerting, logger }: Engine): P
     for (const { detail, kind, rule, subject } of flips)
       logger[kind === 'up' ? 'info' : 'warn'](
         { event: `alert.${kind}`, rule, subject, detail },
-        `alert ${rule} of ${subject}: ${kind === 'up' ? 'over' : 'down'}: ${detail}`,
+        `alert ${rule} of ${subject}: ${kind === 'up' ? 'recovered' : 'down'}: ${detail}`,
       );
     total += flips.length;
     if (!hasMore) break;
@@ -97,12 +97,12 @@ async function evaluateOnce(
   const won = await writeChanges(session, changes, now);
   const changeOf = new Map(changes.map(change => [keyOf(change.state), change]));
   const channelsOf = new Map(alerting.rules.map(rule => [rule.name, rule.channels]));
-  const told = won.flatMap(flip =>
-    changeOf.get(keyOf(flip))?.isTold === true
+  const deliveries = won.flatMap(flip =>
+    changeOf.get(keyOf(flip))?.isNotified === true
       ? (channelsOf.get(flip.rule) ?? []).map(channel => ({ flipId: flip.id, channel }))
       : [],
   );
-  await enqueueDeliveries(session, told, DELIVERY_ATTEMPTS);
+  await enqueueDeliveries(session, deliveries, DELIVERY_ATTEMPTS);
   const isDown = (state: AlertState) => state.status === 'down' && channelsOf.has(state.rule);
   const isAnyDown = changes.some(({ state }) => isDown(state)) || states.some(isDown);
   await moveAlertClock.run(session, { inMs: isAnyDown ? SOON_MS : LATE_MS });
@@ -148,14 +148,14 @@ async function decide(
   return changes;
 }
 
-/** Of a rule that this process does not have: after two days without a word, nobody has it. */
+/** Of a rule that this process does not have: after two days without a notification, no process has it. */
 function unruled(state: AlertState, now: number): Change | null {
-  if (now - Math.max(state.since, state.toldAt ?? 0) < UNRULED_AFTER_MS) return null;
+  if (now - Math.max(state.since, state.notifiedAt ?? 0) < UNRULED_AFTER_MS) return null;
   const seen = { subject: state.subject, isDown: false, detail: 'there is no such rule any more', job: null };
   return judge(state, seen, { rule: state.rule, remindMs: null, isMuted: true, now });
 }
 
-/** Says with which error a run failed that is told of. */
+/** Adds the error of the failed run to what is sent. */
 async function describeErrors(session: Session, changes: WrittenChange[]): Promise<WrittenChange[]> {
   const isOfRun = ({ flip, condition }: WrittenChange) =>
     (flip === 'down' || flip === 'reminder') && (condition === 'failing' || condition === 'dead');

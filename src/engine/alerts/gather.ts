@@ -91,9 +91,9 @@ export async function gather(
 
 const OVER = {
   'running-long': 'the run has ended',
-  waiting: 'no run waits for so long',
+  waiting: 'no run waits that long any more',
   silent: 'it ticks again, or is no longer expected to',
-  broken: 'it is in order',
+  broken: 'it is no longer broken',
 } as const;
 
 const over =
@@ -109,7 +109,7 @@ function ofEvents(
   return rule.when === 'failing' ? observeFailing(was, events, rule.times) : observeDead(was, events);
 }
 
-/** What is down without a new event: over if the definition is gone, or the dead run was long ago. */
+/** What is down without a new event: recovered if the definition is gone, or the dead run was long ago. */
 async function ended(
   session: Session,
   rule: Rule,
@@ -122,7 +122,7 @@ async function ended(
   return down.map(state => {
     if (!living.has(state.subject)) return over('code no longer has it')(state);
     if (rule.when === 'dead' && isDeadOver(state, now)) return over('no run has ended dead for a day')(state);
-    // Down still: a reminder may be due.
+    // Still down: a reminder may be due.
     return { subject: state.subject, isDown: true, detail: '', failures: state.failures };
   });
 }

@@ -1,10 +1,10 @@
-// Asks a URL after each healthy tick or beat, for whoever watches that something does: a question that does
-// not come raises an alert there. By node:http, which takes a tick less time to load than fetch.
+// Requests a URL after each healthy tick or beat, for an external monitor that alerts when no request comes.
+// By node:http, which takes a tick less time to load than fetch.
 import type { Heartbeat } from '../../model/alerts/read-alerts.js';
 import type { Engine } from '../engine.js';
 
 /**
- * Asks, and waits for the answer within the time; never throws. Redirects are not followed.
+ * Sends the request and waits for the answer within the time; never throws. Redirects are not followed.
  * @returns what went wrong, without the URL, whose path is a secret; null: it was answered with 2xx
  */
 export async function sendHeartbeat(

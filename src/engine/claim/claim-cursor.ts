@@ -22,7 +22,7 @@ export interface ClaimCursor {
   readonly afterQueue: string;
   /** Whether to look for other places before a claim that continues. */
   mustLook(now: number): boolean;
-  /** Somebody has enqueued: looks as soon as the share of the time allows. */
+  /** Runs were enqueued: looks as soon as the share of the time allows. */
   lookSoon(): void;
   /** Adds the places that a look found. */
   looked(found: OtherPlaces, sentAt: number, answeredAt: number): void;

@@ -18,7 +18,7 @@ export interface Claimer {
    * Claims until there is no room, or nothing more is due. Called while a claim is under way, it returns that
    * one. Returns how many runs were accepted.
    *
-   * @param hint where somebody has just enqueued: claims only there
+   * @param hint where a run was just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
   /** Whether there was more at the last claim. */

@@ -18,7 +18,7 @@ export interface Listener {
  * Listens on the schema's channel, over one connection of the pool that it keeps. Ignores what Tock does not
  * send.
  *
- * @param onListening called each time that it listens anew, before the first notice
+ * @param onListening called each time that it listens again, before the first notice
  */
 export function startListener(
   engine: Engine,
@@ -60,7 +60,7 @@ export function startListener(
     client = null;
     session = null;
     closed?.removeAllListeners('notification');
-    // Destroyed, not returned: a pooled connection that listens would wake nobody and keep its memory.
+    // Destroyed, not returned: a pooled connection that listens would wake no daemon and keep its memory.
     closed?.release(true);
   };
 

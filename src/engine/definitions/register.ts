@@ -50,7 +50,7 @@ export interface RegisterResult {
  * their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and
  * their queued runs that are not yet due are withdrawn. Vanished ones are marked, their queued runs kept. A
  * process without jobs registers nothing, so that a wrong path cannot mark everything as vanished.
- * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that nobody has adopted
+ * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
   const { database, registry } = engine;

@@ -189,7 +189,7 @@ async function writeSchedule(
   if (row === null && (ifVersion ?? 0) === 0) {
     if (await insertDefinition(session, writtenRow(described, await readNow(session))))
       return { made: 'made', before: null };
-    // Somebody else was inserting it, and the insert waited for their commit.
+    // Another transaction was inserting it, and the insert waited for its commit.
     row = await lockDefinition(session, name);
   }
   if (row?.origin === 'code' && !row.is_vanished) throw definedInCode(name);

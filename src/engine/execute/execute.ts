@@ -38,7 +38,7 @@ export function executeRun(
   new Attempt(engine, active, workerId, onEnd).start();
 }
 
-/** A class, because closures would be allocated anew for each run. */
+/** A class, because closures would be allocated for each run. */
 class Attempt {
   private timeout: NodeJS.Timeout | undefined;
   private grace: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-// Keeps the figures of ended runs up to date: a few minutes' runs at a time, whoever ticks or beats.
+// Keeps the figures of ended runs up to date: each process that ticks or beats counts a few minutes' runs.
 import { performance } from 'node:perf_hooks';
 import { nextRollUpStep, type RollUpStep } from '../../model/metrics/roll-up.js';
 import type { Database } from '../../store/connection/database.js';
@@ -78,7 +78,7 @@ export function createRollUp({
       await rollUp(database, { signal, ...(budgetMs === undefined ? {} : { budgetMs }) });
       hasFailed = false;
     } catch (error) {
-      // Whoever needs the database next says that it is away.
+      // The next step that needs the database reports that it is away.
       if (hasFailed || isConnectionFailure(error)) return;
       hasFailed = true;
       logger.warn(

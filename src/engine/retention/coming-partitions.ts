@@ -1,4 +1,4 @@
-// Makes the coming partitions in time, or warns, if nobody prunes.
+// Creates the coming partitions in time, or warns, if no prune does.
 
 import { isConnectionFailure } from '../../store/connection/errors.js';
 import { arePartitionsDue, makeComingPartitions } from '../../store/partitions/coming-partitions.js';
@@ -29,7 +29,7 @@ async function makePartitions(engine: Engine, signal: AbortSignal | undefined): 
   try {
     const { made, isLeft } = await makeComingPartitions(engine.database, { unit: null, signal });
     if (made > 0) engine.logger.info({ event: 'partitions.made', made }, `made ${made} coming partitions`);
-    if (isLeft) warn(engine, 'somebody held locks on the history for too long');
+    if (isLeft) warn(engine, 'another session held locks on the history for too long');
   } catch (error) {
     if (signal?.aborted !== true) warn(engine, String(error));
   }

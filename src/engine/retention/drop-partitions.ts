@@ -22,7 +22,7 @@ export interface PrunedPartitions {
 }
 
 /**
- * Drops what an earlier prune detached, and copies that it did not attach. A table that somebody still reads
+ * Drops what an earlier prune detached, and copies that it did not attach. A table that a session still reads
  * is left: it holds nothing that is to be kept.
  */
 export async function dropLeftovers(engine: Engine, pruned: PrunedPartitions, stop: Stop): Promise<void> {

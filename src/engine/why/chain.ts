@@ -164,7 +164,7 @@ async function withoutRow(
   if (isOlder)
     return say(
       'before-definition',
-      `the definition was made at ${text(definition.created_at)}, when they had ended; nothing is made up for what was before`,
+      `the definition was made at ${text(definition.created_at)}, when they had ended; earlier occurrences are not caught up`,
     );
   return say(
     'no-record',

@@ -140,7 +140,7 @@ export function describeMissing(
     case 'before-definition':
       return say(
         fate,
-        `the definition was made at ${text(createdAt)}, after it; nothing is made up for what was before`,
+        `the definition was made at ${text(createdAt)}, after it; earlier occurrences are not caught up`,
       );
     case 'edited':
       return say(

@@ -9,7 +9,7 @@ import { applyLeaseAnswer } from './lease-answer.js';
 const MAX_NAMED = 1000;
 
 export interface CancelCheck {
-  /** Soon checks whether somebody asked to cancel this run, if it is one of ours. */
+  /** Soon checks whether a cancel of this run was requested, if it is one of ours. */
   readonly check: (runId: string) => void;
   close(): void;
 }

@@ -13,7 +13,7 @@ const PROGRESS_EVERY_MS = 1000;
 const FIRST_PAUSE_MS = 100;
 
 export interface Heartbeat {
-  /** Soon checks whether somebody asked to cancel a run of ours; at most a few times a second. */
+  /** Soon checks whether a cancel of a run of ours was requested; at most a few times a second. */
   readonly checkCancel: (runId: string) => void;
   stop(): void;
 }
@@ -22,7 +22,7 @@ export interface Heartbeat {
  * Beats every `heartbeatMs`: one statement renews the leases of all runs, `refreshRow` shows that the worker
  * lives, and `flushLogs` writes what handlers have logged; none waits for another. A run past its timeout is
  * left out, so its lease may expire. A run that the answer lacks is lost, and so is one whose lease has run
- * out by our own clock. A beat that fails, or skips a row that somebody else has locked, is repeated soon,
+ * out by our own clock. A beat that fails, or skips a row that another session has locked, is repeated soon,
  * because it says nothing about the lease.
  */
 export function startHeartbeat(

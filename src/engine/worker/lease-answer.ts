@@ -37,7 +37,7 @@ export function loseLease(engine: Engine, active: ActiveRun): void {
   active.isLost = true;
   engine.logger.error(
     { event: 'run.lease_lost', run_id: active.run.id, job: active.run.job, fence: active.run.fence },
-    'the lease is lost; the handler is told to stop and nothing of this attempt is kept',
+    "the lease is lost; the handler's signal is aborted and nothing of this attempt is kept",
   );
   abort(active.interrupt, leaseLost(active));
 }

@@ -1,7 +1,7 @@
 // Waiting that ends when something has changed, even if it changed before the wait began.
 
 export interface Wakeup {
-  /** Resolves after `ms`, or when `wake` is called; at once if it was called while nobody waited. */
+  /** Resolves after `ms`, or when `wake` is called; at once if it was called while nothing waited. */
   readonly change: (ms: number) => Promise<void>;
   readonly wake: () => void;
 }

@@ -29,7 +29,7 @@ export interface Worker {
   /**
    * Claims due runs as long as there is room and starts them. While there are more, it then goes on claiming.
    * Returns how many runs this call accepted.
-   * @param hint a queue and priority in which somebody has just enqueued: claims only there
+   * @param hint a queue and priority in which a run was just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
   /**

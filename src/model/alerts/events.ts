@@ -16,10 +16,10 @@ export interface AttemptEvent {
   readonly at: number;
 }
 
-/** For so long after the last dead one-off run its job counts as down, if nobody retries that run. */
+/** How long a job counts as down after its last dead one-off run, unless that run is retried. */
 export const DEAD_FOR_MS = 86_400_000;
 
-/** Attempts that failed in a row, by a subject's events in their order. A success begins anew. */
+/** Attempts that failed in a row, by a subject's events in their order. A success resets the count. */
 export function observeFailing(
   was: AlertState | null,
   events: readonly AttemptEvent[],
@@ -52,7 +52,7 @@ function failingText(failures: number): string {
 }
 
 /**
- * Whether a run has ended dead. It is over with the next success of its definition; for a one-off run, with
+ * Whether a run has ended dead. It recovers with the next success of its definition; for a one-off run, with
  * the success of that very run after a retry.
  */
 export function observeDead(was: AlertState | null, events: readonly AttemptEvent[]): Observation | null {
@@ -82,7 +82,7 @@ export function observeDead(was: AlertState | null, events: readonly AttemptEven
   };
 }
 
-/** A dead one-off run that nobody retries is over after a day. */
+/** A dead one-off run that is not retried recovers after a day. */
 export function isDeadOver(state: AlertState, now: number): boolean {
   return state.definitionId === null && now - state.lastAt >= DEAD_FOR_MS;
 }

@@ -1,4 +1,4 @@
-// The flip rule: what becomes of an alert's state, and what is told of it.
+// The flip rule: how an alert's state changes, and whether channels are notified.
 
 export type AlertStatus = 'up' | 'down';
 /** `up`: it has recovered. */
@@ -19,15 +19,15 @@ export interface AlertState {
   /** The definition of the run; null for a one-off run. */
   readonly definitionId: string | null;
   readonly runId: string | null;
-  /** When the condition was last seen to become true. */
+  /** When the condition was last seen to be met. */
   readonly lastAt: number;
-  /** When it was last told while down; null: never. */
-  readonly toldAt: number | null;
+  /** When channels were last notified that it is down; null: never. */
+  readonly notifiedAt: number | null;
   /** What is wrong, in a sentence. */
   readonly detail: string;
 }
 
-/** What was found out about a subject. */
+/** What an evaluation found out about a subject. */
 export interface Observation {
   readonly subject: string;
   readonly isDown: boolean;
@@ -44,8 +44,8 @@ export interface Change {
   readonly state: AlertState;
   /** Null: nothing flips, such as another failure of a few. */
   readonly flip: FlipKind | null;
-  /** Whether channels are told of the flip. */
-  readonly isTold: boolean;
+  /** Whether channels are notified of the flip. */
+  readonly isNotified: boolean;
 }
 
 export interface JudgeOptions {
@@ -57,9 +57,9 @@ export interface JudgeOptions {
 }
 
 /**
- * Decides. A condition is told once when it becomes true and once when it is over, and in between as a
- * reminder. While it is muted, nothing is told: what is still down afterwards is told then; a recovery from
- * what nobody was told of is not.
+ * Decides. Channels are notified once when a condition is met, once when it has recovered, and by reminders
+ * in between. While it is muted, they are not: if it is still down afterwards, they are notified then. A
+ * recovery is not sent if its outage was not.
  * @returns null where the stored state stays as it is
  */
 export function judge(was: AlertState | null, seen: Observation, options: JudgeOptions): Change | null {
@@ -82,25 +82,38 @@ export function judge(was: AlertState | null, seen: Observation, options: JudgeO
   };
   const detail = seen.detail === '' ? (was?.detail ?? '') : seen.detail;
   if (seen.isDown && !wasDown) {
-    const state: AlertState = { ...base, detail, status: 'down', since: now, toldAt: isMuted ? null : now };
-    return { was, state, flip: 'down', isTold: !isMuted };
+    const state: AlertState = {
+      ...base,
+      detail,
+      status: 'down',
+      since: now,
+      notifiedAt: isMuted ? null : now,
+    };
+    return { was, state, flip: 'down', isNotified: !isMuted };
   }
   if (was !== null && wasDown && seen.isDown) {
     const again = (flip: FlipKind): Change => {
-      const state: AlertState = { ...base, detail, status: 'down', since: was.since, toldAt: now };
-      return { was, state, flip, isTold: true };
+      const state: AlertState = { ...base, detail, status: 'down', since: was.since, notifiedAt: now };
+      return { was, state, flip, isNotified: true };
     };
-    if (!isMuted && was.toldAt === null) return again('down');
-    if (!isMuted && remindMs !== null && now - (was.toldAt ?? now) >= remindMs) return again('reminder');
+    if (!isMuted && was.notifiedAt === null) return again('down');
+    if (!isMuted && remindMs !== null && now - (was.notifiedAt ?? now) >= remindMs) return again('reminder');
     if (failures === was.failures && base.runId === was.runId && base.lastAt === was.lastAt) return null;
-    const state: AlertState = { ...base, detail, status: 'down', since: was.since, toldAt: was.toldAt };
-    return { was, state, flip: null, isTold: false };
+    const state: AlertState = {
+      ...base,
+      detail,
+      status: 'down',
+      since: was.since,
+      notifiedAt: was.notifiedAt,
+    };
+    return { was, state, flip: null, isNotified: false };
   }
   if (was !== null && wasDown) {
-    const state: AlertState = { ...base, detail, status: 'up', since: now, toldAt: null };
-    return { was, state, flip: 'up', isTold: !isMuted && was.toldAt !== null };
+    const state: AlertState = { ...base, detail, status: 'up', since: now, notifiedAt: null };
+    return { was, state, flip: 'up', isNotified: !isMuted && was.notifiedAt !== null };
   }
   // Up before and after: only the failures in a row have changed.
   const since = was?.since ?? now;
-  return { was, state: { ...base, detail, status: 'up', since, toldAt: null }, flip: null, isTold: false };
+  const state: AlertState = { ...base, detail, status: 'up', since, notifiedAt: null };
+  return { was, state, flip: null, isNotified: false };
 }

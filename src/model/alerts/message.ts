@@ -1,21 +1,21 @@
-// What is told, in words and as JSON.
+// The notification, in words and as JSON.
 import { formatSpan } from '../duration.js';
 import type { FlipKind } from './judge.js';
 import type { AlertWhen } from './options.js';
 
-/** One flip of an alert, as it is told. Instants as ISO text. */
-export interface ToldAlert {
+/** One flip of an alert, as it is sent. Instants as ISO text. */
+export interface SentAlert {
   readonly rule: string;
   readonly when: AlertWhen | null;
   /** Name of the definition, job or queue, or the host. */
   readonly subject: string;
   readonly status: 'down' | 'up';
-  /** It is down still, and was told before. */
+  /** It is still down, and was sent before. */
   readonly isReminder: boolean;
   readonly at: string;
   /** Since when it has been down; of a recovery, since when it had been. */
   readonly since: string;
-  /** What is wrong, or why it is over, in a sentence. */
+  /** What is wrong, or why it has recovered, in a sentence. */
   readonly detail: string;
   /** The run that it is about, if it is about one. */
   readonly runId: string | null;
@@ -29,10 +29,10 @@ export interface AlertMessage {
   readonly title: string;
   /** A line for each alert, and what to do. */
   readonly text: string;
-  readonly alerts: readonly ToldAlert[];
+  readonly alerts: readonly SentAlert[];
 }
 
-export interface StoredFlip extends Omit<ToldAlert, 'status' | 'isReminder'> {
+export interface StoredFlip extends Omit<SentAlert, 'status' | 'isReminder'> {
   readonly kind: FlipKind;
 }
 
@@ -41,7 +41,7 @@ const MAX_LISTED = 50;
 
 export function composeMessage(id: string, flips: readonly StoredFlip[]): AlertMessage {
   const alerts = flips.map(
-    ({ kind, ...flip }): ToldAlert => ({
+    ({ kind, ...flip }): SentAlert => ({
       ...flip,
       status: kind === 'up' ? 'up' : 'down',
       isReminder: kind === 'reminder',
@@ -61,7 +61,7 @@ export function composeMessage(id: string, flips: readonly StoredFlip[]): AlertM
 /** @param now ISO text */
 export function testMessage(id: string, now: string): AlertMessage {
   const detail = 'this is a test: alerts arrive here';
-  const alert: ToldAlert = {
+  const alert: SentAlert = {
     rule: 'test',
     when: null,
     subject: 'tock',
@@ -75,9 +75,9 @@ export function testMessage(id: string, now: string): AlertMessage {
   return { id, isTest: true, title: 'Tock: a test', text: `tock: ${detail}`, alerts: [alert] };
 }
 
-function titleOf(alerts: readonly ToldAlert[]): string {
+function titleOf(alerts: readonly SentAlert[]): string {
   const [first] = alerts;
-  if (first === undefined) return 'Tock: nothing to tell';
+  if (first === undefined) return 'Tock: no alerts';
   if (alerts.length === 1) return `Tock: ${first.subject} ${verbOf(first)}`;
   const down = alerts.filter(({ status }) => status === 'down').length;
   const parts = [
@@ -97,13 +97,13 @@ const WORDS: Readonly<Record<AlertWhen, string>> = {
   broken: 'is broken',
 };
 
-function verbOf({ status, isReminder, when }: ToldAlert): string {
+function verbOf({ status, isReminder, when }: SentAlert): string {
   if (status === 'up') return 'has recovered';
   const words = when === null ? 'is down' : WORDS[when];
   return isReminder ? `still ${words}` : words;
 }
 
-function lineOf(alert: ToldAlert): string {
+function lineOf(alert: SentAlert): string {
   const { subject, detail, status, at, since, isReminder, runId } = alert;
   const spanMs = new Date(at).getTime() - new Date(since).getTime();
   const lasted = spanMs >= 1000 ? ` (${status === 'up' ? 'after' : 'for'} ${formatSpan(spanMs)})` : '';

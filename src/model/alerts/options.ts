@@ -1,4 +1,4 @@
-// What `alerts` takes, in createTock and in the job module: where to tell, and what.
+// What `alerts` takes, in createTock and in the job module: channels, rules, heartbeat.
 import type { Duration } from '../duration.js';
 
 /** A secret, read when it is needed: from an environment variable, or from a file. */
@@ -47,7 +47,7 @@ export interface CommandChannel extends AlertChannelOptions {
   readonly env?: readonly string[];
 }
 
-/** Where alerts are told. */
+/** Where notifications are sent. */
 export type AlertChannel = WebhookChannel | SlackChannel | MailChannel | CommandChannel;
 
 /** What every rule takes. */
@@ -56,7 +56,7 @@ export interface AlertRuleOptions {
   readonly name?: string;
   /** Names of channels. Default: all. */
   readonly channels?: readonly string[];
-  /** How often it is told again while it lasts. Default `1d`; false: never. */
+  /** How often a reminder is sent while it is down. Default `1d`; false: never. */
   readonly remind?: Duration | false;
 }
 
@@ -68,7 +68,7 @@ export interface AlertDefinitionRule extends AlertRuleOptions {
 
 /** When to alert. Durations are texts such as `'15m'`, or milliseconds. */
 export type AlertRule =
-  /** So many attempts in a row have failed. Default 3. */
+  /** This many attempts in a row have failed. Default 3. */
   | ({ readonly when: 'failing'; readonly times?: number } & AlertDefinitionRule)
   /** A run has ended dead. */
   | ({ readonly when: 'dead' } & AlertDefinitionRule)
@@ -90,16 +90,16 @@ export type AlertRule =
 /** The conditions. */
 export type AlertWhen = AlertRule['when'];
 
-/** Asked over HTTP after each healthy tick, or beat of a daemon: whoever expects that can miss it. */
+/** Requested after each healthy tick, or beat of a daemon, for a monitor that alerts when none comes. */
 export interface TickHeartbeat {
   readonly url: string;
-  /** Asked instead after a tick that failed. Default: nothing is. */
+  /** Requested instead after a tick that failed. Default: no request is made. */
   readonly failUrl?: string;
   /** How long a tick waits for the answer at most, up to `30s`. Default `5s`. */
   readonly timeout?: Duration;
 }
 
-/** Who is told, and of what. */
+/** Which channels are notified, and when. */
 export interface AlertOptions {
   readonly channels?: readonly AlertChannel[];
   /** Default: one of each kind, with its defaults. */
@@ -107,7 +107,7 @@ export interface AlertOptions {
   readonly heartbeat?: TickHeartbeat;
 }
 
-/** What a schedule is expected to keep; the rules `late` and `running-long` tell when it does not. */
+/** What is expected of a schedule; the rules `late` and `running-long` fire when it is not met. */
 export interface Expectation {
   /** A success is expected this long after each occurrence. */
   readonly within?: Duration;

@@ -27,7 +27,7 @@ export interface Rule {
   /** Only these subjects: names of definitions, jobs or queues. Null: all. */
   readonly only: ReadonlySet<string> | null;
   readonly channels: readonly string[];
-  /** Null: it is not repeated. */
+  /** Null: no reminders. */
   readonly remindMs: number | null;
 }
 

@@ -115,7 +115,7 @@ export function joined(findings: readonly Finding[], otherwise: string): Finding
 
 const RANK: Readonly<Record<HealthLevel, number>> = { failing: 0, warning: 1, unknown: 2, ok: 3 };
 
-/** What a status already tells of a check. */
+/** A check whose result is already part of a status. */
 export function fromStatus(
   status: SchedulerStatus,
   limits: Partial<ProblemLimits>,

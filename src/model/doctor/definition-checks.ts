@@ -76,7 +76,7 @@ export function checkBroken(broken: readonly BrokenDefinition[]): Finding {
     'failing',
     `no runs are made of ${listed(broken.map(({ name, reason }) => `${name} (${reason ?? 'no reason is on record'})`))}`,
     first.origin === 'runtime'
-      ? `Set it anew: ${command}`
+      ? `Set it again: ${command}`
       : 'Correct it in code, and deploy; the next tick registers it',
     command,
   );
@@ -156,7 +156,7 @@ export interface QueuedDefinition {
 
 const DAY_MS = 86_400_000;
 
-/** Finds limits that nobody can satisfy. */
+/** Finds limits that cannot be satisfied. */
 export function checkQueues(
   queues: readonly LimitedQueue[],
   definitions: readonly QueuedDefinition[],

@@ -16,7 +16,7 @@ export const checkDatabase = (status: SchedulerStatus, limits: Limits): Finding 
     'it is the one in which the schema was made, and its clock has not been set back',
   );
 
-/** Nothing on record is a warning here: whoever asks expects that something ticks. */
+/** No tick on record is a warning here: the caller expects that something ticks. */
 export function checkLastTick(status: SchedulerStatus, limits: Limits): Finding {
   const [last] = status.ticks;
   const codes = ['silent-tick', 'silent-host', 'nothing-known', 'nothing-ticks'] as const;

@@ -19,7 +19,7 @@ export interface ObservedQueue {
 
 /**
  * `paused`: by an operator. `shut`: its concurrency is 0. `closed`: outside of its window. `full`: all its
- * places are held. `held-back`: by its rate. `open`: its runs start.
+ * slots are held. `held-back`: by its rate. `open`: its runs start.
  */
 export type QueueState = 'paused' | 'shut' | 'closed' | 'full' | 'held-back' | 'open';
 

@@ -28,7 +28,7 @@ export interface Surroundings {
     readonly pausedAt: Date | null;
     readonly pauseReason: string | null;
     readonly concurrency: number | null;
-    /** How many of its places are taken. */
+    /** How many of its slots are taken. */
     readonly taken: number;
     readonly window: string | null;
     readonly timezone: string;
@@ -43,7 +43,7 @@ export interface Surroundings {
 /**
  * - `good`: it is done, or goes on as it should
  * - `waiting`: it goes on by itself
- * - `attention`: somebody must do something, or it will not go on
+ * - `attention`: it does not go on without an operator
  */
 export type Tone = 'good' | 'waiting' | 'attention';
 
@@ -74,12 +74,12 @@ export function explainRun(run: ExplainedRun, around: Surroundings): RunNow {
       );
     }
     case 'dead':
-      return say('attention', deadSentence(run), 'Nothing more happens unless somebody retries it.');
+      return say('attention', deadSentence(run), 'Nothing more happens unless it is retried.');
     case 'cancelled':
       return say(
         'waiting',
         run.skipReason === null ? 'It was cancelled.' : `It was cancelled: ${run.skipReason}.`,
-        'Nothing more happens unless somebody retries it.',
+        'Nothing more happens unless it is retried.',
       );
     case 'skipped':
       return say('waiting', `It was not executed: ${skipWords(run.skipReason)}.`);
@@ -188,7 +188,7 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
     return say(
       'attention',
       `${failed}${next} is due, but its queue ${run.queue} has been paused for ${since}${note}.`,
-      'It starts when somebody resumes the queue.',
+      'It starts when the queue is resumed.',
       `queue ${run.queue} to be resumed`,
     );
   }
@@ -203,9 +203,9 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
   if (queue && queue.concurrency !== null && queue.taken >= queue.concurrency)
     return say(
       'waiting',
-      `${failed}${next} is due, but its queue ${run.queue} is full: ${queue.taken} of ${queue.concurrency} places are taken.`,
+      `${failed}${next} is due, but its queue ${run.queue} is full: ${queue.taken} of ${queue.concurrency} slots are taken.`,
       null,
-      `a place in queue ${run.queue}`,
+      `a slot in queue ${run.queue}`,
     );
   if (workerSeenAt === null || now.getTime() - workerSeenAt.getTime() > SEEN_MS)
     return say(

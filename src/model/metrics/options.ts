@@ -3,7 +3,7 @@ import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import type { ExpositionFormat } from './exposition.js';
 
-/** At most so many of each are published; how many are left out is a metric itself. */
+/** At most this many of each are published; how many are left out is a metric itself. */
 export interface MetricsLimits {
   /** Pairs of a job and a queue: those with the most runs. Default 500. */
   readonly maxJobs?: number | undefined;

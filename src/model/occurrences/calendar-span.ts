@@ -34,7 +34,7 @@ const HOUR_MS = 3_600_000;
 /** A schedule is looked at this far in both directions to learn how often it occurs. */
 const RATE_REACH_MS = 14 * DAY_MS;
 const MAX_COUNTED = 5000;
-/** With up to one occurrence each quarter of an hour, marks can be told apart. */
+/** With up to one occurrence each quarter of an hour, marks can be distinguished. */
 const MAX_MARKS_PER_HOUR = 4;
 const MAX_MARKS = 700;
 const MAX_COUNTS = 25_000;

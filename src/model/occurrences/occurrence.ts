@@ -78,7 +78,7 @@ export const STATE_WORDS: Readonly<Record<OccurrenceState, string>> = {
   upcoming: 'to come',
 };
 
-/** States that ask for somebody's attention, the worst first. */
+/** States that need attention, the worst first. */
 export const TROUBLE: readonly OccurrenceState[] = ['dead', 'lost', 'late', 'failed'];
 
 /** Short words for why an occurrence was skipped; the reason itself if it is not one of ours. */

@@ -45,7 +45,7 @@ export function readAfter(after: After, name: string): Chain {
     throw badSchedule(`after names ${names.length} definitions; write 1 to ${MAX_PARENTS}`);
   const definitions = [...new Set(names.map(each => checkName(each, 'definition', 'TOCK_BAD_SCHEDULE')))];
   if (definitions.includes(name))
-    throw badSchedule(`after names ${quote(name)} itself: it would wait for ever`);
+    throw badSchedule(`after names ${quote(name)} itself: it would wait forever`);
   return { definitions: definitions.sort(), require: all === undefined ? 'any' : 'all', on };
 }
 

@@ -32,8 +32,8 @@ export function catchupSentence({
       return `After an outage, one run makes up for all that were missed${within}.`;
     case 'all':
       return window === null
-        ? 'After an outage, every one that was missed is made up for.'
-        : `After an outage, every one that was missed in the last ${formatDuration(window)} is made up for.`;
+        ? 'After an outage, every one that was missed is caught up.'
+        : `After an outage, every one that was missed in the last ${formatDuration(window)} is caught up.`;
     case 'none':
       return 'After an outage, what was missed stays missed.';
   }

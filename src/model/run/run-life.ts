@@ -49,7 +49,7 @@ export interface RunLife {
   readonly waitedMs: number;
 }
 
-/** What of a run its life is told from. */
+/** The columns of a run from which its history is shown. */
 export interface LivedRun {
   readonly status: RunStatus;
   readonly attempts: number;

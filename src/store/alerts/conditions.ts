@@ -7,7 +7,7 @@ export const ALERT_QUEUE = 'tock:alerts';
 
 /** Hosts that have not ticked for longer than this are no longer expected to. */
 export const FORGOTTEN_AFTER = `interval '7 days'`;
-/** A host that has ticked less often may have been a person's. */
+/** A host that has ticked less often may have been somebody's laptop. */
 export const MIN_TICKS = 10;
 
 /** Runs that are looked at in each queue and priority, the longest due first: running ones are. */
@@ -36,8 +36,8 @@ function openedAt(queue: string): string {
 
 /**
  * Queues in which a due run has waited for longer than `limit`, SQL for milliseconds. A queue outside its
- * hours counts from their beginning on; a paused one counts, since somebody may have forgotten it. Runs that
- * wait for a slot do not.
+ * hours counts from their beginning on; a paused one counts, since the pause may have been forgotten. Runs
+ * that wait for a slot do not.
  * @param only SQL for the names of these queues only; null: all
  */
 export const waitingQueues = (

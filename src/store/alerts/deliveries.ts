@@ -1,11 +1,11 @@
-// What a run that delivers alerts tells, and what came of it; and what people see of alerts.
+// The flips that a run delivers, and what came of it; and what `tock alerts` lists.
 import type { StoredFlip } from '../../model/alerts/message.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 
 const ISO = (instant: string) => `to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** The flips that a run tells and has not told yet, in their order. */
+/** The flips that a run has not delivered yet, in their order. */
 export const readUndelivered = statement<{ readonly runId: string }, StoredFlip>(
   'read-undelivered-flips',
   `
@@ -14,7 +14,7 @@ from tock.alert_deliveries d join tock.alert_flips f on f.id = d.flip_id
 where d.run_id = :runId and d.delivered_at is null order by f.id`,
 );
 
-/** Notes what the other side answered. */
+/** Notes what the receiver answered. */
 export const noteDelivered = statement<{ readonly runId: string; readonly answer: string }, never>(
   'note-delivered',
   `update tock.alert_deliveries set delivered_at = tock.now(), answer = :answer where run_id = :runId and delivered_at is null`,
@@ -26,14 +26,14 @@ export const readInstant = statement<object, { readonly iso: string; readonly se
   `select ${ISO('tock.now()')} as iso, floor(extract(epoch from tock.now()))::float8 as seconds`,
 );
 
-/** Whom a flip was told. */
+/** A notification of a flip to one channel. */
 export interface AlertDelivery {
   readonly channel: string;
   /** The run that delivers it: `tock show` has its attempts. */
   readonly runId: string;
   /** Null: not yet, or not at all; see the run. */
   readonly deliveredAt: Date | null;
-  /** What the other side answered. */
+  /** What the receiver answered. */
   readonly answer: string | null;
   readonly runStatus: string | null;
 }
@@ -47,11 +47,11 @@ export interface AlertRecord {
   readonly detail: string;
   readonly failures: number;
   readonly runId: string | null;
-  /** When it was last told that this is down; null: it is up, or it is muted. */
-  readonly toldAt: Date | null;
+  /** When channels were last notified that this is down; null: it is up, or it is muted. */
+  readonly notifiedAt: Date | null;
   /** Until when its rule or its subject is muted; null: it is not. */
   readonly mutedUntil: Date | null;
-  /** The last time that it flipped or was repeated; null: it never has. */
+  /** The last time that it flipped or was repeated; null: never. */
   readonly lastFlip: {
     readonly kind: 'down' | 'up' | 'reminder';
     readonly at: Date;
@@ -74,11 +74,11 @@ type AlertRow = Omit<AlertRecord, 'lastFlip'> & {
   } | null;
 };
 
-// What was down lately comes next. A state that only counts failures is none of an alert yet.
+// A state that only counts failures is not an alert yet.
 const LIST = statement<{ readonly limit: number }, AlertRow>(
   'list-alerts',
   `
-select s.rule, s.subject, s.status, s.since, s.detail, s.failure_count as failures, s.run_id::text as "runId", s.told_at as "toldAt",
+select s.rule, s.subject, s.status, s.since, s.detail, s.failure_count as failures, s.run_id::text as "runId", s.notified_at as "notifiedAt",
   (select max(m.until) from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
   (select jsonb_build_object('kind', f.kind, 'at', f.at, 'deliveries', coalesce((
     select jsonb_agg(jsonb_build_object('channel', d.channel, 'runId', d.run_id::text, 'deliveredAt', d.delivered_at, 'answer', d.answer,
@@ -133,7 +133,7 @@ export async function muteAlerts(
   return row;
 }
 
-/** A row if there was a mute. The next evaluation tells of what is still down. */
+/** A row if there was a mute. The next evaluation notifies of what is still down. */
 export const unmuteAlerts = statement<{ readonly name: string }, { readonly name: string }>(
   'unmute-alerts',
   `

@@ -33,7 +33,7 @@ const START_CLOCK = statement<object, { readonly now: number }>(
 /**
  * Begins an evaluation: locks the clock, and turns JIT off, until the transaction ends.
  * @param isAgain there was more to do than the last evaluation has done
- * @returns the database's time in epoch ms; null if another evaluates now, or did a moment ago
+ * @returns the database's time in epoch ms; null if another process is evaluating, or did a moment ago
  */
 export async function lockAlertClock(session: Session, isAgain: boolean): Promise<number | null> {
   await NO_JIT.run(session, {});
@@ -62,7 +62,7 @@ order by t.id`,
 );
 
 const STATE_COLUMNS = `s.rule, s.subject, s.status, ${epoch('s.since')} as since, s.version, s.failure_count as failures, s.job,
-  s.definition_id::text as "definitionId", s.run_id::text as "runId", ${epoch('s.last_at')} as "lastAt", ${epoch('s.told_at')} as "toldAt", s.detail`;
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", ${epoch('s.last_at')} as "lastAt", ${epoch('s.notified_at')} as "notifiedAt", s.detail`;
 
 /** The states of what is down, and of these subjects. */
 export const readAlertStates = statement<

@@ -120,7 +120,7 @@ export async function moveWatches(
   });
 }
 
-/** Watches these no more. */
+/** Stops watching these. */
 export async function endWatches(session: Session, ids: readonly string[]): Promise<void> {
   if (ids.length > 0) await END_WATCHES.run(session, { ids });
 }

@@ -1,4 +1,4 @@
-// Writes what flips, and enqueues the runs that tell of it, in the transaction of the evaluation: a flip
+// Writes what flips, and enqueues the runs that deliver it, in the transaction of the evaluation: a flip
 // without its delivery never commits.
 import type { Change, FlipKind } from '../../model/alerts/judge.js';
 import type { Session } from '../connection/database.js';
@@ -23,20 +23,20 @@ const WRITE_CHANGES = statement<{ readonly changes: string }, WonFlip>(
   `
 with wanted as materialized (
   select * from jsonb_to_recordset(:changes::jsonb) as c(rule text, condition text, subject text, version integer, status text, since float8, failures integer,
-    job text, definition_id bigint, run_id bigint, last_at float8, told_at float8, detail text, flip text, flip_since float8, at float8)
+    job text, definition_id bigint, run_id bigint, last_at float8, notified_at float8, detail text, flip text, flip_since float8, at float8)
 ), locked as materialized (
   select s.rule, s.subject, s.version from tock.alert_states s join wanted w on w.rule = s.rule and w.subject = s.subject
   order by s.rule, s.subject for update of s
 ), updated as (
   update tock.alert_states s set status = w.status, since = to_timestamp(w.since / 1000), version = s.version + 1, failure_count = w.failures, job = w.job,
-    definition_id = w.definition_id, run_id = w.run_id, last_at = to_timestamp(w.last_at / 1000), told_at = to_timestamp(w.told_at / 1000), detail = w.detail
+    definition_id = w.definition_id, run_id = w.run_id, last_at = to_timestamp(w.last_at / 1000), notified_at = to_timestamp(w.notified_at / 1000), detail = w.detail
   from wanted w join locked l on l.rule = w.rule and l.subject = w.subject and l.version = w.version
   where s.rule = w.rule and s.subject = w.subject
   returning s.rule, s.subject
 ), inserted as (
-  insert into tock.alert_states (rule, subject, status, since, failure_count, job, definition_id, run_id, last_at, told_at, detail)
+  insert into tock.alert_states (rule, subject, status, since, failure_count, job, definition_id, run_id, last_at, notified_at, detail)
   select w.rule, w.subject, w.status, to_timestamp(w.since / 1000), w.failures, w.job, w.definition_id, w.run_id, to_timestamp(w.last_at / 1000),
-    to_timestamp(w.told_at / 1000), w.detail from wanted w where w.version = 0 order by w.rule, w.subject
+    to_timestamp(w.notified_at / 1000), w.detail from wanted w where w.version = 0 order by w.rule, w.subject
   on conflict do nothing
   returning rule, subject
 ), flipped as (
@@ -71,7 +71,7 @@ export async function writeChanges(
     definition_id: state.definitionId,
     run_id: state.runId,
     last_at: state.lastAt,
-    told_at: state.toldAt,
+    notified_at: state.notifiedAt,
     detail: state.detail,
     flip,
     // Of a recovery: since when it had been down.
@@ -83,7 +83,7 @@ export async function writeChanges(
 
 interface LockedChannel {
   readonly name: string;
-  /** The run that is waiting to be started, if there is one: it tells of more. */
+  /** The run that is waiting to be started, if there is one: more flips are added to it. */
   readonly pendingId: string | null;
   /** In milliseconds from now; 0: now. */
   readonly freeInMs: number;
@@ -103,7 +103,7 @@ select c.name, c.run_id::text as "runId",
   greatest(0, case when isfinite(c.free_at) then extract(epoch from c.free_at - tock.now()) * 1000 else 0 end)::float8 as "freeInMs"
 from tock.alert_channels c where c.name = any(:names::text[]) order by c.name for update`,
 );
-// A run that a worker is claiming is skipped: it tells only of what it has.
+// A run that a worker is claiming is skipped: nothing is added to it any more.
 const LOCK_PENDING = statement<{ readonly ids: readonly string[] }, { readonly id: string }>(
   'lock-pending-deliveries',
   `
@@ -138,17 +138,17 @@ on conflict do nothing`,
 export const DIGEST_MS = 60_000;
 
 /**
- * Enqueues the runs that tell of flips: for each channel the one that still waits for its minute, or a new
+ * Enqueues the runs that deliver flips: for each channel the one that still waits for its minute, or a new
  * one, due now or a minute after the last.
- * @param told which flips to tell to which channel
+ * @param deliveries which flips to send to which channel
  */
 export async function enqueueDeliveries(
   session: Session,
-  told: readonly { readonly flipId: string; readonly channel: string }[],
+  deliveries: readonly { readonly flipId: string; readonly channel: string }[],
   maxAttempts: number,
 ): Promise<void> {
-  if (told.length === 0) return;
-  const names = [...new Set(told.map(({ channel }) => channel))].sort();
+  if (deliveries.length === 0) return;
+  const names = [...new Set(deliveries.map(({ channel }) => channel))].sort();
   await ADD_CHANNELS.run(session, { names });
   const runOf = new Map<string, string>();
   for (const { name, pendingId, freeInMs } of await lockChannels(session, names)) {
@@ -160,9 +160,9 @@ export async function enqueueDeliveries(
     }
   }
   await ADD_DELIVERIES.run(session, {
-    flipIds: told.map(({ flipId }) => flipId),
-    channels: told.map(({ channel }) => channel),
-    runIds: told.map(({ channel }) => runOf.get(channel) ?? ''),
+    flipIds: deliveries.map(({ flipId }) => flipId),
+    channels: deliveries.map(({ channel }) => channel),
+    runIds: deliveries.map(({ channel }) => runOf.get(channel) ?? ''),
   });
 }
 

@@ -1,5 +1,5 @@
 // The connection to PostgreSQL: one way to run a statement, one way to open a transaction. No statement waits
-// for ever, and no lost client ends the process.
+// forever, and no lost client ends the process.
 import { createHash } from 'node:crypto';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type pg from 'pg';
@@ -132,7 +132,7 @@ export function openDatabase(options: DatabaseOptions): Database {
  * it already: then nothing was executed, and this process stops using names.
  *
  * After a column's type was altered, PostgreSQL refuses earlier prepared statements on each connection
- * ("cached plan must not change result type"): then the statement is prepared anew under another name.
+ * ("cached plan must not change result type"): then the statement is prepared again under another name.
  */
 function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T> {
   const names = new Map<string, string>();

@@ -1,4 +1,4 @@
-// No statement waits for ever: not for a dead network, not for a lock that is never released.
+// No statement waits forever: not for a dead network, not for a lock that is never released.
 //
 // PostgreSQL's statement_timeout does not do: as a setting of the session it breaks behind pgbouncer, and its
 // error would not come through a dead network. The driver's query_timeout leaves a statement running on the
@@ -40,7 +40,7 @@ export async function queryWithin(
   }
 }
 
-/** Runs one statement on a client that somebody else releases. */
+/** Runs one statement on a client that the caller releases. */
 export async function queryClientWithin(
   client: pg.PoolClient,
   statement: Statement,

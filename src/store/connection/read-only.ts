@@ -70,7 +70,7 @@ async function readOnce(
   }
 }
 
-/** Lets so many pieces of work happen at once; the others wait in the order in which they came. */
+/** Lets this many pieces of work run at once; the others wait in the order in which they came. */
 function turns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let free = most;

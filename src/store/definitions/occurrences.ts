@@ -19,7 +19,7 @@ from unnest(:definitionIds::bigint[], :instants::float8[]) as w(definition_id, a
 join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled_for = to_timestamp(w.at / 1000)`,
 );
 
-/** Reads which occurrences are taken; returns a function that tells whether one is. */
+/** Reads which occurrences are taken; returns a function that says whether one is. */
 export async function readTaken(
   session: Session,
   occurrences: readonly Occurrence[],

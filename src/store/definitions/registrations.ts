@@ -17,7 +17,7 @@ export interface Seen {
   readonly isCurrent: boolean;
   /** They were last seen in the future. */
   readonly wasAhead: boolean;
-  /** The database is a copy that nobody has adopted. */
+  /** The database is a copy that has not been adopted. */
   readonly isCopy: boolean;
 }
 

@@ -77,7 +77,7 @@ async function watchExpectations(session: Session, rows: readonly WrittenDefinit
 
 /**
  * Inserts a definition made at run time, unless its name is taken. Needs no lock: it waits for the commit of
- * anybody else who is inserting it.
+ * any other transaction that is inserting it.
  */
 export async function insertDefinition(session: Session, row: WrittenDefinition): Promise<boolean> {
   const query = insertRows([row], 'runtime')

@@ -1,8 +1,8 @@
 // Counts ended runs by minute, and sums them up by hour.
 //
-// Who counts holds the lock of the one row of figures_progress, so of several processes at once one does it.
-// A minute is counted for good once nobody can add to it. A run's end has the time at which its statement
-// began, and is seen when its transaction commits:
+// The process that counts holds the lock of the one row of figures_progress, so only one counts at a time.
+// A minute is counted for good once no transaction can add to it. A run's end has the time at which its
+// statement began, and is seen when its transaction commits:
 //
 //   worker A                            process B, which counts           figures_progress
 //   12:00:59 begin; a run ends
@@ -12,7 +12,7 @@
 //                                       12:03:10 A is gone:               final_until 12:01
 //                                       count 12:00, A's run included
 //
-// Who writes is known by the lock on job_runs_finished, which each statement that ends runs asks for as it
+// Writers are known by their lock on job_runs_finished, which each statement that ends runs asks for as it
 // begins, and its transaction keeps. A is seen by the count: a transaction's rows can be seen before its
 // locks are released, and the count is a statement of its own, after the look at the locks. ADR 0027.
 import type { RollUpProgress, RollUpStep } from '../../model/metrics/roll-up.js';
@@ -23,7 +23,7 @@ import { COUNTS, countEnded, eachBucket, FIGURES, HISTOGRAMS, KEY, sumOfFigures 
 /** How long minutes and hours are kept. */
 const KEEP_MINUTES = `interval '14 days'`;
 const KEEP_HOURS = `interval '13 months'`;
-/** So many old rows are deleted at most with an hour. */
+/** At most this many old rows are deleted with an hour. */
 const MAX_DELETED = 20_000;
 
 const ms = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
@@ -58,7 +58,7 @@ select set_config('jit', 'off', true) as jit, ${PROGRESS}, not exists (${WRITERS
 from tock.figures_progress p for update of p skip locked`,
 );
 
-/** Locks the progress until the transaction ends, and turns JIT off. Undefined: somebody else counts. */
+/** Locks the progress until the transaction ends, and turns JIT off. Undefined: another process counts. */
 export async function lockProgress(session: Session): Promise<RollUpProgress | undefined> {
   return await LOCK.first(session, {});
 }
@@ -153,7 +153,7 @@ function sameKey(row: string, other: string): string {
   return `(${keyOf(row)}) = (${keyOf(other)})`;
 }
 
-// Hours from then on leave the total again, since their runs are read anew.
+// Hours from then on leave the total again, since their runs are read again.
 const RESET = statement<{ at: Date; hour: Date }, never>(
   'reset-figures',
   `

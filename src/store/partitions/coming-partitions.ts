@@ -68,8 +68,8 @@ select case when exists (select from mine) then
 );
 
 /**
- * Whether this process should make the coming partitions now: half of them are used up, nobody else has
- * looked within the hour, and its role may.
+ * Whether this process should make the coming partitions now: half of them are used up, no other process
+ * has looked within the hour, and its role may.
  */
 export async function arePartitionsDue(session: Session): Promise<boolean> {
   return (await ARE_DUE.first(session, {}))?.areDue === true;

@@ -2,8 +2,8 @@
 //
 // How a partition goes: what stays is copied, a few blocks at a time, into a table beside it; a trigger notes
 // what changes meanwhile. Then one short transaction takes the locks, detaches the partition, corrects the
-// copy, and attaches it in the partition's place: nobody sees a run twice, or not at all. The drop, which may
-// take long, comes after it.
+// copy, and attaches it in the partition's place: no query sees a run twice, or not at all. The drop, which
+// may take long, comes after it.
 
 import { sql } from 'kysely';
 import type { Session } from '../connection/database.js';
@@ -61,7 +61,7 @@ export async function beginCopy(
 
 /**
  * Makes autovacuum end its work on these tables. It yields to a lock that waits longer than deadlock_timeout
- * (1 s): too long for a lock that blocks everybody, so this one, which blocks nobody, waits first.
+ * (1 s): too long for a lock that blocks all others, so this one, which blocks none, waits first.
  */
 export async function endVacuum(session: Session, tables: readonly string[]): Promise<void> {
   await setLockTimeout(session, '2s');
@@ -119,7 +119,7 @@ export async function detach(
     await runQuery(session, sql`alter table tock.job_runs_finished detach partition ${tableOf(source)}`);
     oids.push(await readOid(session, source));
   }
-  // Nobody else is in the sources now, and everything done there is committed and noted.
+  // No other transaction is in the sources now, and everything done there is committed and noted.
   const changes = db
     .deleteFrom('tock.retention_changes as c')
     .where(eb => isAnyOf(eb.ref('c.source'), oids, 'oid'))
@@ -218,7 +218,7 @@ export async function readLeftovers(session: Session): Promise<Leftover[]> {
 
 /** Drops a table in a transaction of its own: no lock on the parent is held while its files are removed. */
 export async function dropLeftover(session: Session, { name }: Leftover): Promise<void> {
-  // Nobody waits behind us here.
+  // No session waits behind us here.
   await setLockTimeout(session, '2s');
   await runQuery(session, sql`drop table if exists ${tableOf(name)}`);
 }

@@ -32,8 +32,8 @@ export async function hasLogs(session: Session, segment: number): Promise<boolea
 
 /**
  * Closes the open segment and opens the next, in the session's transaction. Attempts that have begun to log
- * go on where they began. Blocks nobody: without a default partition, attaching takes no lock that writers
- * mind.
+ * go on where they began. Blocks no session: without a default partition, attaching takes no lock that
+ * conflicts with writers.
  */
 export async function openNextSegment(session: Session, open: number): Promise<void> {
   const table = segmentTable(open + 1);

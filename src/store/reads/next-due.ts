@@ -95,7 +95,7 @@ export interface IdleQuestion {
 }
 
 /**
- * Whether a tick would find nothing to do: nothing to migrate, register, reap, materialize, claim or tell.
+ * Whether a tick would find nothing to do: nothing to migrate, register, reap, materialize, claim or alert.
  * One statement, which may run under any isolation and locks no row of another host. Like registering, it
  * notes that the definitions were seen; if there is nothing to do, it notes the tick too.
  */

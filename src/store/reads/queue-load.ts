@@ -7,16 +7,16 @@ import { isClaimable, isRateVoid, liesIn, QUEUE_PRIORITIES } from '../runs/claim
 import { statuses } from '../runs/transition.js';
 import type { QueueRecord } from './queues.js';
 
-/** Runs of one queue that are looked at; there may be more of each kind if so many were. */
+/** Runs of one queue that are looked at; there may be more of each kind if this many were. */
 export const MAX_COUNTED = 5000;
 const MAX_HOLDERS = 6;
 
-/** A run that holds a place under a limit. */
+/** A run that holds a slot under a limit. */
 export interface Holder {
   readonly id: string;
   readonly job: string;
   readonly definition: string | null;
-  /** Null: it has ended, and its place is about to be freed. */
+  /** Null: it has ended, and its slot is about to be freed. */
   readonly status: string | null;
   readonly startedAt: Date | null;
   /** Of its worker. */
@@ -144,7 +144,7 @@ export interface BlockingKey {
   readonly isCapped: boolean;
   /** Since when the one that waits longest is due, of those that are counted. */
   readonly oldestAt: Date;
-  /** The next that gets a place. */
+  /** The next that gets a slot. */
   readonly first: {
     readonly id: string;
     readonly job: string;

@@ -1,4 +1,4 @@
-// What alerts are told of ended attempts, by the statements that end them: a crash afterwards loses none.
+// What alerts need to know of ended attempts, written by the statements that end them: a crash loses none.
 //
 //   finalize: run 7 fails                      evaluation, in some tick or daemon
 //   run 7: failed; alert_events: failed, 7
@@ -9,10 +9,10 @@
 // A success is written only for a job that has failed: in a scheduler where nothing is wrong, the condition
 // costs a look at an empty index.
 
-/** The job that delivers alerts: what becomes of it raises none. */
+/** The job that delivers alerts: its own failures raise none. */
 export const DELIVERY_JOB = 'tock:deliver-alert';
 
-/** Nobody has evaluated alerts for longer than this: then nobody takes the events. */
+/** Alerts have been evaluated within this time: otherwise no process takes the events. */
 const EVALUATED = `exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')`;
 
 // In the order of the index, so that the planner uses it whatever it expects to find: mostly nothing. EXISTS

@@ -23,7 +23,7 @@ export const refreshWorker = statement<{ id: string }, { readonly id: string }>(
   'update tock.workers set seen_at = tock.now() where id = :id returning id',
 );
 
-/** Notes that a worker claims no more, so that nobody need wake it. */
+/** Notes that a worker claims no more, so that it need not be woken. */
 export const drainWorker = statement<{ id: string }, never>(
   'drain worker',
   `with sleeper as (delete from tock.sleepers where worker_id = :id)

@@ -30,7 +30,7 @@ interface AlertStates {
   definition_id: Bigint | null;
   run_id: Bigint | null;
   last_at: Timestamp;
-  told_at: Timestamp | null;
+  notified_at: Timestamp | null;
   detail: string;
 }
 

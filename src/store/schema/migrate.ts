@@ -81,7 +81,7 @@ async function makePartitions(
 ): Promise<Pick<MigrateResult, 'madePartitions' | 'partitionsLeft'>> {
   try {
     const { made, isLeft } = await makeComingPartitions(database, { unit: null, mayTakeLong: true });
-    const why = 'somebody held locks on the history for too long (see pg_blocking_pids)';
+    const why = 'another session held locks on the history for too long (see pg_blocking_pids)';
     return { madePartitions: made, partitionsLeft: isLeft ? why : null };
   } catch (error) {
     if (isConnectionFailure(error)) throw error;

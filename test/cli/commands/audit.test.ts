@@ -19,9 +19,7 @@ const audit = async (...args: string[]) => (await harness.json<AuditDocument>(['
 describe('tock audit', () => {
   it('says that nothing was done', async () => {
     const { code, stdout } = await harness.tock(['audit']);
-    expect(stdout).toBe(
-      'nobody has changed anything yet: tock run, pause, retry and the like leave a row here\n',
-    );
+    expect(stdout).toBe('no actions on record yet: tock run, pause, retry and the like leave a row here\n');
     expect(code).toBe(0);
     expect(await audit()).toEqual([]);
     expect((await harness.tock(['audit', '--by', 'mia'])).stdout).toBe('no actions match\n');

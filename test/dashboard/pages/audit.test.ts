@@ -22,7 +22,7 @@ describe('audit', () => {
   it('says what leaves a row where there is none', async () => {
     const { status, text } = await kit.get('/audit');
     expect(status).toBe(200);
-    expect(text).toContain('Nobody has changed anything yet');
+    expect(text).toContain('No actions on record yet');
     expect((await kit.get('/audit?operator=ada')).text).toContain('Nothing matches');
     expect((await kit.get('/audit?before=1')).text).toContain('Nothing is older');
   });

@@ -38,7 +38,7 @@ describe('queues', () => {
     expect(status).toBe(200);
     expect(text).toContain('No queue has runs, limits or a pause');
     expect(text).toContain(`queue: 'reports'`);
-    expect(text).toContain('Nobody blocks anybody');
+    expect(text).toContain('No run blocks another');
   });
 
   it('shows what waits and since when, what runs and comes later, and why nothing starts', async () => {
@@ -55,8 +55,8 @@ describe('queues', () => {
     await kit.tock.queues.pause('stock', { note: 'stocktaking' });
     await runs('stock', 'queued', 1, 1);
     const { text } = await kit.get('/queues');
-    expect(text).toContain('mails open 4 oldest 1h 30m 2 0 of 2 places 2 2 at once · 100/1m');
-    expect(text).toContain('reports full 0 1 1 of 1 places 0 1 at once · 09:00-17:00 UTC');
+    expect(text).toContain('mails open 4 oldest 1h 30m 2 0 of 2 slots 2 2 at once · 100/1m');
+    expect(text).toContain('reports full 0 1 1 of 1 slots 0 1 at once · 09:00-17:00 UTC');
     expect(text).toContain('nights outside its window opens in 10h 0 0 0 23:00-06:00 Europe/Berlin');
     expect(text).toContain('nothing none may start its concurrency is 0 0');
     expect(text).toContain('stock paused now : stocktaking 1 oldest 1m 0 0 none Resume');
@@ -82,12 +82,12 @@ describe('queues', () => {
     await kit.sql(`update tock.job_runs_live set blocked_on = 'job:single' where id = any($1)`, [waiting]);
     const { text, html } = await kit.get('/queues');
     expect(text).toContain(
-      `Job single 1 of 1 places held run ${holder} of single started 3m ago on web-2 pid 77 3 oldest 20m run ${waiting[0]} of single in mails`,
+      `Job single 1 of 1 slots held run ${holder} of single started 3m ago on web-2 pid 77 3 oldest 20m run ${waiting[0]} of single in mails`,
     );
     expect(html).toContain(`href="/tock/runs/${holder}"`);
     expect(text).toContain('+3 blocked');
     await kit.sql(`delete from tock.job_slots where concurrency_key = 'job:single'`);
-    expect((await kit.get('/queues')).text).toContain('nobody: the next claim or tick lets one start');
+    expect((await kit.get('/queues')).text).toContain('none: the next claim or tick lets one start');
   });
 
   it('counts no further than a bound, and shows names that no queue should have', async () => {
@@ -137,7 +137,7 @@ describe('one queue', () => {
   it('can be prepared before it has runs', async () => {
     const { status, text } = await kit.get('/queues/coming');
     expect(status).toBe(200);
-    expect(text).toContain('Nobody has paused or limited it');
+    expect(text).toContain('No pause or change of limits is on record');
   });
 });
 

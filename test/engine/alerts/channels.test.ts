@@ -1,4 +1,4 @@
-// Each channel against a real server or program: what arrives, what is refused, and that no secret is told.
+// Each channel against a real server or program: what arrives, what is refused, and that no secret leaks.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Alerts: each condition is told once when it becomes true and once when it is over, whoever ticks, and whatever dies.
+// Alerts: channels are notified once when a condition is met and once when it recovers, whichever process ticks or dies.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AlertRule, Dead, defineJob } from '../../../src/index.js';
@@ -47,7 +47,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-const told = () => receiver.posted.map(({ body }) => (JSON.parse(body) as { text: string }).text);
+const sent = () => receiver.posted.map(({ body }) => (JSON.parse(body) as { text: string }).text);
 /** Ticks once a minute, as cron does. */
 const minutes = async (count: number) => {
   for (let minute = 0; minute < count; minute++) {
@@ -59,23 +59,23 @@ const flips = () =>
   test.sql<{ kind: string; subject: string }>('select kind, subject from tock.alert_flips order by id');
 const kinds = async () => (await flips()).map(({ kind }) => kind);
 
-/** What is down stays down, and what is up stays up, without a further word. */
+/** What is down stays down, and what is up stays up, without a further message. */
 const staysQuiet = async (count: number) => {
-  const before = told().length;
+  const before = sent().length;
   await minutes(5);
-  expect(told().length - before).toBe(count);
+  expect(sent().length - before).toBe(count);
 };
 
-describe('a condition is told once, and once that it is over', () => {
-  it('failing: so many attempts in a row have failed', async () => {
+describe('channels are notified when a condition is met, and when it has recovered', () => {
+  it('failing: attempts in a row have failed', async () => {
     await open({ when: 'failing', times: 3 });
     fails = true;
     await test.tock.enqueue('mail');
     await test.tock.tick();
     await minutes(1);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     await minutes(1);
-    expect(told()).toEqual([
+    expect(sent()).toEqual([
       expect.stringMatching(
         /^:red_circle: mail is failing: 3 attempts in a row have failed: Error: 421 busy; tock show \d+$/,
       ),
@@ -83,7 +83,7 @@ describe('a condition is told once, and once that it is over', () => {
     await staysQuiet(0);
     fails = false;
     await minutes(2);
-    expect(told().slice(1)).toEqual([
+    expect(sent().slice(1)).toEqual([
       expect.stringMatching(
         /^:white_check_mark: mail has recovered \(after \d+m( \d+s)?\): it succeeds again$/,
       ),
@@ -103,7 +103,7 @@ describe('a condition is told once, and once that it is over', () => {
       await minutes(1);
       expect((await test.tock.runs.get(id))?.status).toBe('succeeded');
     }
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     expect(await test.sql('select * from tock.alert_events')).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe('a condition is told once, and once that it is over', () => {
     await test.setClock('2026-03-09T13:00:00Z');
     dies = true;
     await test.tock.tick();
-    expect(told()).toEqual([
+    expect(sent()).toEqual([
       expect.stringMatching(
         /^:red_circle: hourly has a dead run: run \d+ ended dead: Dead: the disk is full; tock show \d+$/,
       ),
@@ -122,7 +122,7 @@ describe('a condition is told once, and once that it is over', () => {
     await test.setClock('2026-03-09T14:00:00Z');
     await test.tock.tick();
     await minutes(1);
-    expect(told().slice(1)).toEqual([expect.stringMatching(/^:white_check_mark: hourly has recovered/)]);
+    expect(sent().slice(1)).toEqual([expect.stringMatching(/^:white_check_mark: hourly has recovered/)]);
     await staysQuiet(0);
   });
 
@@ -130,27 +130,27 @@ describe('a condition is told once, and once that it is over', () => {
     await open({ when: 'dead' });
     const id = await test.tock.enqueue('mail', { bad: true });
     await test.tock.tick();
-    expect(told()).toHaveLength(1);
+    expect(sent()).toHaveLength(1);
     // Another run of the job proves nothing.
     await test.tock.enqueue('mail');
     await minutes(3);
-    expect(told()).toHaveLength(1);
+    expect(sent()).toHaveLength(1);
     await test.sql(`update tock.job_runs_finished set payload = '{}' where id = $1`, [id]);
     await test.tock.runs.retry(id);
     await minutes(2);
-    expect(told().slice(1)).toEqual([expect.stringMatching(/^:white_check_mark: mail has recovered/)]);
+    expect(sent().slice(1)).toEqual([expect.stringMatching(/^:white_check_mark: mail has recovered/)]);
   });
 
-  it('dead: of a one-off run that nobody retries, for a day', async () => {
+  it('dead: of a one-off run that is not retried, for a day', async () => {
     await open({ when: 'dead' });
     await test.tock.enqueue('mail', { bad: true });
     await test.tock.tick();
     await test.advance('23h');
     await test.tock.tick();
-    expect(told()).toHaveLength(1);
+    expect(sent()).toHaveLength(1);
     await test.advance('1h');
     await minutes(2);
-    expect(told().slice(1)).toEqual([expect.stringContaining('mail has recovered (after 1d')]);
+    expect(sent().slice(1)).toEqual([expect.stringContaining('mail has recovered (after 1d')]);
   });
 
   it('late: no success within the time after an occurrence', async () => {
@@ -158,9 +158,9 @@ describe('a condition is told once, and once that it is over', () => {
     fails = true;
     await test.setClock('2026-03-09T13:00:00Z');
     await minutes(9);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     await minutes(1);
-    expect(told()).toEqual([
+    expect(sent()).toEqual([
       ':red_circle: hourly is late: a success was expected by 2026-03-09T13:10:00Z, and it has not succeeded yet',
     ]);
     await staysQuiet(0);
@@ -168,7 +168,7 @@ describe('a condition is told once, and once that it is over', () => {
     await test.setClock('2026-03-09T14:00:00Z');
     await test.tock.tick();
     await minutes(2);
-    expect(told().slice(1)).toEqual([
+    expect(sent().slice(1)).toEqual([
       expect.stringMatching(/^:white_check_mark: hourly has recovered \(after 5\dm/),
     ]);
     await staysQuiet(0);
@@ -176,7 +176,7 @@ describe('a condition is told once, and once that it is over', () => {
     fails = true;
     await test.setClock('2026-03-09T15:10:00Z');
     await test.tock.tick();
-    expect(told().slice(2)).toEqual([
+    expect(sent().slice(2)).toEqual([
       ':red_circle: hourly is late: a success was expected by 2026-03-09T15:10:00Z, and the last was for 2026-03-09T14:00:00Z',
     ]);
   });
@@ -186,12 +186,12 @@ describe('a condition is told once, and once that it is over', () => {
     await test.tock.schedules.pause('hourly');
     await test.setClock('2026-03-09T18:30:00Z');
     await minutes(7);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     await test.tock.schedules.resume('hourly');
     fails = true;
     await test.setClock('2026-03-09T19:09:00Z');
     await minutes(7);
-    expect(told()).toEqual([expect.stringContaining('expected by 2026-03-09T19:10:00Z')]);
+    expect(sent()).toEqual([expect.stringContaining('expected by 2026-03-09T19:10:00Z')]);
   });
 
   it('running-long: an attempt takes longer than it should', async () => {
@@ -202,9 +202,9 @@ describe('a condition is told once, and once that it is over', () => {
        from tock.job_definitions where name = 'hourly'`,
     );
     await minutes(30);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     await minutes(1);
-    expect(told()).toEqual([
+    expect(sent()).toEqual([
       expect.stringMatching(
         /^:red_circle: hourly is running for too long: run \d+ has been running for 31m, longer than 30m; tock show/,
       ),
@@ -212,7 +212,7 @@ describe('a condition is told once, and once that it is over', () => {
     await staysQuiet(0);
     await test.sql('delete from tock.job_runs_live where fence = 1');
     await minutes(2);
-    expect(told().slice(1)).toEqual([expect.stringMatching(/hourly has recovered .*: the run has ended$/)]);
+    expect(sent().slice(1)).toEqual([expect.stringMatching(/hourly has recovered .*: the run has ended$/)]);
   });
 
   it('waiting: a due run waits for a worker, also where its queue is paused', async () => {
@@ -220,16 +220,16 @@ describe('a condition is told once, and once that it is over', () => {
     await test.tock.queues.pause('reports');
     await test.tock.enqueue('mail', {}, { queue: 'reports' });
     await minutes(4);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     await minutes(1);
-    expect(told()).toEqual([
+    expect(sent()).toEqual([
       ':red_circle: reports has runs that wait: a run in the queue reports has waited for 5m; the queue is paused',
     ]);
     await staysQuiet(0);
     await test.tock.queues.resume('reports');
     await minutes(2);
-    expect(told().slice(1)).toEqual([
-      expect.stringMatching(/reports has recovered .*: no run waits for so long$/),
+    expect(sent().slice(1)).toEqual([
+      expect.stringMatching(/reports has recovered .*: no run waits that long any more$/),
     ]);
   });
 
@@ -242,10 +242,10 @@ describe('a condition is told once, and once that it is over', () => {
     await test.setClock('2026-03-09T13:04:00Z');
     // As if no worker claimed from it.
     await test.tock.tick({ queues: ['default'] });
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     await test.setClock('2026-03-09T13:05:00Z');
     await test.tock.tick({ queues: ['default'] });
-    expect(told()).toEqual([expect.stringContaining('a run in the queue night has waited for 1h 5m')]);
+    expect(sent()).toEqual([expect.stringContaining('a run in the queue night has waited for 1h 5m')]);
   });
 
   it('silent: another host no longer ticks', async () => {
@@ -260,15 +260,15 @@ describe('a condition is told once, and once that it is over', () => {
     await tickOf('web-1', 500);
     await tickOf('laptop', 3);
     await minutes(5);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     await minutes(1);
-    expect(told()).toEqual([
+    expect(sent()).toEqual([
       ':red_circle: web-1:/srv/app no longer ticks: nothing on web-1 in /srv/app has ticked for 6m: check its crontab, or its service',
     ]);
     await staysQuiet(0);
     await tickOf('web-1', 500);
     await minutes(2);
-    expect(told().slice(1)).toEqual([expect.stringMatching(/web-1:\/srv\/app has recovered/)]);
+    expect(sent().slice(1)).toEqual([expect.stringMatching(/web-1:\/srv\/app has recovered/)]);
   });
 
   it('broken: a definition cannot be evaluated', async () => {
@@ -277,7 +277,7 @@ describe('a condition is told once, and once that it is over', () => {
       `update tock.job_definitions set cron = 'never', next_at = tock.now() where name = 'hourly'`,
     );
     await minutes(1);
-    expect(told()).toEqual([
+    expect(sent()).toEqual([
       expect.stringMatching(/^:red_circle: hourly is broken: it cannot be evaluated: .*never/),
     ]);
     await staysQuiet(0);
@@ -285,7 +285,9 @@ describe('a condition is told once, and once that it is over', () => {
       `update tock.job_definitions set cron = '0 * * * *', broken_at = null, broken_reason = null, next_at = '-infinity' where name = 'hourly'`,
     );
     await minutes(2);
-    expect(told().slice(1)).toEqual([expect.stringMatching(/hourly has recovered .*: it is in order$/)]);
+    expect(sent().slice(1)).toEqual([
+      expect.stringMatching(/hourly has recovered .*: it is no longer broken$/),
+    ]);
   });
 
   it('broken: a definition was paused by itself', async () => {
@@ -295,17 +297,17 @@ describe('a condition is told once, and once that it is over', () => {
     await test.setClock('2026-03-09T13:00:00Z');
     await test.tock.tick();
     await minutes(1);
-    expect(told()).toEqual([
+    expect(sent()).toEqual([
       ':red_circle: hourly is broken: it is paused by itself after 1 dead run; fix it, then: tock resume hourly',
     ]);
     await test.tock.schedules.resume('hourly');
     await minutes(2);
-    expect(told()).toHaveLength(2);
+    expect(sent()).toHaveLength(2);
   });
 });
 
-describe('what is told, and when', () => {
-  it('is one word even when three ticks notice at once', async () => {
+describe('a notification', () => {
+  it('is sent once even when three ticks notice at once', async () => {
     await open({ when: 'failing', times: 1 }, { when: 'dead' });
     const others = [test.another(), test.another()];
     for (let round = 0; round < 5; round++) {
@@ -322,12 +324,12 @@ describe('what is told, and when', () => {
       { rule: 'failing', kind: 'down', count: 1 },
     ]);
     expect(
-      told()
+      sent()
         .join('\n')
         .match(/is failing/g),
     ).toHaveLength(1);
     expect(
-      told()
+      sent()
         .join('\n')
         .match(/has a dead run/g),
     ).toHaveLength(1);
@@ -339,20 +341,20 @@ describe('what is told, and when', () => {
       `update tock.job_definitions set broken_at = tock.now(), broken_reason = 'no such field' where name = 'hourly'`,
     );
     await minutes(1);
-    expect(told()).toHaveLength(1);
+    expect(sent()).toHaveLength(1);
     await test.advance('23h');
     await minutes(2);
-    expect(told()).toHaveLength(1);
+    expect(sent()).toHaveLength(1);
     await test.advance('1h');
     await minutes(3);
-    expect(told().slice(1)).toEqual([expect.stringMatching(/^:red_circle: hourly still is broken \(for 1d/)]);
+    expect(sent().slice(1)).toEqual([expect.stringMatching(/^:red_circle: hourly still is broken \(for 1d/)]);
     await test.advance('1d');
     await minutes(2);
-    expect(told()).toHaveLength(3);
+    expect(sent()).toHaveLength(3);
     expect(await kinds()).toEqual(['down', 'reminder', 'reminder']);
   });
 
-  it('comes as one digest a minute when much flips', async () => {
+  it('is one digest a minute when much flips', async () => {
     await open({ when: 'broken' });
     for (let n = 0; n < 30; n++)
       await test.tock.schedules.upsert({ name: `s${n}`, job: 'mail', cron: '0 0 1 1 *' });
@@ -364,7 +366,7 @@ describe('what is told, and when', () => {
     await broken(0, 10);
     await test.advance('1m');
     await test.tock.tick();
-    expect(told()).toEqual([expect.stringMatching(/^:red_circle: \*Tock: 10 down\*\ns0 is broken: .*\ns1 /)]);
+    expect(sent()).toEqual([expect.stringMatching(/^:red_circle: \*Tock: 10 down\*\ns0 is broken: .*\ns1 /)]);
     // Two waves within the minute are one message, at its end.
     for (const [from, to] of [
       [10, 20],
@@ -374,14 +376,14 @@ describe('what is told, and when', () => {
       await test.advance('25s');
       await test.tock.tick();
     }
-    expect(told()).toHaveLength(1);
+    expect(sent()).toHaveLength(1);
     await test.advance('30s');
     await test.tock.tick();
-    expect(told().slice(1)).toEqual([expect.stringContaining('*Tock: 20 down*')]);
+    expect(sent().slice(1)).toEqual([expect.stringContaining('*Tock: 20 down*')]);
     expect(await kinds()).toHaveLength(30);
   });
 
-  it('is nothing of what is muted, by rule or by name, until the mute ends', async () => {
+  it('is not sent of what is muted, by rule or by name, until the mute ends', async () => {
     await open({ when: 'broken' }, { when: 'dead' });
     await test.tock.alerts.mute('hourly', { until: '2026-03-09T12:30:00Z', note: 'moving house' });
     await test.tock.alerts.mute('dead', { until: '2026-03-09T12:10:00Z' });
@@ -390,32 +392,32 @@ describe('what is told, and when', () => {
     );
     await test.tock.enqueue('mail', { bad: true });
     await minutes(9);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     expect(await test.tock.alerts.list()).toMatchObject([
-      { rule: 'broken', subject: 'hourly', status: 'down', toldAt: null, lastFlip: { deliveries: [] } },
+      { rule: 'broken', subject: 'hourly', status: 'down', notifiedAt: null, lastFlip: { deliveries: [] } },
       {
         rule: 'dead',
         subject: 'mail',
         status: 'down',
-        toldAt: null,
+        notifiedAt: null,
         mutedUntil: new Date('2026-03-09T12:10:00Z'),
       },
     ]);
     await minutes(3);
-    expect(told()).toEqual([expect.stringContaining('mail has a dead run')]);
+    expect(sent()).toEqual([expect.stringContaining('mail has a dead run')]);
     await test.tock.alerts.unmute('hourly');
     await minutes(2);
-    expect(told().slice(1)).toEqual([expect.stringContaining('hourly is broken')]);
+    expect(sent().slice(1)).toEqual([expect.stringContaining('hourly is broken')]);
   });
 
-  it('is no recovery of what nobody was told of', async () => {
+  it('is not sent for a recovery if the outage was not sent', async () => {
     await open({ when: 'broken' });
     await test.tock.alerts.mute('broken', { until: '2026-03-09T12:30:00Z' });
     await test.sql(`update tock.job_definitions set broken_at = tock.now() where name = 'hourly'`);
     await minutes(2);
     await test.sql(`update tock.job_definitions set broken_at = null where name = 'hourly'`);
     await minutes(2);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
     expect(await kinds()).toEqual(['down', 'up']);
   });
 
@@ -476,12 +478,12 @@ describe('what is told, and when', () => {
     expect(await test.sql('select kind from tock.alert_events')).toEqual([{ kind: 'dead' }]);
     await test.advance('1m');
     await test.tock.tick();
-    expect(told()).toHaveLength(1);
+    expect(sent()).toHaveLength(1);
   });
 });
 
 describe('a process that has no alerts', () => {
-  it('writes no events where nobody takes them', async () => {
+  it('writes no events where none are evaluated', async () => {
     test = await reuseTestTock(jobs);
     await test.setClock(NOON);
     await test.tock.enqueue('mail', { bad: true });
@@ -502,7 +504,7 @@ describe('a process that has no alerts', () => {
     expect(delivery).toMatchObject({ status: 'failed' });
     expect(delivery?.errors.at(-1)?.message).toMatch(/no channel slack/);
     await minutes(1);
-    expect(told()).toHaveLength(2);
+    expect(sent()).toHaveLength(2);
   });
 });
 

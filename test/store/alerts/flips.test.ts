@@ -46,7 +46,7 @@ describe('writeChanges', () => {
       status: 'down',
       version: 3,
       since: now,
-      toldAt: now,
+      notifiedAt: now,
       detail: 'late',
     });
   });
@@ -79,7 +79,7 @@ describe('enqueueDeliveries', () => {
     );
     return rows[0]?.id ?? '';
   };
-  const tell = async (...channels: string[]) => {
+  const notify = async (...channels: string[]) => {
     const flipId = await flip();
     await database.transaction(session =>
       enqueueDeliveries(
@@ -90,17 +90,17 @@ describe('enqueueDeliveries', () => {
     );
   };
   const runs = () =>
-    test.sql<{ id: string; channel: string; inS: number; told: number }>(
+    test.sql<{ id: string; channel: string; inS: number; flips: number }>(
       `select r.id::text, r.payload ->> 'channel' as channel, extract(epoch from r.run_at - tock.now())::int as "inS",
-         (select count(*)::int from tock.alert_deliveries d where d.run_id = r.id) as told
+         (select count(*)::int from tock.alert_deliveries d where d.run_id = r.id) as flips
        from tock.job_runs_live r order by r.id`,
     );
 
   it('enqueues one run for each channel, in the queue of alerts', async () => {
-    await tell('mail', 'slack');
+    await notify('mail', 'slack');
     expect(await runs()).toMatchObject([
-      { channel: 'mail', inS: 0, told: 1 },
-      { channel: 'slack', inS: 0, told: 1 },
+      { channel: 'mail', inS: 0, flips: 1 },
+      { channel: 'slack', inS: 0, flips: 1 },
     ]);
     expect(await test.sql('select distinct job, queue, max_attempts from tock.job_runs_live')).toEqual([
       { job: 'tock:deliver-alert', queue: 'tock:alerts', max_attempts: 7 },
@@ -108,22 +108,22 @@ describe('enqueueDeliveries', () => {
   });
 
   it('adds to the run that has not begun, and else makes one for a minute later', async () => {
-    await tell('mail');
-    await tell('mail');
-    expect(await runs()).toMatchObject([{ inS: 0, told: 2 }]);
+    await notify('mail');
+    await notify('mail');
+    expect(await runs()).toMatchObject([{ inS: 0, flips: 2 }]);
     await test.sql(`update tock.job_runs_live set attempts = 1, status = 'failed'`);
     await test.advance('10s');
-    await tell('mail');
-    await tell('mail');
-    expect(await runs()).toMatchObject([{ told: 2 }, { inS: 50, told: 2 }]);
+    await notify('mail');
+    await notify('mail');
+    expect(await runs()).toMatchObject([{ flips: 2 }, { inS: 50, flips: 2 }]);
   });
 
   it('adds nothing to a run that a worker is claiming at this moment', async () => {
-    await tell('mail');
+    await notify('mail');
     await database.transaction(async session => {
       await session.run('select from tock.job_runs_live for update');
-      await tell('mail');
+      await notify('mail');
     });
-    expect(await runs()).toMatchObject([{ told: 1 }, { told: 1 }]);
+    expect(await runs()).toMatchObject([{ flips: 1 }, { flips: 1 }]);
   });
 });

@@ -96,7 +96,7 @@ export function addScheduleActions(app: App): void {
     const left =
       skipped === null
         ? ''
-        : ` ${numberText(skipped.count)} ${skipped.count === 1 ? 'occurrence' : 'occurrences'} of the pause did not run; a backfill can make up for them.`;
+        : ` ${numberText(skipped.count)} ${skipped.count === 1 ? 'occurrence' : 'occurrences'} of the pause did not run; a backfill can create their runs.`;
     flash(c, `${name} is resumed.${left}`);
     return c.redirect(backOr(form, addressOf(view, name)), 303);
   });

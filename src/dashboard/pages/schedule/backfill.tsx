@@ -1,4 +1,4 @@
-// Backfill of one schedule: which occurrences it would run, and then the deed.
+// Backfill of one schedule: which occurrences it would run, and then the action.
 
 import { TockError } from '../../../model/errors.js';
 import { readAskedTime } from '../../../model/explain/asked-time.js';

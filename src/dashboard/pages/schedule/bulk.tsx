@@ -1,4 +1,4 @@
-// What is done to many schedules at once: first a page that tells how many, then the deed, one by one.
+// Actions on many schedules at once: first a page that shows how many, then the action, one by one.
 import { TockError } from '../../../model/errors.js';
 import { DEFINITION_STATES, readDefinitionNames } from '../../../store/reads/definition-pages.js';
 import { flash } from '../../flash.js';
@@ -23,13 +23,13 @@ const WORDS: Readonly<
     verb: 'Pause',
     done: 'paused',
     effect:
-      'They make no runs until they are resumed; what comes due meanwhile is not made up for. Runs that wait or execute go on.',
+      'They make no runs until they are resumed; occurrences due meanwhile are not caught up. Runs that wait or execute go on.',
   },
   resume: {
     verb: 'Resume',
     done: 'resumed',
     effect:
-      'Those that are paused make runs again from now on; what came due in the pause is not made up for.',
+      'Those that are paused make runs again from now on; occurrences due in the pause are not caught up.',
   },
   run: {
     verb: 'Run now',
@@ -61,7 +61,7 @@ export function addBulkActions(app: App): void {
   });
 }
 
-/** Those selected, or all of a filter; one more than may be done at once tells that there are more. */
+/** Those selected, or all of a filter; one more than may be done at once shows that there are more. */
 async function namesOf(view: View, form: Form): Promise<string[]> {
   if (textOf(form, 'which') !== 'all')
     return [form['schedule'] ?? []].flat().filter(name => typeof name === 'string');

@@ -132,7 +132,7 @@ interface NewPageProps {
 }
 
 const NEW_LEAD =
-  'A schedule of a job that is in code, beside those that code defines: one for each tenant, for instance, with a payload of its own. It begins now; nothing is made up for what was before.';
+  'A schedule of a job that is in code, beside those that code defines: one for each tenant, for instance, with a payload of its own. It begins now; earlier occurrences are not caught up.';
 
 function NewPage({ view, name, fields, error }: NewPageProps) {
   const isTaken = error?.code === 'TOCK_VERSION_CONFLICT';

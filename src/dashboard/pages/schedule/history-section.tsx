@@ -22,7 +22,7 @@ export function HistorySection({ view, opened, records }: HistorySectionProps) {
       <Sheet>
         {records.length === 0 ? (
           <p class="muted">
-            Nobody has paused, edited or backfilled it.{' '}
+            It has not been paused, edited or backfilled.{' '}
             {origin === 'code' ? 'It was registered from code' : 'It was made'}{' '}
             <Time view={view} at={created} relative />
             {version === 1 ? (

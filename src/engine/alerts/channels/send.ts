@@ -1,4 +1,4 @@
-// Sends a message to a channel, within its time, and says what the other side answered. No secret is in an
+// Sends a message to a channel, within its time, and returns what the receiver answered. No secret is in an
 // error: neither a URL, whose path often is one, nor a password.
 import { readFile } from 'node:fs/promises';
 import type { AlertMessage } from '../../../model/alerts/message.js';

@@ -11,8 +11,8 @@ export const ABANDON_MS = 5000;
 const ABANDONED: ChildEnd = { code: null, signal: 'SIGKILL', isOutOfMemory: false, error: null };
 
 /**
- * When the signal aborts, the child is told. After `graceMs` its process group gets SIGTERM, a second later
- * SIGKILL. After five more seconds the attempt goes on without it.
+ * When the signal aborts, the child gets a message. After `graceMs` its process group gets SIGTERM, a second
+ * later SIGKILL. After five more seconds the attempt goes on without it.
  */
 export class KillEscalation {
   /** Resolves when the child has survived SIGKILL; otherwise never. */

@@ -17,7 +17,7 @@ import type { Answer, FromChild, Order } from './protocol.js';
 
 /**
  * Executes the handler in a new process and resolves to its result. An aborted signal ends it by
- * KillEscalation. Every half heartbeat the child is told how long the lease still lasts: if this process is
+ * KillEscalation. Every half heartbeat the child is sent how long the lease still lasts: if this process is
  * killed or frozen, the child ends itself.
  * @throws what the handler threw; TockError TOCK_CHILD_EXITED if its process ended without an answer
  */
@@ -122,8 +122,8 @@ function describeEnd(
   if (signal === 'SIGKILL' && isOverdue)
     return "the handler's process ended itself when its lease was over: its worker was frozen, too busy to renew it, or cut off from the database";
   if (signal === 'SIGKILL')
-    return "the handler's process was killed by SIGKILL; where nobody sent it, the system had no memory left";
+    return "the handler's process was killed by SIGKILL; unless it was sent on purpose, the system had no memory left";
   if (signal !== null)
-    return `the handler's process was ended by ${signal}${signal === 'SIGTERM' ? '' : ', a crash in native code unless somebody sent it'}`;
+    return `the handler's process was ended by ${signal}${signal === 'SIGTERM' ? '' : ', a crash in native code unless it was sent on purpose'}`;
   return `the handler's process ended with exit code ${code} before the handler returned; a handler must not call process.exit`;
 }

@@ -1,4 +1,4 @@
-// What comes next, and which definitions need somebody: for a page.
+// What comes next, and which definitions need attention: for a page.
 import type { Chain } from '../../../model/planning/chain.js';
 import type { Session } from '../../connection/database.js';
 import { readable } from '../../connection/readable-instant.js';

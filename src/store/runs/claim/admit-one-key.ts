@@ -6,8 +6,8 @@
 //
 //   a slot that was freed since      it is not given; the run is blocked, and unblocked after the commit
 //   a slot that was taken since      the primary key refuses it; the run is blocked
-//   a slot above a lowered limit,    whoever took it has the older limit, and might have taken it just as
-//   taken since                      well a moment after
+//   a slot above a lowered limit,    the claim that took it has the older limit, and might as well have
+//   taken since                      taken it a moment later
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import {
@@ -35,7 +35,7 @@ type Row = ClaimedRow & {
   readonly is_claimed: boolean;
 };
 
-// Window functions in place of joins: where the planner expects few rows it joins two sets of thousands in a
+// Window functions instead of joins: where the planner expects few rows it joins two sets of thousands in a
 // loop. What is known of a key is computed for the first of its runs only, and passed on to the others.
 const ADMIT = statement<Params, Row>(
   'admit-one-key',

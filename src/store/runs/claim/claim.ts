@@ -14,7 +14,7 @@
 // Within a queue and priority, due runs are walked in the order of `run_at`: future runs are never looked at.
 //
 // A claim can go on where the last one left off. Index entries of runs that have ended stay as long as
-// anybody holds an old snapshot, and walking over them with each claim would make it slower with each run
+// a session holds an old snapshot, and walking over them with each claim would make it slower with each run
 // that ends.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
@@ -52,7 +52,7 @@ export interface ClaimPosition extends QueuePriority {
   readonly id: string | null;
   /** It gave all that it was asked for, or was not looked at because others had given enough. */
   readonly hasMore: boolean;
-  /** Its queue has a limit, which each claim must look at anew. */
+  /** Its queue has a limit, which each claim must read again. */
   readonly isLimited: boolean;
   /** No run that the claim saw there needs a slot under a limit. */
   readonly isPlain: boolean;

@@ -30,7 +30,7 @@ export interface ClaimedRun {
     readonly outside: string;
     readonly now: number;
   } | null;
-  /** The span of whoever enqueued it, and its queue; null: it was not traced. */
+  /** The span of the enqueuing call, and its queue; null: it was not traced. */
   readonly trace: { readonly traceparent: string; readonly queue: string } | null;
   /** Why the row cannot be given to a handler, so that the run is to be set aside; null: it can. */
   readonly defect: string | null;

@@ -3,7 +3,7 @@
 //
 //   worker A, holds run 1 and slot 1 of job:x        runs 2 and 3 are blocked on job:x
 //   delete live 1; slot 1 of job:x: run 1 → run 2; run 2: running, leased to A
-//   commit                                           nobody ever saw the slot free
+//   commit                                           no session ever saw the slot free
 //
 // No lock of the key is needed: a slot that changes hands was taken before and is taken after.
 import type { Session } from '../../connection/database.js';

@@ -80,7 +80,7 @@ async function enqueueOnce(session: Session, rows: readonly EnqueuedRow[]): Prom
   const keysOf = (isLive: boolean) =>
     JSON.stringify(unknown.filter(row => row.shape.is_live === isLive).map(row => row.key));
   const found = await FIND_KEYS.run(session, { keys: keysOf(false), liveKeys: keysOf(true) });
-  // A key that is unique for ever and the same text as a live key are two keys.
+  // A key that is unique forever and the same text as a live key are two keys.
   const ids = [false, true].map(
     isLive => new Map(found.filter(each => each.live === isLive).map(each => [each.key, each.id])),
   );

@@ -1,4 +1,4 @@
-// Writes what handlers have logged: one row for each attempt, written anew with each heartbeat in which it
+// Writes what handlers have logged: one row for each attempt, rewritten with each heartbeat in which it
 // logged, and before its outcome.
 //
 //   worker A, holds runs 1 and 2 under fence 1        job_logs
@@ -7,7 +7,7 @@
 //   run 1 ends: its last lines, then its outcome      run 1, fence 1: complete
 //
 // The log comes first: once the run has ended, it is live no more. If its lease is lost between the two, the
-// log is that of an attempt without an outcome, under a fence of its own: it is in nobody's way.
+// log is that of an attempt without an outcome, under a fence of its own: it does no harm.
 //
 // A row that was sent, and whose reply was lost, is sent again as a whole: so if the open segment has changed
 // meanwhile, the later row has all of the earlier.
@@ -62,7 +62,7 @@ const WRITE = statement<LogBatch, WrittenLog>(
   { prepared: true },
 );
 
-// The handler's own transaction has ended the run; nobody can have claimed it since.
+// The handler's own transaction has ended the run; no worker can have claimed it since.
 const WRITE_COMMITTED = statement<LogBatch, WrittenLog>(
   'write-logs-of-committed',
   writeWhere(
