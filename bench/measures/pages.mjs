@@ -144,13 +144,13 @@ export async function fillHistory({ url, sql }, finished, say) {
   say.line(`  filled: ${figure(finished)} finished runs`);
 }
 
-/** Counts what has ended, as ticks do it minute by minute. */
+/** Counts what ended in the last two days, as ticks do it minute by minute: no page shows more than a day of it. */
 async function countHistory(tock, sql) {
   await sql.rows('update tock.job_definitions set next_at = null');
   for (const queue of Array.from({ length: QUEUES }, (_, n) => `queue-${n}`)) await tock.queues.pause(queue);
   await sql.rows(
     `update tock.figures_progress set (final_until, counted_until, hours_until) =
-      (select at, at, at from date_bin('1 hour', now() - interval '${DAYS} days 1 hour', 'epoch') as at)`,
+      (select at, at, at from date_bin('1 hour', now() - interval '2 days', 'epoch') as at)`,
   );
   // Minutes first, then hours.
   const progress = async () =>
