@@ -1266,7 +1266,7 @@ create table tock.figures_by_minute (
   primary key (at, job, queue, status, reason)
 );
 
-comment on table tock.figures_by_minute is 'How many runs ended in each minute, and how long they took. Kept for 14 days.';
+comment on table tock.figures_by_minute is 'How many runs ended in each minute, and how long they took. Kept for two days.';
 comment on column tock.figures_by_minute.reason is 'Why occurrences were skipped; empty for other states.';
 comment on column tock.figures_by_minute.occurrence_count is 'How many occurrences the runs stand for.';
 comment on column tock.figures_by_minute.duration_us is 'From the start of the last attempt to the end of the run, summed, in microseconds.';

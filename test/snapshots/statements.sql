@@ -2640,10 +2640,12 @@ with hours as materialized (
 ), old_minutes as (
   delete from tock.figures_by_minute m where (m.at, m.job, m.queue, m.status, m.reason) in (
     select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_minute o
-    where o.at < least(tock.now() - interval '14 days', $1) order by o.at limit 20000)
+    where o.at < least(tock.now() - interval '48 hours', $1) order by o.at
+    limit (select 20000 + 2 * count(*) from tock.figures_by_minute n where n.at >= $1 and n.at < $2))
 ), old_hours as (
   delete from tock.figures_by_hour h where (h.at, h.job, h.queue, h.status, h.reason) in (
-    select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_hour o where o.at < tock.now() - interval '13 months' order by o.at limit 20000)
+    select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_hour o where o.at < tock.now() - interval '13 months' order by o.at
+    limit (select 20000 + 2 * count(*) from hours))
 ), old_totals as (
   delete from tock.figures_total t where t.last_at < tock.now() - interval '13 months' and not exists (select from hours h where (h.job, h.queue, h.status, h.reason) = (t.job, t.queue, t.status, t.reason))
 ), moved as (

@@ -14,6 +14,9 @@ const MAX_LIVE_MS = 5 * MINUTE_MS;
 /** What is committed later than this after its end is not counted. */
 const MAX_LATE_MS = 24 * HOUR_MS;
 
+/** How long minutes are kept: with few runs a minute they take as much space as the runs. */
+export const MINUTES_KEPT_MS = 48 * HOUR_MS;
+
 /** A clock that was set back is noticed within this time. */
 const UNNOTICED_MS = 10 * MINUTE_MS;
 
@@ -104,7 +107,10 @@ export interface FiguresSpan {
   readonly liveFrom: number;
 }
 
-/** Where the figures are kept of what ended at `from` or later; it is rounded to its minute. */
+/**
+ * Where the figures are kept of what ended at `from` or later. It is rounded to its minute; to its hour where
+ * minutes are no longer kept.
+ */
 export function spanOfFigures(
   from: number,
   progress: Pick<RollUpProgress, 'now' | 'hoursUntil' | 'countedUntil'>,
@@ -112,7 +118,8 @@ export function spanOfFigures(
   const reset = resetOf(progress);
   const countedUntil = Math.min(progress.countedUntil, reset?.at ?? Number.POSITIVE_INFINITY);
   const hoursUntil = Math.min(progress.hoursUntil, reset?.hour ?? Number.POSITIVE_INFINITY);
-  const start = floorTo(MINUTE_MS, from);
+  const hasMinutes = progress.now - from < MINUTES_KEPT_MS - HOUR_MS;
+  const start = floorTo(hasMinutes ? MINUTE_MS : HOUR_MS, from);
   const liveFrom = Math.max(start, countedUntil);
   const hoursFrom = Math.min(Math.ceil(start / HOUR_MS) * HOUR_MS, liveFrom);
   const hoursTo = Math.max(hoursFrom, Math.min(hoursUntil, liveFrom));

@@ -15,15 +15,19 @@
 // Writers are known by their lock on job_runs_finished, which each statement that ends runs asks for as it
 // begins, and its transaction keeps. A is seen by the count: a transaction's rows can be seen before its
 // locks are released, and the count is a statement of its own, after the look at the locks. ADR 0027.
-import type { RollUpProgress, RollUpStep } from '../../model/metrics/roll-up.js';
+import {
+  HOUR_MS,
+  MINUTES_KEPT_MS,
+  type RollUpProgress,
+  type RollUpStep,
+} from '../../model/metrics/roll-up.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { COUNTS, countEnded, eachBucket, FIGURES, HISTOGRAMS, KEY, sumOfFigures } from './ended-runs.js';
 
-/** How long minutes and hours are kept. */
-const KEEP_MINUTES = `interval '14 days'`;
+const KEEP_MINUTES = `interval '${MINUTES_KEPT_MS / HOUR_MS} hours'`;
 const KEEP_HOURS = `interval '13 months'`;
-/** At most this many old rows are deleted with an hour. */
+/** With each hour, at most this many old rows and twice as many as were added are deleted. */
 const MAX_DELETED = 20_000;
 
 const ms = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
@@ -131,10 +135,12 @@ with hours as materialized (
 ), old_minutes as (
   delete from tock.figures_by_minute m where (m.at, ${keyOf('m')}) in (
     select o.at, ${keyOf('o')} from tock.figures_by_minute o
-    where o.at < least(tock.now() - ${KEEP_MINUTES}, :from) order by o.at limit ${MAX_DELETED})
+    where o.at < least(tock.now() - ${KEEP_MINUTES}, :from) order by o.at
+    limit (select ${MAX_DELETED} + 2 * count(*) from tock.figures_by_minute n where n.at >= :from and n.at < :to))
 ), old_hours as (
   delete from tock.figures_by_hour h where (h.at, ${keyOf('h')}) in (
-    select o.at, ${keyOf('o')} from tock.figures_by_hour o where o.at < tock.now() - ${KEEP_HOURS} order by o.at limit ${MAX_DELETED})
+    select o.at, ${keyOf('o')} from tock.figures_by_hour o where o.at < tock.now() - ${KEEP_HOURS} order by o.at
+    limit (select ${MAX_DELETED} + 2 * count(*) from hours))
 ), old_totals as (
   delete from tock.figures_total t where t.last_at < tock.now() - ${KEEP_HOURS} and not exists (select from hours h where ${sameKey('h', 't')})
 ), moved as (

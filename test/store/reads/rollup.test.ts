@@ -85,6 +85,18 @@ describe('figures of a span', () => {
     expect(counted).toMatchObject({ until, total: { succeeded: 1, dead: 1 } });
   });
 
+  it('of a week, whose minutes are no longer kept: from a whole hour on', async () => {
+    await kit.advance(10 * MINUTE);
+    await kit.end();
+    await kit.advance(5 * 24 * HOUR);
+    await kit.rollUp();
+    await kit.advance(2 * 24 * HOUR + 15 * MINUTE);
+    await kit.rollUp();
+    expect((await readOutcomes(kit.database, { hours: 168 })).total.succeeded).toBe(1);
+    await kit.advance(HOUR);
+    expect((await readOutcomes(kit.database, { hours: 168 })).total.succeeded).toBe(0);
+  });
+
   it('of jobs: mean, and percentiles from buckets', async () => {
     for (let index = 0; index < 100; index++)
       await kit.end({ job: 'a', durationMs: index < 90 ? 15 : 1500, waitMs: 700 });

@@ -78,7 +78,7 @@ export interface Outcomes {
 
 /**
  * How many runs ended in the last hours, and in each of the last minutes. Scans once what is not counted yet.
- * @param minutes at most 14 days, and no longer than the hours
+ * @param minutes at most a day, and no longer than the hours
  * @param countedOnly leaves out what the roll-up has not counted yet, which takes long if millions ended
  */
 export async function readOutcomes(
