@@ -77,7 +77,7 @@ describe('the page Now', () => {
     const words = text(page);
     expect(words.indexOf('class="health')).toBeLessThan(words.indexOf('Waiting'));
     expect(page).toMatch(/class="health (failing|warning)"/);
-    expect(figure(page, 'Waiting')).toEqual(['10\u202F000+', expect.stringMatching(/^oldest 47m/)]);
+    expect(figure(page, 'Waiting')).toEqual(['5\u202F000+', expect.stringMatching(/^oldest 47m/)]);
     expect(figure(page, 'Running')).toEqual(['4', 'no worker now']);
     expect(figure(page, 'Dead, 24 h')).toEqual(['263', 'failed for good']);
     expect(words).toContain('260 dead runs');

@@ -578,22 +578,23 @@ with recursive queue_priorities as (
   select n.queue, n.priority from queue_priorities p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
-), waiting as (
-  select p.queue, w.count, w.oldest from queue_priorities p cross join lateral (
-    select count(*) as count, min(d.run_at) as oldest from (
-      select r.run_at from tock.job_runs_live r
-      where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      order by r.run_at, r.id limit $1) d) w
+), counts as (
+  select r.queue, count(*) as count from (
+    select l.queue, l.status, l.run_at from tock.job_runs_live l limit $1) r
+  where r.run_at <= tock.now() and r.status in ('queued', 'failed') group by r.queue
+), oldest as (
+  select p.queue, d.run_at from queue_priorities p cross join lateral (
+    select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit 1) d
   union all
-  select b.queue, count(*), min(b.run_at) from (
-    select r.queue, r.run_at from tock.job_runs_live r
-    where r.blocked_on is not null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-    order by r.blocked_on, r.priority, r.run_at, r.id limit $1) b
+  select b.queue, min(b.run_at) from (
+    select r.queue, r.run_at from tock.job_runs_live r where r.blocked_on is not null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    order by r.blocked_on, r.priority, r.run_at, r.id limit 10000) b
   group by b.queue
 )
-select w.queue, sum(w.count)::float8 as waiting,
-  coalesce(greatest(extract(epoch from tock.now() - case when min(w.oldest) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(w.oldest) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(w.oldest) end)::float8, 0), 0) as "oldestSeconds"
-from waiting w group by w.queue order by w.queue;
+select o.queue, greatest(coalesce(max(c.count), 0), 1)::float8 as waiting,
+  coalesce(greatest(extract(epoch from tock.now() - case when min(o.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(o.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(o.run_at) end)::float8, 0), 0) as "oldestSeconds"
+from oldest o left join counts c on c.queue = o.queue group by o.queue order by o.queue;
 
 -- create-partitions
 select made, next_step as next from tock.create_partitions(null, $1);
@@ -1646,29 +1647,39 @@ with recursive queue_priorities as (
   select n.queue, n.priority from queue_priorities p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
-), due as materialized (
+), heads as materialized (
   select s.* from queue_priorities p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
-    order by r.run_at, r.id limit 10001) s limit 30003
+    order by r.run_at, r.id limit (select least(5001, greatest(20, 6000 / greatest(count(*), 1))) from queue_priorities)) s
+), due as materialized (
+  select s.* from queue_priorities p cross join lateral (
+    select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit $1) s limit $1
+), oldest as materialized (
+  select s.* from queue_priorities p cross join lateral (
+    select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    order by r.run_at, r.id limit 1) s
 ), later as materialized (
   select s.* from queue_priorities p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at > tock.now()
-    order by r.run_at, r.id limit 10001) s limit 30003
+    order by r.run_at, r.id limit $1) s limit $1
 ), blocked as materialized (
   select r.run_at from tock.job_runs_live r where r.blocked_on is not null limit $1
 ), alive as materialized (
   select w.capacity from tock.workers w
   where w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
 ), longest as materialized (
-  select id from due where status = 'running' order by started_at, id limit $2
+  select id from heads where status = 'running' order by started_at, id limit $2
 )
 select jsonb_build_object(
-  'waiting', (select count(*) from due where status <> 'running') + (select count(*) from blocked),
+  'waiting', (select count(*) from due) + (select count(*) from blocked),
   'oldestDue', (select case when min(o.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(o.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(o.run_at) end from (
-    select run_at from due where status <> 'running' union all select run_at from blocked) o where o.run_at <= tock.now()),
-  'running', (select count(*) from due where status = 'running'),
+    select run_at from oldest union all select run_at from blocked) o where o.run_at <= tock.now()),
+  'running', (select count(*) from heads where status = 'running'),
   'capacity', (select coalesce(sum(capacity), 0) from alive), 'workers', (select count(*) from alive),
   'retrying', (select count(*) from due where status = 'failed') + (select count(*) from later where status = 'failed'),
   'nextRetry', (select case when min(run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(run_at) end from later where status = 'failed'),
@@ -1750,7 +1761,8 @@ with recursive queue_priorities as (
   select x.* from queue_priorities p cross join lateral (
     select r.id, r.job, r.definition_id, r.status, r.started_at, r.progress, r.locked_by, r.locked_until
     from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null
-    order by r.run_at, r.id limit 5000) x
+    order by r.run_at, r.id
+    limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_priorities)) x
   where x.status = 'running'
 )
 select count(*)::integer as count, case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end as until from running r
@@ -1811,11 +1823,14 @@ with recursive queue_priorities as (
   select n.name from names n
   where ($1::text is null or n.name = $1) and ($2::text is null or n.name > $2)
   order by n.name limit $3
+), cap as materialized (
+  select least(5000, greatest(500, 25000 / greatest(count(*), 1) / 500 * 500))::integer as size from chosen
 )
 select c.name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
   q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, case when q.paused_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_at end as "pausedAt", q.pause_reason as "pauseReason",
-  counts.waiting, counts.running, counts.later, coalesce(b.count, 0) as blocked, counts.examined > 5000 as "isCapped",
+  least(counts.waiting, cap.size) as waiting, least(counts.running, cap.size) as running, least(counts.later, cap.size) as later,
+  coalesce(b.count, 0) as blocked, counts.examined > cap.size as "isCapped",
   oldest.at as "oldestAt",
   case when q.concurrency is null then 0
     else (select count(*)::integer from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) end as held,
@@ -1830,6 +1845,7 @@ select c.name, q.concurrency,
   case when q.rate_next_at > tock.now() and q.rate_count is not null and not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end as "rateNextAt"
 from chosen c
+cross join cap
 left join tock.job_queues q on q.name = c.name
 left join blocked b on b.queue = c.name
 cross join lateral (
@@ -1839,7 +1855,7 @@ cross join lateral (
     (count(*) filter (where r.status = 'running'))::integer as running
   from (
     select l.status, l.run_at from tock.job_runs_live l where l.queue = c.name and l.blocked_on is null
-    order by l.queue, l.priority, l.run_at, l.id limit 5001) r
+    order by l.queue, l.priority, l.run_at, l.id limit cap.size + 1) r
 ) counts
 cross join lateral (
   -- In each priority the first that can be claimed: they are sorted by run_at.
@@ -1851,7 +1867,7 @@ order by c.name;
 
 -- read-recent-occurrences
 select d.id::text as definition_id, r.rows, r.p50, r.p95 from unnest($1::bigint[]) as d(id) cross join lateral (
-  select coalesce(jsonb_agg(to_jsonb(n) - 'place' order by n.place) filter (where n.place <= $2::integer), '[]') as rows,
+  select coalesce(jsonb_agg(to_jsonb(n) - 'place' order by n.place), '[]') as rows,
     percentile_cont(0.5) within group (order by n.finished - n.started) filter (where n.status = 'succeeded') as p50,
     percentile_cont(0.95) within group (order by n.finished - n.started) filter (where n.status = 'succeeded') as p95
   from (
@@ -1859,7 +1875,7 @@ select d.id::text as definition_id, r.rows, r.p50, r.p95 from unnest($1::bigint[
   (extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000)::float8 as started, (extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end) * 1000)::float8 as finished, r.status, r.trigger, r.skip_reason,
   r.occurrence_count, r.attempts, r.generation, r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed, row_number() over (order by r.scheduled_for desc) as place from (
       select * from tock.job_runs j where j.definition_id = d.id and j.scheduled_for is not null
-      order by j.scheduled_for desc limit 60
+      order by j.scheduled_for desc limit $2::integer
     ) r
   ) n
 ) r;
@@ -1988,15 +2004,20 @@ select * from (
 ) after where status = 'skipped' and occurrence_count > 1;
 
 -- read-status
-with live as (
-  select r.queue,
-    count(*) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as waiting,
-    count(*) filter (where r.status = 'queued' and r.run_at > tock.now()) as scheduled,
-    count(*) filter (where r.status = 'running') as running,
-    count(*) filter (where r.status = 'failed') as failed,
-    count(*) filter (where r.status = 'running' and r.locked_until < tock.now()) as stuck,
-    min(r.run_at) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as oldest
-  from tock.job_runs_live r group by r.queue
+with groups as materialized (
+  -- One pass with few groups: of a long backlog a filter for each count takes three times as long.
+  select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count, min(r.run_at) as oldest,
+    max(r.locked_until) as leases_end, count(*) filter (where r.locked_until < tock.now()) as expired
+  from tock.job_runs_live r group by 1, 2, 3, 4
+), live as (
+  select g.queue,
+    coalesce(sum(g.count) filter (where g.status in ('queued', 'failed') and g.is_due), 0) as waiting,
+    coalesce(sum(g.count) filter (where g.status = 'queued' and not g.is_due), 0) as scheduled,
+    coalesce(sum(g.count) filter (where g.status = 'running'), 0) as running,
+    coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
+    coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
+    min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest
+  from groups g group by g.queue
 ), finished as (
   select r.status, count(*) as count from tock.job_runs_finished r
   where $1::boolean and r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status <> 'dead'
@@ -2015,8 +2036,8 @@ with live as (
       and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
     coalesce(l.running, 0) as running, l.leases_end_ms
   from tock.workers w left join (
-    select r.locked_by, count(*) as running, round(extract(epoch from max(r.locked_until) - tock.now()) * 1000) as leases_end_ms
-    from tock.job_runs_live r where r.status = 'running' group by r.locked_by) l on l.locked_by = w.id
+    select g.locked_by, sum(g.count) as running, round(extract(epoch from max(g.leases_end) - tock.now()) * 1000) as leases_end_ms
+    from groups g where g.status = 'running' group by g.locked_by) l on l.locked_by = w.id
 ), snapshot as (
   select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
@@ -2182,7 +2203,8 @@ with recursive queue_priorities as (
   select x.* from queue_priorities p cross join lateral (
     select r.id, r.job, r.definition_id, r.status, r.started_at, r.progress, r.locked_by, r.locked_until
     from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null
-    order by r.run_at, r.id limit 5000) x
+    order by r.run_at, r.id
+    limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_priorities)) x
   where x.status = 'running'
 )
 select w.id, w.kind, w.host, w.pid, w.capacity, case when w.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.started_at end as "startedAt", case when w.seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.seen_at end as "seenAt",

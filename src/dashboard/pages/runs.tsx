@@ -10,7 +10,13 @@ import {
 import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { isStoppedStatement, sqlState } from '../../store/connection/errors.js';
 import { readJobNames } from '../../store/reads/runs/job-names.js';
-import { countRuns, listRunPage, type PageBounds, type RunPage } from '../../store/reads/runs/run-list.js';
+import {
+  countRuns,
+  isCountSlow,
+  listRunPage,
+  type PageBounds,
+  type RunPage,
+} from '../../store/reads/runs/run-list.js';
 import { Page } from '../layout/page.js';
 import { Empty } from '../layout/parts.js';
 import { readCount, readRunId } from '../query.js';
@@ -111,7 +117,7 @@ async function countOf(
 ): Promise<number | null> {
   if (!hasOlder && !hasNewer && after === undefined) return runs.length;
   if (isSlow(match) || match.errorGroup !== undefined) return null;
-  return await countRuns(reads, match, MAX_COUNTED);
+  return (await isCountSlow(reads, match)) ? null : await countRuns(reads, match, MAX_COUNTED);
 }
 
 function Found({

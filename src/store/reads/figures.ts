@@ -26,15 +26,20 @@ export const OLDEST_SNAPSHOT = `select a.pid, extract(epoch from clock_timestamp
 const READ_STATUS = statement<{ countsEnded: boolean }, { status: StatusRow }>(
   'read-status',
   `
-with live as (
-  select r.queue,
-    count(*) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as waiting,
-    count(*) filter (where r.status = 'queued' and r.run_at > tock.now()) as scheduled,
-    count(*) filter (where r.status = 'running') as running,
-    count(*) filter (where r.status = 'failed') as failed,
-    count(*) filter (where r.status = 'running' and r.locked_until < tock.now()) as stuck,
-    min(r.run_at) filter (where r.status in ('queued', 'failed') and r.run_at <= tock.now()) as oldest
-  from tock.job_runs_live r group by r.queue
+with groups as materialized (
+  -- One pass with few groups: of a long backlog a filter for each count takes three times as long.
+  select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count, min(r.run_at) as oldest,
+    max(r.locked_until) as leases_end, count(*) filter (where r.locked_until < tock.now()) as expired
+  from tock.job_runs_live r group by 1, 2, 3, 4
+), live as (
+  select g.queue,
+    coalesce(sum(g.count) filter (where g.status in ('queued', 'failed') and g.is_due), 0) as waiting,
+    coalesce(sum(g.count) filter (where g.status = 'queued' and not g.is_due), 0) as scheduled,
+    coalesce(sum(g.count) filter (where g.status = 'running'), 0) as running,
+    coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
+    coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
+    min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest
+  from groups g group by g.queue
 ), finished as (
   select r.status, count(*) as count from tock.job_runs_finished r
   where :countsEnded::boolean and r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status <> 'dead'
@@ -53,8 +58,8 @@ with live as (
       and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
     coalesce(l.running, 0) as running, l.leases_end_ms
   from tock.workers w left join (
-    select r.locked_by, count(*) as running, round(extract(epoch from max(r.locked_until) - tock.now()) * 1000) as leases_end_ms
-    from tock.job_runs_live r where r.status = 'running' group by r.locked_by) l on l.locked_by = w.id
+    select g.locked_by, sum(g.count) as running, round(extract(epoch from max(g.leases_end) - tock.now()) * 1000) as leases_end_ms
+    from groups g where g.status = 'running' group by g.locked_by) l on l.locked_by = w.id
 ), snapshot as (
   ${OLDEST_SNAPSHOT}
 )

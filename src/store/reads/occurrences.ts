@@ -179,7 +179,7 @@ export interface RecentRows {
   readonly definitionId: string;
   /** Newest first. */
   readonly rows: readonly OccurrenceRow[];
-  /** Milliseconds, over the last 60 rows: of those that succeeded, from the start of the last attempt. */
+  /** Milliseconds, over these rows: of those that succeeded, from the start of the last attempt. */
   readonly p50: number | null;
   readonly p95: number | null;
 }
@@ -196,13 +196,13 @@ const READ_RECENT = statement<
   'read-recent-occurrences',
   `
 select d.id::text as definition_id, r.rows, r.p50, r.p95 from unnest(:ids::bigint[]) as d(id) cross join lateral (
-  select coalesce(jsonb_agg(to_jsonb(n) - 'place' order by n.place) filter (where n.place <= :limit::integer), '[]') as rows,
+  select coalesce(jsonb_agg(to_jsonb(n) - 'place' order by n.place), '[]') as rows,
     percentile_cont(0.5) within group (order by n.finished - n.started) filter (where n.status = 'succeeded') as p50,
     percentile_cont(0.95) within group (order by n.finished - n.started) filter (where n.status = 'succeeded') as p95
   from (
     select ${COLUMNS}, row_number() over (order by r.scheduled_for desc) as place from (
       select * from tock.job_runs j where j.definition_id = d.id and j.scheduled_for is not null
-      order by j.scheduled_for desc limit 60
+      order by j.scheduled_for desc limit :limit::integer
     ) r
   ) n
 ) r`,

@@ -7,8 +7,11 @@ import { isClaimable, isRateVoid, liesIn, QUEUE_PRIORITIES } from '../runs/claim
 import { statuses } from '../runs/transition.js';
 import type { QueueRecord } from './queues.js';
 
-/** Runs of one queue that are looked at; there may be more of each kind if this many were. */
+/** The most runs of one queue that are looked at; there may be more of each kind if this many were. */
 export const MAX_COUNTED = 5000;
+/** Runs that are looked at for all queues of a page, and of each at least. */
+const MAX_SHARED = 25_000;
+const MIN_COUNTED = 500;
 const MAX_HOLDERS = 6;
 
 /** A run that holds a slot under a limit. */
@@ -91,17 +94,21 @@ with ${QUEUE_PRIORITIES}, blocked as materialized (
   select n.name from names n
   where (:name::text is null or n.name = :name) and (:after::text is null or n.name > :after)
   order by n.name limit :limit
+), cap as materialized (
+  select least(${MAX_COUNTED}, greatest(${MIN_COUNTED}, ${MAX_SHARED} / greatest(count(*), 1) / 500 * 500))::integer as size from chosen
 )
 select c.name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
   q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, ${readable('q.paused_at')} as "pausedAt", q.pause_reason as "pauseReason",
-  counts.waiting, counts.running, counts.later, coalesce(b.count, 0) as blocked, counts.examined > ${MAX_COUNTED} as "isCapped",
+  least(counts.waiting, cap.size) as waiting, least(counts.running, cap.size) as running, least(counts.later, cap.size) as later,
+  coalesce(b.count, 0) as blocked, counts.examined > cap.size as "isCapped",
   oldest.at as "oldestAt",
   case when q.concurrency is null then 0
     else (select count(*)::integer from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) end as held,
   case when q.concurrency is null then '[]' else ${holdersOf("'queue:' || q.name")} end as holders,
   case when q.rate_next_at > tock.now() and q.rate_count is not null and not ${isRateVoid('q')} then q.rate_next_at end as "rateNextAt"
 from chosen c
+cross join cap
 left join tock.job_queues q on q.name = c.name
 left join blocked b on b.queue = c.name
 cross join lateral (
@@ -111,7 +118,7 @@ cross join lateral (
     (count(*) filter (where r.status = 'running'))::integer as running
   from (
     select l.status, l.run_at from tock.job_runs_live l where l.queue = c.name and l.blocked_on is null
-    order by l.queue, l.priority, l.run_at, l.id limit ${MAX_COUNTED + 1}) r
+    order by l.queue, l.priority, l.run_at, l.id limit cap.size + 1) r
 ) counts
 cross join lateral (
   -- In each priority the first that can be claimed: they are sorted by run_at.

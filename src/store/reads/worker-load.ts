@@ -9,8 +9,9 @@ import type { WorkerKind } from '../schema/tables.js';
 const MAX_WORKERS = 200;
 /** Runs of a worker that are listed; all are counted. */
 const MAX_LISTED = 6;
-/** Runs that are looked at in each queue and priority: running ones are the first there. */
-const MAX_EXAMINED = 5000;
+/** Runs that are looked at, shared among the queues and priorities: running ones are the first there. */
+const MAX_EXAMINED = 10_000;
+const MIN_EXAMINED = 20;
 
 export interface RunOfWorker {
   readonly id: string;
@@ -48,7 +49,8 @@ const RUNNING = `${QUEUE_PRIORITIES}, running as materialized (
   select x.* from queue_priorities p cross join lateral (
     select r.id, r.job, r.definition_id, r.status, r.started_at, r.progress, r.locked_by, r.locked_until
     from tock.job_runs_live r where ${liesIn('r', 'p')} and r.blocked_on is null
-    order by r.run_at, r.id limit ${MAX_EXAMINED}) x
+    order by r.run_at, r.id
+    limit (select greatest(${MIN_EXAMINED}, ${MAX_EXAMINED} / greatest(count(*), 1)) from queue_priorities)) x
   where x.status = 'running'
 )`;
 

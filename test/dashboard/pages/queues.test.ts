@@ -95,7 +95,7 @@ describe('queues', () => {
       `insert into tock.job_runs_live (job, queue) select 'plain', '<b>x</b>' from generate_series(1, 5100)`,
     );
     const { text, html } = await kit.get('/queues');
-    expect(text).toContain('<b>x</b> open 5 000+');
+    expect(text).toContain('<b>x</b> open 4 000+');
     expect(html).not.toContain('<b>x</b>');
     expect((await kit.get(`/queues/${encodeURIComponent('<b>x</b>')}`)).text).toContain('<b>x</b> open');
     await kit.sql(`delete from tock.job_runs_live where queue = '<b>x</b>'`);

@@ -102,7 +102,7 @@ describe('what is read', () => {
     };
     const queues = await readQueueLoad(pool, {});
     expect(queues).toMatchObject([
-      { name: 'later', waiting: 0, running: 0, later: 5001, isCapped: true, oldestAt: null },
+      { name: 'later', waiting: 0, running: 0, later: 5000, isCapped: true, oldestAt: null },
       { name: 'long', running: 20, blocked: 5001, isCapped: true },
     ]);
     const keys = await readBlockingKeys(pool);

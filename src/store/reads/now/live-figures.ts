@@ -3,10 +3,13 @@ import { readProgress, type StoredProgress } from '../../../model/run/stored-run
 import type { Session } from '../../connection/database.js';
 import { readable } from '../../connection/readable-instant.js';
 import { statement } from '../../connection/statement.js';
-import { liesIn, QUEUE_PRIORITIES } from '../../runs/claim/queue-priorities.js';
+import { isClaimable, liesIn, QUEUE_PRIORITIES } from '../../runs/claim/queue-priorities.js';
 
 /** Counts above this are given as one more than this. */
-export const MAX_COUNT = 10_000;
+export const MAX_COUNT = 5000;
+/** Runs that are looked at for running ones, shared among the queues and priorities. Running ones come first. */
+const MAX_HEADS = 6000;
+const MIN_HEADS = 20;
 
 export interface LiveFigures {
   /** Due, but not yet claimed; those that wait for a slot included. */
@@ -47,32 +50,35 @@ type Row = Omit<LiveFigures, 'oldestDue' | 'nextRetry' | 'longest'> & {
   })[];
 };
 
-/** Runs of each queue and priority in the order of the claims: what is running comes first. */
-const upTo = (limit: number, condition: string) => `
+/** Runs of each queue and priority, in the order of the claims. */
+const firstOf = (limit: string, condition: string) => `
   select s.* from queue_priorities p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
     where r.blocked_on is null and ${liesIn('r', 'p')} and ${condition}
-    order by r.run_at, r.id limit ${limit}) s limit ${limit * 3}`;
+    order by r.run_at, r.id limit ${limit}) s`;
+const MAX_EACH = `(select least(${MAX_COUNT + 1}, greatest(${MIN_HEADS}, ${MAX_HEADS} / greatest(count(*), 1))) from queue_priorities)`;
 
 // An instant that no reader can hold is none.
 const READ_LIVE = statement<{ limit: number; shown: number }, { figures: Row }>(
   'read-live-figures',
   `
-with ${QUEUE_PRIORITIES}, due as materialized (${upTo(MAX_COUNT + 1, 'r.run_at <= tock.now()')}
-), later as materialized (${upTo(MAX_COUNT + 1, 'r.run_at > tock.now()')}
+with ${QUEUE_PRIORITIES}, heads as materialized (${firstOf(MAX_EACH, 'r.run_at <= tock.now()')}
+), due as materialized (${firstOf(':limit', isClaimable('r'))} limit :limit
+), oldest as materialized (${firstOf('1', isClaimable('r'))}
+), later as materialized (${firstOf(':limit', 'r.run_at > tock.now()')} limit :limit
 ), blocked as materialized (
   select r.run_at from tock.job_runs_live r where r.blocked_on is not null limit :limit
 ), alive as materialized (
   select w.capacity from tock.workers w
   where w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
 ), longest as materialized (
-  select id from due where status = 'running' order by started_at, id limit :shown
+  select id from heads where status = 'running' order by started_at, id limit :shown
 )
 select jsonb_build_object(
-  'waiting', (select count(*) from due where status <> 'running') + (select count(*) from blocked),
+  'waiting', (select count(*) from due) + (select count(*) from blocked),
   'oldestDue', (select ${readable('min(o.run_at)')} from (
-    select run_at from due where status <> 'running' union all select run_at from blocked) o where o.run_at <= tock.now()),
-  'running', (select count(*) from due where status = 'running'),
+    select run_at from oldest union all select run_at from blocked) o where o.run_at <= tock.now()),
+  'running', (select count(*) from heads where status = 'running'),
   'capacity', (select coalesce(sum(capacity), 0) from alive), 'workers', (select count(*) from alive),
   'retrying', (select count(*) from due where status = 'failed') + (select count(*) from later where status = 'failed'),
   'nextRetry', (select ${readable('min(run_at)')} from later where status = 'failed'),
@@ -85,7 +91,7 @@ select jsonb_build_object(
 ) as figures`,
 );
 
-/** One statement, which reads at most some ten thousand runs, however many there are. */
+/** One statement, which reads some ten thousand runs at most, however many there are. */
 export async function readLiveFigures(session: Session, shown = 10): Promise<LiveFigures> {
   const row = await READ_LIVE.first(session, { limit: MAX_COUNT + 1, shown });
   if (row === undefined) throw new Error('the live figures gave no row');

@@ -203,6 +203,24 @@ export async function countRuns(session: Session, match: ReadRunMatch, cap: numb
   return Math.min(count, cap + 1);
 }
 
+/** Live runs have no index by job. With more of them than this, those of a job are not counted for a page. */
+const MAX_COUNTED_LIVE = 30_000;
+
+/** Whether {@link countRuns} reads so many live runs that a page should not wait for it. */
+export async function isCountSlow(session: Session, match: ReadRunMatch): Promise<boolean> {
+  const { job, queue, definition, key } = match;
+  const isIndexed =
+    definition !== undefined || key !== undefined || (job === undefined && queue === undefined);
+  if (isIndexed || !branchesOf(match).some(({ table }) => table === 'tock.job_runs_live')) return false;
+  const query = db
+    .selectFrom('tock.job_runs_live as r')
+    .select('r.id')
+    .orderBy('r.id')
+    .offset(MAX_COUNTED_LIVE)
+    .limit(1);
+  return (await runQuery(session, query)).length > 0;
+}
+
 /** Ids of runs that match, ascending, and where to go on from: null at the end. */
 export interface MatchingRuns {
   readonly ids: readonly string[];
