@@ -7,7 +7,7 @@ import { isClaimable, liesIn, QUEUE_PRIORITIES } from '../../runs/claim/queue-pr
 
 /** Counts above this are given as one more than this. */
 export const MAX_COUNT = 5000;
-/** Runs that are looked at for running ones, shared among the queues and priorities. Running ones come first. */
+/** Runs that are looked at for running ones, which come first; shared among the queues and priorities. */
 const MAX_HEADS = 6000;
 const MIN_HEADS = 20;
 
