@@ -53,7 +53,9 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await test.close();
     });
 
-    it.each(PAGES)('%s is whole and free of barriers', async (label, address) => {
+    // What is new has schedules, and nothing else yet.
+    const pages = scene === 'new' ? PAGES.slice(0, 3) : PAGES;
+    it.each(pages)('%s is whole and free of barriers', async (label, address) => {
       expect(await findFlaws(browser, dashboard.base, address, `${scene}-${label}`)).toEqual([]);
     });
   });
