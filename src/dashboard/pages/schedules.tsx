@@ -14,7 +14,7 @@ import type { App, View } from '../view.js';
 import { addBulkActions } from './schedule/bulk.js';
 import { NewSchedule } from './schedule/edit.js';
 
-const LIMIT = 50;
+const LIMIT = 25;
 const STATE_LABELS: Readonly<Record<DefinitionState, string>> = {
   scheduled: 'scheduled',
   late: 'late',

@@ -39,7 +39,7 @@ export interface LastErrors {
 }
 
 /** How many runs are looked at. */
-export const MAX_ERRORS_READ = 10_000;
+export const MAX_ERRORS_READ = 5000;
 
 export async function readLastErrors(
   session: Session,
