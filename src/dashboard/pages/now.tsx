@@ -11,15 +11,17 @@ import { Minutes, MinutesTable } from '../pictures/minutes.js';
 import type { App, View } from '../view.js';
 
 const SECONDS = 5;
-/** The health counts more than this page shows, so that all viewers share one. */
+/** All readers of this page share what is read for it. The health counts more than the page shows. */
+const CONTENT_MAX_AGE_MS = 900;
 const HEALTH_MAX_AGE_MS = 4000;
 
 export function addNowPage(app: App): void {
   const readHealth = cachedByCost(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health());
   const readDay = cachedByCost(0, readDayInTime);
+  const readContent = cachedByCost(CONTENT_MAX_AGE_MS, async (view: View) => await readNow(view, readDay));
   app.get('/', async c => {
     const view = c.get('view');
-    const [content, health] = await Promise.all([readNow(view, readDay), readHealth(view)]);
+    const [content, health] = await Promise.all([readContent(view), readHealth(view)]);
     return c.html(
       <Page view={view} title="Now" current="now" live={SECONDS}>
         {isUnused(view, content) ? (
