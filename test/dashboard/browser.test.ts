@@ -1,6 +1,8 @@
 // The dashboard in a real browser: both themes, narrow and wide, with and without JavaScript, for hands and for keys.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTock } from '../../src/index.js';
+import { openProxy } from '../chaos/tcp-proxy.js';
 import { hasNoBrowser, type Look, openBrowser, openPage, type Watched } from '../support/browser.js';
 import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 import { findFlaws, type OpenDashboard, type PageAt, serveToAll } from './looks.js';
@@ -168,6 +170,44 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await plain.page.locator('main button.main').click();
       expect(await names()).not.toContain('sync-tenant:2');
       await plain.close();
+    });
+
+    it('acts once where two people press the same button, and tells the second one', async () => {
+      const id = await test.tock.enqueue('rebuild-search', {}, { delay: '1h' });
+      const both = [await visit(served), await visit(served)];
+      const cancel = async ({ page }: Watched) => {
+        await page.getByRole('button', { name: 'Cancel' }).first().click();
+        await page.locator('#confirm').getByRole('button', { name: 'Cancel' }).first().click();
+      };
+      for (const { page } of both) await page.goto(new URL(`/runs/${id}`, served.url).href);
+      const [first, second] = both as [Watched, Watched];
+      await cancel(first);
+      await first.page.getByText(`Run ${id} is cancelled.`).waitFor();
+      await cancel(second);
+      await second.page.getByText('This is no longer possible').waitFor();
+      expect(await second.page.locator('main').innerText()).toContain(`${id} is cancelled`);
+      expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled' });
+      expect(await test.tock.audit.list({ target: id })).toHaveLength(1);
+      for (const { close } of both) await close();
+    });
+
+    it('says that the database cannot be reached, and is back by itself when it can', async () => {
+      const proxy = await openProxy(test.url);
+      const tock = createTock({ connectionString: proxy.url, jobs: SCENE_JOBS, logger: false });
+      const far = await serve(tock);
+      const { page, close } = await visit(far);
+      const heading = page.locator('main h1');
+      await until(async () => (await heading.innerText()) === 'Now', 'the page');
+      // A port on which nothing listens.
+      proxy.leadTo('postgresql://tock:none@127.0.0.1:1/none');
+      await page.goto(far.url);
+      expect(await heading.innerText()).toBe('The database cannot be reached');
+      proxy.leadTo(test.url);
+      await until(async () => (await heading.innerText().catch(() => '')) === 'Now', 'the page to be back');
+      await close();
+      await far.close();
+      await tock.close();
+      await proxy.close();
     });
 
     it('is printed without what is for the screen', async () => {
