@@ -1,0 +1,191 @@
+// Every action of the dashboard in a real browser, from the click to the row that it changes and its row of the audit.
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { type OpenDashboard, serveToAll } from './looks.js';
+import { SCENE_JOBS, sceneOrdinary } from './scenes.js';
+
+describe.skipIf(hasNoBrowser())('in a browser', () => {
+  let browser: Browser;
+  let test: TestTock;
+  let dashboard: OpenDashboard;
+  beforeAll(async () => {
+    browser = await openBrowser();
+    test = await reuseTestTock(SCENE_JOBS);
+    await sceneOrdinary(test);
+    dashboard = await serveToAll(test.tock);
+  });
+  afterAll(async () => {
+    await dashboard.close();
+    await test.close();
+    await browser.close();
+  });
+
+  /** Does something on a page, waits for what it says then, and gives the actions that the audit has more. */
+  async function act(address: string, work: (page: Page) => Promise<void>, said: string | RegExp) {
+    const before = new Set((await test.tock.audit.list({ limit: 1000 })).map(({ id }) => id));
+    const { page, complaints, close } = await openPage(browser);
+    await page.goto(`${dashboard.base}${address}`);
+    await work(page);
+    await page.locator('.flash').getByText(said).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+    const records = await test.tock.audit.list({ limit: 1000 });
+    return records
+      .filter(({ id }) => !before.has(id))
+      .map(({ operator, action, targets, count }) => [operator, action, ...targets, count])
+      .toReversed();
+  }
+  const press = async (page: Page, name: string) =>
+    await page.getByRole('button', { name, exact: true }).click();
+  const confirm = async (page: Page) => await page.locator('#confirm button.main').click();
+  const schedule = async (name: string) => (await test.tock.schedules.list({ name }))[0];
+  const queue = async (name: string) => (await test.tock.queues.list()).find(each => each.name === name);
+
+  const link = async (page: Page, name: string | RegExp) =>
+    await page.getByRole('link', { name }).first().click();
+
+  it('runs a schedule now', async () => {
+    expect(
+      await act('/schedules/rotate-keys', page => press(page, 'Run now'), /of rotate-keys is queued/),
+    ).toEqual([['ann', 'enqueue', expect.stringMatching(/^\d+$/), 1]]);
+    expect(await test.tock.runs.list({ job: 'rotate-keys', status: ['queued'] })).toMatchObject([
+      { trigger: 'manual' },
+    ]);
+  });
+
+  it('pauses a schedule with a note, and resumes it', async () => {
+    const pause = async (page: Page) => {
+      await page.getByText('Pause …').click();
+      await page.getByLabel('Why').fill('the key server moves');
+      await press(page, 'Pause');
+    };
+    expect(await act('/schedules/rotate-keys', pause, 'rotate-keys is paused.')).toEqual([
+      ['ann', 'schedules.pause', 'rotate-keys', 1],
+    ]);
+    expect(await schedule('rotate-keys')).toMatchObject({ pauseReason: 'the key server moves' });
+    expect(
+      await act('/schedules/rotate-keys', page => press(page, 'Resume'), /rotate-keys is resumed/),
+    ).toEqual([['ann', 'schedules.resume', 'rotate-keys', 1]]);
+    expect(await schedule('rotate-keys')).toMatchObject({ pausedAt: null });
+  });
+
+  it('pauses several schedules at once, after a question', async () => {
+    const pause = async (page: Page) => {
+      await page.getByLabel('Select close-the-day').check();
+      await page.getByLabel('Select hourly-rollup').check();
+      await press(page, 'Pause …');
+      await page.locator('main button.main').click();
+    };
+    expect((await act('/schedules', pause, /2 schedules/)).flat()).toEqual(
+      expect.arrayContaining(['close-the-day', 'hourly-rollup']),
+    );
+    for (const name of ['close-the-day', 'hourly-rollup'])
+      expect((await schedule(name))?.pausedAt).toBeInstanceOf(Date);
+  });
+
+  it('makes, edits and removes a schedule', async () => {
+    const make = async (page: Page) => {
+      await link(page, /New schedule/);
+      await page.locator('main input[name=name]').fill('sync-tenant:new');
+      await page.getByLabel('Kind').selectOption('Every');
+      await page.getByLabel('When', { exact: true }).fill('10m');
+      await page.getByLabel('Job', { exact: true }).fill('sync-tenant');
+      await page.locator('main button.main').click();
+    };
+    expect(await act('/schedules', make, 'sync-tenant:new is made.')).toEqual([
+      ['ann', 'schedules.upsert', 'sync-tenant:new', 1],
+    ]);
+    expect(await schedule('sync-tenant:new')).toMatchObject({ everyMs: 600_000, job: 'sync-tenant' });
+    const edit = async (page: Page) => {
+      await link(page, /^Edit/);
+      await page.getByLabel('When', { exact: true }).fill('20m');
+      await page.locator('main button.main').click();
+    };
+    expect(await act('/schedules/sync-tenant:new', edit, 'sync-tenant:new is at version 2.')).toEqual([
+      ['ann', 'schedules.upsert', 'sync-tenant:new', 1],
+    ]);
+    expect(await schedule('sync-tenant:new')).toMatchObject({ everyMs: 1_200_000 });
+    const remove = async (page: Page) => {
+      await page.getByRole('button', { name: /^Remove/ }).click();
+      await confirm(page);
+    };
+    expect(await act('/schedules/sync-tenant:new', remove, 'sync-tenant:new is removed.')).toEqual([
+      ['ann', 'schedules.remove', 'sync-tenant:new', 1],
+    ]);
+    expect(await schedule('sync-tenant:new')).toBeUndefined();
+  });
+
+  it('backfills after showing what it would make', async () => {
+    const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+    const backfill = async (page: Page) => {
+      await link(page, /^Backfill/);
+      await page.getByLabel('From').fill(day(3));
+      await page.getByLabel('Up to').fill(day(1));
+      await press(page, 'Show what it would make');
+      expect(await test.tock.runs.list({ job: 'nightly-backup' })).toEqual([]);
+      await press(page, 'Make 2 runs');
+    };
+    expect(await act('/schedules/nightly-backup', backfill, '2 runs are queued.')).toEqual([
+      ['ann', 'schedules.backfill', 'nightly-backup', 2],
+    ]);
+    expect(await test.tock.runs.list({ job: 'nightly-backup' })).toHaveLength(2);
+  });
+
+  it('pauses, limits and resumes a queue, and removes its limits', async () => {
+    const pause = async (page: Page) => {
+      await page.getByLabel('Why').fill('the provider is down');
+      await press(page, 'Pause mail');
+    };
+    expect(await act('/queues/mail', pause, /mail is paused/)).toEqual([['ann', 'queues.pause', 'mail', 1]]);
+    expect(await queue('mail')).toMatchObject({ pauseReason: 'the provider is down' });
+    const limit = async (page: Page) => {
+      await page.getByLabel('At once').fill('3');
+      await page.getByLabel('Rate').fill('100/1m');
+      await press(page, 'Set limits');
+    };
+    expect(await act('/queues/mail', limit, /mail/)).toEqual([['ann', 'queues.set', 'mail', 1]]);
+    expect(await queue('mail')).toMatchObject({ concurrency: 3, rate: { count: 100, perMs: 60_000 } });
+    expect(
+      await act(
+        '/queues/mail',
+        async page =>
+          await page
+            .getByRole('button', { name: /^Resume/ })
+            .first()
+            .click(),
+        /mail/,
+      ),
+    ).toEqual([['ann', 'queues.resume', 'mail', 1]]);
+    const remove = async (page: Page) => {
+      await press(page, 'Remove all limits');
+      await confirm(page);
+    };
+    expect(await act('/queues/mail', remove, /mail/)).toEqual([['ann', 'queues.remove', 'mail', 1]]);
+    expect(await queue('mail')).toBeUndefined();
+  });
+
+  it('retries a dead run, and runs one again with its payload', async () => {
+    const [dead = '', ended = ''] = (
+      await test.sql<{ id: string }>(
+        `insert into tock.job_runs (job, status, attempts, fence, run_at, started_at, finished_at, payload)
+         select 'rebuild-search', s, 1, 1, now(), now(), now(), '{"shop": 7}' from unnest(array['dead', 'succeeded']) s returning id`,
+      )
+    ).map(({ id }) => id);
+    expect(await act(`/runs/${dead}`, page => press(page, 'Retry'), /is waiting again/)).toEqual([
+      ['ann', 'runs.retry', dead, 1],
+    ]);
+    expect(await test.tock.runs.get(dead)).toMatchObject({ status: 'queued' });
+    const [[, action, again] = []] = await act(
+      `/runs/${ended}`,
+      async page => {
+        await press(page, 'Run again with this payload');
+        await confirm(page);
+      },
+      /was enqueued/,
+    );
+    expect(action).toBe('enqueue');
+    expect(await test.tock.runs.get(String(again))).toMatchObject({ status: 'queued', payload: { shop: 7 } });
+  });
+});
