@@ -82,6 +82,7 @@ async function checkTypesIn(folder, examples) {
       paths: {
         'pg-tock': ['../src/index.ts'],
         'pg-tock/adapters': ['../src/adapters.ts'],
+        'pg-tock/dashboard': ['../src/dashboard.ts'],
         'pg-tock/testing': ['../src/testing.ts'],
       },
     },
