@@ -26,7 +26,7 @@ export function cached<Input, T>(
 const SHARE = 1 / 20;
 /** What took longer is not waited for where there is an older answer. */
 const PATIENCE_MS = 100;
-/** An older answer is given for so long after a newer one was due. */
+/** For this long after a newer answer was due, the older one may be given. */
 const STALE_MS = 30_000;
 
 /**

@@ -1,10 +1,12 @@
 // The page Now: with nothing, on the first day, on an ordinary day, in a disaster, and for each reader.
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Authorized, createDashboard } from '../../src/dashboard.js';
 import { defineJob } from '../../src/index.js';
 import { readLiveFigures } from '../../src/store/reads/now/live-figures.js';
 import { databaseOf } from '../../src/tock/database-of.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 import { SCENE_JOBS, sceneDisaster, sceneNew, sceneOrdinary } from './scenes.js';
 
 let test: TestTock;
@@ -85,6 +87,28 @@ describe('the page Now', () => {
     expect(words).toContain('the zone Europe/Kyiv is not known');
     expect(words).toMatch(/overdue by 42m/);
     expect(words).toContain('lease expired');
+  });
+
+  it('goes on showing what runs, after a count of what ended took long', async () => {
+    const dashboard = createDashboard({
+      tock: test.tock,
+      authorize: () => ({ user: 'ann', role: 'admin' }),
+    });
+    const page = async () => await (await dashboard.fetch(new Request('http://localhost/'))).text();
+    const holder = new pg.Client({ connectionString: test.url });
+    await holder.connect();
+    await holder.query('begin; lock table tock.figures_progress');
+    const first = page();
+    await setTimeout(1500);
+    await holder.query('rollback');
+    await first;
+    await test.sql(
+      `insert into tock.job_runs (job, status, attempts, locked_until, run_at, started_at) values ('arrived-later', 'running', 1, now() + interval '1 minute', now(), now())`,
+    );
+    // Twenty times as long as that count took would be half a minute.
+    await until(async () => (await page()).includes('arrived-later'), 'the run to be shown', 10_000);
+    await holder.end();
+    await dashboard.close();
   });
 
   it('shows names and stages as text, whatever they hold', async () => {

@@ -1,5 +1,5 @@
 // Now: what the scheduler does at this moment, and what needs attention.
-import { cachedByCost } from '../cached.js';
+import { cached, cachedByCost } from '../cached.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
 import { FiguresRow } from '../now/figures-row.js';
@@ -18,7 +18,8 @@ const HEALTH_MAX_AGE_MS = 4000;
 export function addNowPage(app: App): void {
   const readHealth = cachedByCost(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health());
   const readDay = cachedByCost(0, readDayInTime);
-  const readContent = cachedByCost(CONTENT_MAX_AGE_MS, async (view: View) => await readNow(view, readDay));
+  // Not by its cost: a long count of what ended must not keep what runs from being read again.
+  const readContent = cached(CONTENT_MAX_AGE_MS, async (view: View) => await readNow(view, readDay));
   app.get('/', async c => {
     const view = c.get('view');
     const [content, health] = await Promise.all([readContent(view), readHealth(view)]);

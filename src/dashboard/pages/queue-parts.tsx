@@ -1,7 +1,7 @@
 // What the pages Queues and one queue share: its state in words, its limits, and who blocks whom.
 import { type QueueVerdict, queueState, rateText } from '../../model/explain/queue-state.js';
 import { SUSPECTS } from '../../model/run/limits.js';
-import { type BlockingKey, MAX_BLOCKED, MAX_COUNTED, type QueueLoad } from '../../store/reads/queue-load.js';
+import { type BlockingKey, MAX_BLOCKED, type QueueLoad } from '../../store/reads/queue-load.js';
 import { ActionForm, Empty, Sheet, Time } from '../layout/parts.js';
 import { numberText, relativeText, spanText } from '../layout/text.js';
 import type { View } from '../view.js';
@@ -9,7 +9,7 @@ import { Holders, QueueLink, RunLink, runName } from './operate-parts.js';
 
 /** A lower bound ends with a plus sign. */
 export const counted = ({ isCapped }: Pick<QueueLoad, 'isCapped'>, count: number) =>
-  isCapped ? `${numberText(Math.min(count, MAX_COUNTED))}+` : numberText(count);
+  isCapped ? `${numberText(count)}+` : numberText(count);
 
 export const waitText = (since: Date, now: Date) =>
   spanText(Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000) * 1000));

@@ -102,7 +102,7 @@ function PausedWarning({ view, queues }: { readonly view: View; readonly queues:
   );
   const [only] = stopped;
   if (only === undefined) return null;
-  const waiting = stopped.reduce((sum, queue) => sum + Math.min(queue.waiting, MAX_COUNTED), 0);
+  const waiting = stopped.reduce((sum, queue) => sum + queue.waiting, 0);
   const isCapped = stopped.some(queue => queue.isCapped);
   const runs = waiting === 1 ? '1 run waits' : `${numberText(waiting)}${isCapped ? '+' : ''} runs wait`;
   if (stopped.length > 1)

@@ -8,9 +8,9 @@ import type { Engine } from '../engine.js';
 
 /** How long one call goes on; it ends with the step that is under way. */
 const BUDGET_MS = 250;
-/** Most minutes that are looked through at once where nothing ended. */
+/** The most minutes that one step covers where nothing ended in the step before. */
 const MAX_EMPTY_MINUTES = 28 * 24 * 60;
-/** Most minutes that are counted at once. */
+/** The most minutes that one step covers otherwise. */
 const MAX_MINUTES = 24 * 60;
 /** A step that counts fewer runs is short, and the next one may have more minutes. */
 const FEW_RUNS = 2000;

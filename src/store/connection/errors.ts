@@ -115,5 +115,5 @@ function remedyFor(state: string | null, error: unknown): string {
   return 'check that the server runs and that DATABASE_URL names its host and port';
 }
 
-/** The server gave a statement up: statement_timeout, or somebody cancelled it. */
+/** The server stopped a statement: it took longer than statement_timeout, or was cancelled. */
 export const isStoppedStatement = (error: unknown): boolean => sqlState(error) === '57014';
