@@ -101,7 +101,7 @@ describe('the page Now', () => {
     const first = page();
     await setTimeout(1500);
     await holder.query('rollback');
-    await first;
+    expect(await first).not.toContain('arrived-later');
     await test.sql(
       `insert into tock.job_runs (job, status, attempts, locked_until, run_at, started_at) values ('arrived-later', 'running', 1, now() + interval '1 minute', now(), now())`,
     );
