@@ -157,6 +157,11 @@ select d.id::text as id from tock.job_definitions d
 where d.id = any($1::bigint[]) and (not (d.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(d.queue) <= 200) or d.max_attempts not between 1 and 1000000
   or not (d.cursor >= '0001-01-01Z'::timestamptz and d.cursor < '10000-01-01Z'::timestamptz) or d.jitter_ms not between 0 and 1e12 or d.start_deadline_ms not between 0 and 1e12);
 
+-- begin-reaping
+select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine",
+  set_config('jit', 'off', true) as jit,
+  set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle";
+
 -- blocking-keys
 with recursive keys as (
   (select blocked_on as key from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
@@ -2432,9 +2437,6 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
     order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox;
-
--- reap-without-jit
-set local jit = off;
 
 -- redirect-dead
 with dead as materialized (

@@ -2,17 +2,17 @@
 //
 //   reaper A                                 reaper B                        worker W, frozen, holds runs 1
 //   and 2
-//   locks 1, the first that is expired
-//                                            skips 1, locks 2
-//   1: failed, run_at + backoff              2: no attempt left: dead
-//   commit                                   commit
-//                                                                            wakes up, and writes under its
+//   has the lock of reaping, locks 1 and 2
+//                                            has no lock: leaves it to A
+//   1: failed, run_at + backoff
+//   2: no attempt left: dead
+//   commit                                                                   wakes up, and writes under its
 //                                                                            fence:
 //                                                                            1 has no holder, 2 is gone: no
 //                                                                            row
 //
 // In batches, so that no statement locks many rows. The order of the locks does not matter, since none is
-// waited for.
+// waited for. One process at a time, because each reaping reads all due runs.
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
@@ -112,9 +112,15 @@ const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, R
   'reap-these',
   reap(EXPIRED_OF_THESE),
 );
-// The planner takes the few queues and priorities for a hundred, and this plan for one that is worth
-// compiling.
-const NO_JIT = statement<object, unknown>('reap-without-jit', 'set local jit = off');
+// The planner takes the few queues and priorities for a hundred, and the plan for one that is worth compiling.
+// A process that is frozen between its statements would keep the others from reaping: the server ends its
+// session.
+const BEGIN_REAPING = statement<object, { isMine: boolean }>(
+  'begin-reaping',
+  `select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine",
+  set_config('jit', 'off', true) as jit,
+  set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle"`,
+);
 
 const EXPIRED_IDS = statement<{ readonly limit: number }, { readonly id: string }>(
   'expired-ids',
@@ -164,14 +170,28 @@ export interface ReapOptions {
   readonly ids?: readonly string[];
 }
 
+/** Of a process that leaves reaping to another. */
+const LEFT_TO_ANOTHER: ReapedBatch = {
+  failed: 0,
+  dead: 0,
+  cancelled: 0,
+  dead_ids: [],
+  freed: null,
+  outboxWritten: false,
+  has_limits: false,
+  has_outbox: false,
+};
+
 /**
- * Takes back at most `limit` runs whose lease has expired. Skips locked rows. Also removes workers that have
- * been silent for ten minutes and hold nothing.
- * @param session of a transaction: JIT is turned off until it ends
+ * Takes back at most `limit` runs whose lease has expired; without `ids`, none while another process reaps.
+ * Skips locked rows. Also removes workers that have been silent for ten minutes and hold nothing.
+ * @param session of a transaction: until it ends it has the advisory lock of reaping, JIT is turned off, and
+ * the server ends the session if it is idle for ten seconds
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
   const { limit, backoffMs, maxBackoffMs, policies, canIsolate = false, ids } = options;
-  await NO_JIT.run(session, {});
+  const begun = await BEGIN_REAPING.first(session, {});
+  if (ids === undefined && begun?.isMine !== true) return LEFT_TO_ANOTHER;
   const params = { limit, backoffMs, maxBackoffMs, policies: JSON.stringify(policies), canIsolate };
   const row =
     ids === undefined

@@ -1,6 +1,6 @@
 // Store: the statement that takes back runs whose lease has expired.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { QUEUE_PRIORITIES } from '../../../src/store/runs/claim/queue-priorities.js';
 import { reapRuns, type StoredBackoff } from '../../../src/store/runs/reap.js';
 import { NEEDS_REAPING } from '../../../src/store/runs/reapable.js';
@@ -106,11 +106,37 @@ describe('reapRuns', () => {
     },
   );
 
-  it('locks no more than it takes, and leaves the rest to others', async () => {
+  it('locks no more than it takes', async () => {
     await addRuns(test, expired(), expired(), expired());
     await database.transaction(async session => {
       expect(await reapRuns(session, { ...OPTIONS, limit: 1 })).toMatchObject({ failed: 1 });
-      expect(await reap()).toMatchObject({ failed: 2 });
+      const free = await test.sql('select id from tock.job_runs_live for update skip locked');
+      expect(free).toHaveLength(2);
+    });
+  });
+
+  it('leaves reaping to the session that does it, but for runs that it is given', async () => {
+    const ids = await addRuns(test, expired(), expired(), expired());
+    await database.transaction(async session => {
+      expect(await reapRuns(session, { ...OPTIONS, limit: 1 })).toMatchObject({ failed: 1 });
+      expect(await reap()).toMatchObject({ failed: 0, dead: 0, cancelled: 0, has_limits: false });
+      const given = { ...OPTIONS, ids: ids.slice(2) };
+      expect(await database.transaction(trx => reapRuns(trx, given))).toMatchObject({ failed: 1 });
+    });
+    expect(await reap()).toMatchObject({ failed: 1 });
+  });
+
+  it('has its session ended by the server if it is frozen, so that others may reap', async () => {
+    const timeout = async (session: Session) =>
+      (
+        await session.run<{ is: string }>(
+          `select current_setting('idle_in_transaction_session_timeout') as is`,
+        )
+      )[0]?.is;
+    await database.transaction(async session => {
+      const before = await timeout(session);
+      await reapRuns(session, { ...OPTIONS, limit: 1 });
+      expect([before, await timeout(session)]).toEqual(['0', '10s']);
     });
   });
 

@@ -115,7 +115,7 @@ function explaining(mode: string): { session: Session; plans: Node[][] } {
   const plans: Node[][] = [];
   const session: Session = {
     async run(text, values = []) {
-      if (text.startsWith('set local')) return [];
+      if (text.includes("'tock.reap'")) return [{ isMine: true }] as never;
       await client.query(`set plan_cache_mode = ${mode}`);
       await client.query(`prepare hot as ${await inside(text)}`);
       const parameters = values.length === 0 ? '' : `(${values.map(literal).join(', ')})`;
