@@ -7,6 +7,7 @@ import { addAdopt } from './commands/adopt.js';
 import { addAlerts } from './commands/alerts.js';
 import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
+import { addCompletion } from './commands/completion.js';
 import { addDashboard } from './commands/dashboard.js';
 import { addDoctor } from './commands/doctor.js';
 import { addJobs } from './commands/jobs.js';
@@ -20,11 +21,13 @@ import { addResetCursor } from './commands/reset-cursor.js';
 import { addRun } from './commands/run.js';
 import { addRuns } from './commands/runs.js';
 import { addSchedule } from './commands/schedule.js';
+import { addSchema } from './commands/schema.js';
 import { addShow } from './commands/show.js';
 import { addSimulate } from './commands/simulate.js';
 import { addStart } from './commands/start.js';
 import { addStatus } from './commands/status.js';
 import { addTick } from './commands/tick.js';
+import { addUninstall } from './commands/uninstall.js';
 import { addWhy } from './commands/why.js';
 import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
@@ -49,6 +52,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
+  ['Set up:', [addSchema, addCompletion, addUninstall]],
 ];
 
 export async function runProgram(args: readonly string[]): Promise<number> {

@@ -1,26 +1,48 @@
-// `tock migrate`: brings the schema to the version of this code.
+// `tock migrate`: brings the schema to the version of this code, or prints the SQL that does.
 import type { Command } from 'commander';
+import { migrationsFolder, packageVersion } from '../../environment/paths.js';
+import { TockError } from '../../model/errors.js';
+import { checkSchemaName } from '../../model/names.js';
+import { databaseOf } from '../../tock/database-of.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine } from '../terminal.js';
+
+interface MigrateFlags extends CommonOptions {
+  readonly sql?: true;
+  readonly all?: true;
+  /** False with --no-transaction. */
+  readonly transaction: boolean;
+}
 
 export function addMigrate(program: Command): Command {
   return withJson(program.command('migrate'))
     .summary('bring the schema to this version')
     .description(
-      'Applies the missing migrations in one transaction, then creates the coming partitions. Safe to repeat, and to run on several hosts at once.',
+      'Applies the missing migrations in one transaction, then creates the coming partitions. Safe to repeat, and to run on several hosts at once. With --sql it changes nothing, and prints the SQL for teams that apply it with tools of their own.',
     )
+    .option('--sql', 'print the SQL of the missing migrations instead of applying them')
+    .option('--all', 'with --sql: of all migrations, for an empty database; connects to none')
+    .option('--no-transaction', 'with --sql: without begin and commit, for a tool that adds them')
     .addHelpText(
       'after',
       examples(
         ['tock migrate', 'the schema named by TOCK_SCHEMA'],
         ['TOCK_SCHEMA=jobs tock migrate', 'another schema'],
+        ['tock migrate --sql > tock.sql', 'what is missing, to be reviewed and applied by psql'],
+        ['tock migrate --sql --all --no-transaction', 'everything, for a migration tool'],
       ),
     )
     .action(action(migrate));
 }
 
-async function migrate(shell: Shell, _flags: CommonOptions): Promise<number> {
+async function migrate(shell: Shell, flags: MigrateFlags): Promise<number> {
+  if (flags.sql) return await printSql(shell, flags);
+  if (flags.all || !flags.transaction)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${flags.all ? '--all' : '--no-transaction'} needs --sql (see tock migrate --help)`,
+    );
   return await withTock(shell, { migrate: true, needsJobs: false }, async ({ migrated }) => {
     if (migrated === null) return 1;
     shell.document(migrated);
@@ -36,5 +58,40 @@ async function migrate(shell: Shell, _flags: CommonOptions): Promise<number> {
         `warning: not all of the coming partitions could be created: ${cleanLine(partitionsLeft)}. The schema is up to date. A tick or daemon with the owner’s role tries again within the hour; so do tock migrate and tock prune`,
       );
     return 0;
+  });
+}
+
+async function printSql(shell: Shell, { all, transaction }: MigrateFlags): Promise<number> {
+  const schema = checkSchemaName(shell.config.schema);
+  const [{ missingOf, readMigrations }, { migrationSql }] = await Promise.all([
+    import('../../store/schema/migrate.js'),
+    import('../../store/schema/migration-sql.js'),
+  ]);
+  const known = readMigrations(migrationsFolder());
+  const done = all ? new Map<string, string>() : await readApplied(shell);
+  const migrations = missingOf(known, done);
+  const names = migrations.map(({ name }) => name);
+  if (migrations.length === 0) {
+    shell.document({ schema, migrations: names, sql: null });
+    // A comment, so that it may be piped to psql.
+    shell.say(`-- the schema ${schema} is up to date: there is nothing to apply`);
+    return 0;
+  }
+  const sql = migrationSql({
+    schema,
+    migrations,
+    applied: known.map(({ name }) => name).filter(name => done.has(name)),
+    version: packageVersion(),
+    hasTransaction: transaction,
+  });
+  shell.document({ schema, migrations: names, sql });
+  shell.say(sql.trimEnd());
+  return 0;
+}
+
+async function readApplied(shell: Shell): Promise<ReadonlyMap<string, string>> {
+  return await withTock(shell, { migrate: 'unchecked', needsJobs: false }, async ({ tock }) => {
+    const { readAppliedChecksums } = await import('../../store/schema/describe-schema.js');
+    return await readAppliedChecksums(await databaseOf(tock));
   });
 }

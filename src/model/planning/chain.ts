@@ -5,7 +5,7 @@ import { checkOptions } from '../options.js';
 import type { RunStatus } from '../run/states.js';
 import { badSchedule } from '../schedule/bad-schedule.js';
 
-const CHAIN_ON = ['success', 'failure', 'completion'] as const;
+export const CHAIN_ON = ['success', 'failure', 'completion'] as const;
 /** Which outcomes count: succeeded; dead; or any of succeeded, dead, cancelled. */
 export type ChainOn = (typeof CHAIN_ON)[number];
 

@@ -12,9 +12,10 @@ import { noteIdentity } from './database-identity.js';
 /** A migration may have much to move. It waits at most 10 s for a lock. */
 const LONG = { mayTakeLong: true } as const;
 /** The oldest supported server, as server_version_num counts. */
-const MIN_SERVER = 150000;
+export const MIN_SERVER = 150000;
 
-interface Migration {
+/** A file of the folder `migrations`. */
+export interface Migration {
   readonly name: string;
   readonly text: string;
   readonly checksum: string;
@@ -29,7 +30,8 @@ export interface MigrateResult {
   readonly partitionsLeft: string | null;
 }
 
-const BOOKS = `
+/** Makes the schema and the table of its migrations, if they are not there. */
+export const BOOKS = `
 do $$ begin
   if to_regnamespace('tock') is null then create schema tock; end if;
 end $$;
@@ -57,6 +59,14 @@ const READ_SERVER = statement<object, { version: number; name: string }>(
   'read-server-version',
   `select current_setting('server_version_num')::integer as version, current_setting('server_version') as name`,
 );
+
+/** Of the advisory lock that lets one session at a time change a schema. */
+export const lockKey = (schema: string): string => `tock.migrate:${schema}`;
+
+/** Waits for the lock until the end of the transaction. */
+export async function lockMigrations(session: Session, schema: string): Promise<void> {
+  await LOCK.run(session, { key: lockKey(schema) });
+}
 
 /**
  * Applies the missing migrations in one transaction. Then makes the coming partitions in short ones; if that
@@ -97,10 +107,10 @@ async function applyMissing(
   return await database.transaction(async session => {
     await refuseOldServer(session);
     await session.run(`set local lock_timeout = '10s'`);
-    await LOCK.run(session, { key: `tock.migrate:${database.schema}` });
+    await lockMigrations(session, database.schema);
     await session.run(BOOKS);
     const done = await LIST.run(session, {});
-    const missing = pending(migrations, new Map(done.map(row => [row.name, row.checksum])));
+    const missing = missingOf(migrations, new Map(done.map(row => [row.name, row.checksum])));
     for (const { name, text, checksum } of missing) {
       // Without parameters the driver sends the text as it is, however many statements it holds.
       await session.run(text);
@@ -148,7 +158,8 @@ async function refuseOldServer(session: Session): Promise<void> {
   }
 }
 
-function readMigrations(folder: string): Migration[] {
+/** In the order in which they are applied. */
+export function readMigrations(folder: string): Migration[] {
   return migrationNames(folder)
     .sort()
     .map(name => {
@@ -161,7 +172,15 @@ function readMigrations(folder: string): Migration[] {
     });
 }
 
-function pending(migrations: readonly Migration[], done: ReadonlyMap<string, string>): Migration[] {
+/**
+ * Those that are not applied.
+ * @param done checksums of the applied ones by name
+ * @throws TockError TOCK_MIGRATION_CHANGED
+ */
+export function missingOf(
+  migrations: readonly Migration[],
+  done: ReadonlyMap<string, string>,
+): Migration[] {
   return migrations.filter(({ name, checksum }) => {
     const applied = done.get(name);
     if (applied !== undefined && applied !== checksum) {

@@ -1,0 +1,37 @@
+// Names from the database while a person types. No answer in time is no names, and never an error.
+import { performance } from 'node:perf_hooks';
+import type { Config } from '../../runtime/configuration.js';
+import type { NameKind } from '../../store/reads/names.js';
+
+/** From the start of the process: longer would be felt at the key. */
+const LIMIT_MS = 300;
+
+/** Empty without a database of one's own: the embedded server is not started for this. */
+export async function listNames(
+  { databaseUrl, schema }: Pick<Config, 'databaseUrl' | 'schema'>,
+  kind: NameKind,
+  limitMs = LIMIT_MS - performance.now(),
+): Promise<string[]> {
+  if (databaseUrl === null) return [];
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string[]>(resolve => {
+    timer = setTimeout(() => resolve([]), Math.max(limitMs, 0));
+  });
+  const read = readFrom(databaseUrl, schema, kind).catch((): string[] => []);
+  return await Promise.race([read, late]).finally(() => clearTimeout(timer));
+}
+
+async function readFrom(connectionString: string, schema: string, kind: NameKind): Promise<string[]> {
+  const [{ openDatabase }, { readNames }, { isName }] = await Promise.all([
+    import('../../store/connection/database.js'),
+    import('../../store/reads/names.js'),
+    import('../../model/names.js'),
+  ]);
+  const database = openDatabase({ connectionString, schema, connections: 1 });
+  try {
+    // What else could be in a table must not reach the shell.
+    return (await readNames(database, kind)).filter(isName);
+  } finally {
+    await database.close();
+  }
+}
