@@ -23,6 +23,9 @@ const COMMANDS = [
   'resume',
   'queue',
   'reset-cursor',
+  'schema',
+  'completion',
+  'uninstall',
 ];
 // Each kind of ending is also seen once in a process of its own, by `tock`.
 const warm = openWarmCli();
@@ -41,6 +44,7 @@ describe('help', () => {
       'Inspect:',
       'Act:',
       'Plan:',
+      'Set up:',
       'Environment:',
       'Exit codes:',
       'Examples:',

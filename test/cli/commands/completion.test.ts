@@ -38,7 +38,8 @@ async function commandsOfHelp(): Promise<Map<string, string[]>> {
       [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, option = '']) => option),
     );
     const titles = at.length === 0 ? stdout.split('\nEnvironment:')[0] : (stdout.split('\nCommands:\n')[1] ?? '');
-    const names = [...(titles ?? '').split('\nExamples:')[0]!.matchAll(/^ {2}([a-z][\w-]*)(?: |$)/gm)];
+    const [listed = ''] = (titles ?? '').split('\nExamples:');
+    const names = [...listed.matchAll(/^ {2}([a-z][\w-]*)(?: |$)/gm)];
     for (const [, name = ''] of names) await read([...at, name]);
   };
   await read([]);
@@ -104,7 +105,6 @@ describe('the script', () => {
       const shown = /^ {2}.*(?:\n {10,}.*)*/gm;
       const text = [...stdout.matchAll(shown)].map(([each]) => each).find(each => each.includes(`${option} `)) ?? '';
       for (const word of words) expect(text).toContain(word);
-      expect(scripts['bash']).toContain(words.join(' ').slice(0, 8));
     }
   });
 });
