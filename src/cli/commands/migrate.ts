@@ -63,29 +63,13 @@ async function migrate(shell: Shell, flags: MigrateFlags): Promise<number> {
 
 async function printSql(shell: Shell, { all, transaction }: MigrateFlags): Promise<number> {
   const schema = checkSchemaName(shell.config.schema);
-  const [{ missingOf, readMigrations }, { migrationSql }] = await Promise.all([
-    import('../../store/schema/migrate.js'),
-    import('../../store/schema/migration-sql.js'),
-  ]);
-  const known = readMigrations(migrationsFolder());
+  const { missingSql } = await import('../../store/schema/migration-sql.js');
   const done = all ? new Map<string, string>() : await readApplied(shell);
-  const migrations = missingOf(known, done);
-  const names = migrations.map(({ name }) => name);
-  if (migrations.length === 0) {
-    shell.document({ schema, migrations: names, sql: null });
-    // A comment, so that it may be piped to psql.
-    shell.say(`-- the schema ${schema} is up to date: there is nothing to apply`);
-    return 0;
-  }
-  const sql = migrationSql({
-    schema,
-    migrations,
-    applied: known.map(({ name }) => name).filter(name => done.has(name)),
-    version: packageVersion(),
-    hasTransaction: transaction,
-  });
-  shell.document({ schema, migrations: names, sql });
-  shell.say(sql.trimEnd());
+  const options = { schema, version: packageVersion(), hasTransaction: transaction };
+  const { migrations, sql } = missingSql(migrationsFolder(), done, options);
+  shell.document({ schema, migrations, sql });
+  // A comment, so that it may be piped to psql.
+  shell.say(sql?.trimEnd() ?? `-- the schema ${schema} is up to date: there is nothing to apply`);
   return 0;
 }
 

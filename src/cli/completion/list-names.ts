@@ -1,5 +1,6 @@
 // Names from the database while a person types. No answer in time is no names, and never an error.
 import { performance } from 'node:perf_hooks';
+import { isName } from '../../model/names.js';
 import type { Config } from '../../runtime/configuration.js';
 import type { NameKind } from '../../store/reads/names.js';
 
@@ -21,17 +22,8 @@ export async function listNames(
   return await Promise.race([read, late]).finally(() => clearTimeout(timer));
 }
 
-async function readFrom(connectionString: string, schema: string, kind: NameKind): Promise<string[]> {
-  const [{ openDatabase }, { readNames }, { isName }] = await Promise.all([
-    import('../../store/connection/database.js'),
-    import('../../store/reads/names.js'),
-    import('../../model/names.js'),
-  ]);
-  const database = openDatabase({ connectionString, schema, connections: 1 });
-  try {
-    // What else could be in a table must not reach the shell.
-    return (await readNames(database, kind)).filter(isName);
-  } finally {
-    await database.close();
-  }
+async function readFrom(databaseUrl: string, schema: string, kind: NameKind): Promise<string[]> {
+  const { readNames } = await import('../../store/reads/names.js');
+  // What else could be in a table must not reach the shell.
+  return (await readNames(databaseUrl, schema, kind)).filter(isName);
 }

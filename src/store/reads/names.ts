@@ -1,5 +1,5 @@
 // Names for the completion of shells.
-import type { Session } from '../connection/database.js';
+import { openDatabase } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 
 const MAX_NAMES = 500;
@@ -22,7 +22,12 @@ const STATEMENTS = {
 /** What names stand for. */
 export type NameKind = keyof typeof STATEMENTS;
 
-/** The first 500, in order. */
-export async function readNames(session: Session, kind: NameKind): Promise<string[]> {
-  return (await STATEMENTS[kind].run(session, {})).map(({ name }) => name);
+/** The first 500, in order, over a connection of their own. */
+export async function readNames(connectionString: string, schema: string, kind: NameKind): Promise<string[]> {
+  const database = openDatabase({ connectionString, schema, connections: 1 });
+  try {
+    return (await STATEMENTS[kind].run(database, {})).map(({ name }) => name);
+  } finally {
+    await database.close();
+  }
 }

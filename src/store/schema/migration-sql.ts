@@ -1,6 +1,6 @@
 // The migrations as SQL, for teams that apply it with tools of their own.
 import { inSchema } from '../connection/schema-name.js';
-import { BOOKS, lockKey, MIN_SERVER, type Migration } from './migrate.js';
+import { BOOKS, lockKey, MIN_SERVER, type Migration, missingOf, readMigrations } from './migrate.js';
 
 export interface MigrationSqlOptions {
   readonly schema: string;
@@ -12,6 +12,32 @@ export interface MigrationSqlOptions {
   readonly version: string;
   /** False: for a tool that opens a transaction itself. */
   readonly hasTransaction: boolean;
+}
+
+/** What is missing, by name, and its SQL; null: nothing is. */
+export interface MissingSql {
+  readonly migrations: readonly string[];
+  readonly sql: string | null;
+}
+
+/**
+ * @param folder of the migrations
+ * @param done checksums of the applied ones by name
+ * @throws TockError TOCK_MIGRATION_CHANGED
+ */
+export function missingSql(
+  folder: string,
+  done: ReadonlyMap<string, string>,
+  options: Pick<MigrationSqlOptions, 'schema' | 'version' | 'hasTransaction'>,
+): MissingSql {
+  const known = readMigrations(folder);
+  const migrations = missingOf(known, done);
+  if (migrations.length === 0) return { migrations: [], sql: null };
+  const applied = known.map(({ name }) => name).filter(name => done.has(name));
+  return {
+    migrations: migrations.map(({ name }) => name),
+    sql: migrationSql({ ...options, migrations, applied }),
+  };
 }
 
 /**

@@ -4,8 +4,9 @@ import { TockError } from '../../model/errors.js';
 import { LIVE_STATUSES, type LiveStatus } from '../../model/run/states.js';
 import type { Database, Session } from '../connection/database.js';
 import { isLockTimeout, sqlState } from '../connection/errors.js';
-import { db, firstRow } from '../connection/query.js';
+import { firstRow } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
+import { tableOf } from '../partitions/partitions.js';
 import { ESTIMATED_ROWS } from './describe-schema.js';
 import { lockMigrations, readMigrations } from './migrate.js';
 import { requireTockSchema } from './schema-state.js';
@@ -132,7 +133,7 @@ async function countRows(session: Session, table: Counted): Promise<RowCount> {
   const estimate = await ESTIMATE.first(session, { table });
   if (estimate === undefined || estimate.bytes > SMALL_BYTES)
     return { count: Math.round(estimate?.rows ?? 0), isEstimate: true };
-  const query = db.selectFrom(`tock.${table}`).select(sql<number>`count(*)::float8`.as('count'));
+  const query = sql<{ count: number }>`select count(*)::float8 as count from ${tableOf(table)}`;
   return { count: (await firstRow(session, query))?.count ?? 0, isEstimate: false };
 }
 
