@@ -537,6 +537,15 @@ order by o.priority, d.run_at, d.id limit $1;
 select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
     select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 2) r) l where l.count > 0) as live;
 
+-- complete-definitions
+select d.name from tock.job_definitions d where d.vanished_at is null order by d.name limit 500;
+
+-- complete-jobs
+select distinct d.job as name from tock.job_definitions d where d.vanished_at is null order by d.job limit 500;
+
+-- complete-queues
+select q.name from tock.job_queues q union select d.queue from tock.job_definitions d order by 1 limit 500;
+
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
 
@@ -721,6 +730,14 @@ select place, made, replaced, id from tock.enqueue_live($1::text) order by place
 -- enqueue-one
 select tock.enqueue_one($1::text, $2::text::jsonb, $3::text::timestamptz, $4::text::float8, $5::text,
   $6::text::integer, $7::text::integer, $8::text, $9::text)::text as id;
+
+-- estimate-rows
+select coalesce(sum(greatest(c.reltuples, s.n_live_tup, 0)::float8), 0) as rows, coalesce(sum(pg_relation_size(c.oid)), 0)::float8 as bytes
+from pg_namespace n join pg_class root on root.relnamespace = n.oid and root.relname = $1
+-- No row for a table that is not partitioned.
+left join lateral pg_partition_tree(root.oid) t on t.isleaf
+join pg_class c on c.oid = coalesce(t.relid, root.oid) left join pg_stat_all_tables s on s.relid = c.oid
+where n.nspname = 'tock';
 
 -- evaluate-without-jit
 set local jit = off;
@@ -1232,8 +1249,41 @@ from tock.alert_states s
 where s.status = 'down' or exists (select from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject)
 order by s.status = 'up', s.since desc, s.rule, s.subject limit $1;
 
+-- list-alive-workers
+select w.kind, w.host, w.pid from tock.workers w
+    where w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds';
+
+-- list-applied-migrations
+select m.name, m.checksum, m.applied_at as "appliedAt" from tock.migrations m order by m.name;
+
 -- list-migrations
 select name, checksum from tock.migrations;
+
+-- list-own-objects
+select case c.relkind when 'S' then 'sequence' else 'table' end as kind, format('%I.%I', n.nspname, c.relname) as name
+from pg_namespace n join pg_class c on c.relnamespace = n.oid
+-- Partitions go with their tables. Retention marks its tables, which have names of their own, by a comment.
+where n.nspname = 'tock' and c.relkind in ('r', 'p', 'S') and not c.relispartition
+  and (c.relname = any($1::text[]) or obj_description(c.oid, 'pg_class') like 'tock: %')
+union all
+select 'routine', p.oid::regprocedure::text
+from pg_namespace n join pg_proc p on p.pronamespace = n.oid
+where n.nspname = 'tock' and p.proname = any($1::text[])
+order by 1, 2;
+
+-- list-relations
+select c.relname as name, parent.relname as parent, pg_get_expr(c.relpartbound, c.oid) as bound, c.relkind = 'p' as "isPartitioned",
+  greatest(c.reltuples, s.n_live_tup, 0)::float8 as rows, pg_table_size(c.oid)::float8 as bytes, pg_indexes_size(c.oid)::float8 as "indexBytes"
+from pg_class c
+left join pg_stat_all_tables s on s.relid = c.oid
+left join pg_inherits i on i.inhrelid = c.oid
+left join pg_class parent on parent.oid = i.inhparent
+where c.relnamespace = (select n.oid from pg_namespace n where n.nspname = 'tock') and c.relkind in ('r', 'p')
+order by c.relname;
+
+-- list-tock-schemas
+select n.nspname as name from pg_namespace n where (select count(*) from pg_class c where c.relnamespace = n.oid and c.relkind in ('r', 'p')
+    and c.relname in ('migrations', 'job_definitions', 'job_runs', 'job_runs_live', 'job_keys', 'workers')) = 6 order by n.nspname limit 20;
 
 -- lock held run
 select from tock.job_runs_live r
@@ -1471,6 +1521,32 @@ select tock.is_copy() as "isCopy", (select i.noted_at from tock.database_identit
     and d.vanished_at is null) as "nextAt"
 from tock.job_runs_live r;
 
+-- preview-uninstall
+select jsonb_build_object(
+  'bytes', (select coalesce(sum(pg_total_relation_size(c.oid)), 0) from pg_class c where c.relnamespace = n.oid and c.relkind = 'r'),
+  'live', coalesce((select jsonb_object_agg(l.status, l.count) from (
+    select r.status, count(*) as count from tock.job_runs_live r group by r.status) l), '{}'),
+  'definitions', (select count(*) from tock.job_definitions d where d.vanished_at is null),
+  'operatorMade', array(select d.name from tock.job_definitions d where d.vanished_at is null and d.origin = 'runtime' order by d.name),
+  'limitedQueues', array(select q.name from tock.job_queues q order by q.name),
+  'workers', coalesce((select jsonb_agg(a order by a.host, a.pid) from (select w.kind, w.host, w.pid from tock.workers w
+    where w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds') a), '[]'),
+  'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', t.host, 'folder', t.folder, 'kind', t.kind) order by t.at desc)
+    from tock.ticks t where t.at > tock.now() - interval '1 day'), '[]'),
+  'roles', array(select distinct pg_get_userbyid(a.grantee) from aclexplode(n.nspacl) a
+    where a.grantee <> 0 and a.grantee <> n.nspowner order by 1),
+  'publications', array(select p.pubname from pg_publication p where not p.puballtables and (
+    exists (select from pg_publication_namespace x where x.pnpubid = p.oid and x.pnnspid = n.oid)
+    or exists (select from pg_publication_rel x join pg_class c on c.oid = x.prrelid where x.prpubid = p.oid and c.relnamespace = n.oid))
+    order by p.pubname),
+  'settings', array(select concat_ws(' ', 'alter', case when s.setrole = 0 then 'database ' || quote_ident(d.datname)
+      else 'role ' || quote_ident(pg_get_userbyid(s.setrole)) || coalesce(' in database ' || quote_ident(d.datname), '') end,
+      'reset', split_part(c.setting, '=', 1))
+    from pg_db_role_setting s cross join unnest(s.setconfig) c(setting) left join pg_database d on d.oid = s.setdatabase
+    where c.setting like 'pg_tock.%' and (s.setdatabase = 0 or d.datname = current_database()) order by 1)
+) as facts
+from pg_namespace n where n.nspname = 'tock';
+
 -- probe-queue
 select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -1564,6 +1640,9 @@ select d.id::text, floor(extract(epoch from case
       where r.definition_id = d.id and r.scheduled_for <= tock.now() and r.created_at <= tock.now()))
   end) * 1000)::float8 as place_ms
 from tock.job_definitions d where d.id = any($1::bigint[]);
+
+-- read-database-size
+select current_setting('server_version') as server, pg_database_size(current_database())::float8 as "databaseBytes";
 
 -- read-figures-progress
 select (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil"
@@ -1967,6 +2046,14 @@ select (select count(*)::integer from tock.job_definitions d
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
   order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1) s), 0)::float8 / 1000 end
     as "oldestSnapshotSeconds";
+
+-- read-schema-state
+select pg_get_userbyid(n.nspowner) as owner, pg_has_role(n.nspowner, 'usage') as "isOwner", current_user::text as role,
+  has_schema_privilege(n.oid, 'usage') and coalesce((select has_table_privilege(c.oid, 'select') from pg_class c
+    where c.relnamespace = n.oid and c.relname = 'migrations'), false) as "mayRead",
+  (select count(*) from pg_class c where c.relnamespace = n.oid and c.relkind in ('r', 'p')
+    and c.relname in ('migrations', 'job_definitions', 'job_runs', 'job_runs_live', 'job_keys', 'workers')) = 6 as "isTock"
+from pg_namespace n where n.nspname = 'tock';
 
 -- read-server-facts
 select current_setting('autovacuum') = 'on' as "isOn",

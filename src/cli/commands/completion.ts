@@ -3,7 +3,6 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import { didYouMean } from '../../model/nearest.js';
 import type { NameKind } from '../../store/reads/names.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
@@ -72,8 +71,10 @@ function requireShell(name: string | undefined, variable: string | undefined): S
   if (name !== undefined) {
     const found = known(name);
     if (found !== undefined) return found;
-    const near = didYouMean(name, SHELLS) || ': name bash, zsh or fish';
-    throw new TockError('TOCK_BAD_OPTION', `there is no completion for ${quote(name)}${near}`);
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `there is no completion for ${quote(name)}: name bash, zsh or fish`,
+    );
   }
   const guessed = known(path.basename(variable ?? ''));
   if (guessed !== undefined) return guessed;

@@ -47,9 +47,7 @@ async function run(shell: Shell, flags: UninstallFlags): Promise<number> {
   const options = { migrate: 'unchecked', needsJobs: false } as const;
   return await withTock(shell, options, async ({ tock, where }) => {
     const database = await databaseOf(tock);
-    const { previewUninstall, requireNoWorkers, uninstall } = await import(
-      '../../store/schema/uninstall.js'
-    );
+    const { previewUninstall, requireNoWorkers, uninstall } = await import('../../store/schema/uninstall.js');
     const preview = await previewUninstall(database);
     const crontab = findTickLines((await readCrontabs()) ?? [])
       .filter(({ isCommentedOut }) => !isCommentedOut)
@@ -67,7 +65,7 @@ async function run(shell: Shell, flags: UninstallFlags): Promise<number> {
     }
     await uninstall(database, migrationsFolder(), { force: flags.force === true });
     document(true);
-    shell.say(`${paint('bold', `dropped the schema ${preview.schema}`)}`);
+    shell.say(paint('bold', `dropped the schema ${preview.schema}`));
     for (const line of remainLines(preview, crontab, shell.config.databaseUrl === null)) shell.say(line);
     return 0;
   });
@@ -83,9 +81,9 @@ function lossLines(preview: UninstallPreview, where: string): string[] {
     ['finished runs', rowsText(finished)],
     ['definitions', `${definitions.toLocaleString('en')}, ${operatorMade.length} of them not in code`],
     ...(operatorMade.length > 0 ? [['not in code', listed(operatorMade)] as [string, string]] : []),
-    ['keys', `${rowsText(preview.keys)}; and ${rowsText(preview.occurrences)} of occurrences`],
+    ['keys', `${rowsText(preview.keys)} of callers, ${rowsText(preview.occurrences)} of occurrences`],
     ...(limitedQueues.length > 0 ? [['queue limits', listed(limitedQueues)] as [string, string]] : []),
-    ['audit', `${rowsText(preview.audit)}`],
+    ['audit', rowsText(preview.audit)],
     ['workers', workersText(preview)],
   ];
   return [

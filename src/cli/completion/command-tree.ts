@@ -61,7 +61,9 @@ function readCommand(command: Command, path: string): CommandWords[] {
     argument: argument === undefined || commands.length > 0 ? null : valuesOfArgument(argument, path),
     isVariadic: argument?.variadic === true,
   };
-  const below = commands.flatMap(each => readCommand(each, path === '' ? each.name() : `${path} ${each.name()}`));
+  const below = commands.flatMap(each =>
+    readCommand(each, path === '' ? each.name() : `${path} ${each.name()}`),
+  );
   return [own, ...below];
 }
 

@@ -45,11 +45,11 @@ function linesOf({ path, subcommands, options, argument }: CommandWords): string
   const begin = `complete -c tock -n ${quoted(`__tock_at ${quoted(path)}`)}`;
   const offered = argument === null ? null : offerOf(argument);
   return [
-    ...subcommands.map(
-      ({ word, description }) => `${begin} -a ${quoted(word)} -d ${quoted(description)}`,
-    ),
+    ...subcommands.map(({ word, description }) => `${begin} -a ${quoted(word)} -d ${quoted(description)}`),
     ...options.map(({ words, description, values }) => {
-      const named = words.map(word => (word.startsWith('--') ? `-l ${word.slice(2)}` : `-s ${word.slice(1)}`));
+      const named = words.map(word =>
+        word.startsWith('--') ? `-l ${word.slice(2)}` : `-s ${word.slice(1)}`,
+      );
       return [begin, ...named, ...valueOf(values), `-d ${quoted(description)}`].join(' ');
     }),
     ...(offered === null ? [] : [`${begin} -a ${quoted(offered)}`]),

@@ -84,7 +84,8 @@ export async function readAppliedChecksums(database: Database): Promise<Map<stri
   try {
     await requireReadable(database, database);
   } catch (error) {
-    if (error instanceof TockError && ['TOCK_NOT_FOUND', 'TOCK_BAD_STATE'].includes(error.code)) return new Map();
+    if (error instanceof TockError && ['TOCK_NOT_FOUND', 'TOCK_BAD_STATE'].includes(error.code))
+      return new Map();
     throw error;
   }
   const rows = await LIST_APPLIED.run(database, {});
@@ -140,7 +141,8 @@ function tablesOf(all: readonly Relation[]): TableSize[] {
     .filter(table => isLine(table, all))
     .map(table => {
       const parts = table.isPartitioned ? all.filter(({ parent }) => parent === table.name) : [table];
-      const sum = (sizeOf: (sizes: Sizes) => number) => parts.reduce((total, part) => total + sizeOf(part), 0);
+      const sum = (sizeOf: (sizes: Sizes) => number) =>
+        parts.reduce((total, part) => total + sizeOf(part), 0);
       return {
         table: table.name,
         partitions: table.isPartitioned ? parts.length : null,
@@ -152,10 +154,10 @@ function tablesOf(all: readonly Relation[]): TableSize[] {
 }
 
 function partitionsOf(all: readonly Relation[]): PartitionSize[] {
-  return all.flatMap(({ name, parent, bound, isPartitioned: _, ...sizes }) => {
+  return all.flatMap(({ name, parent, bound, rows, bytes, indexBytes }) => {
     const table = all.find(each => each.name === parent);
     return table !== undefined && isGrouped(table, all)
-      ? [{ partition: name, table: table.name, bound: bound ?? '', ...sizes }]
+      ? [{ partition: name, table: table.name, bound: bound ?? '', rows, bytes, indexBytes }]
       : [];
   });
 }

@@ -177,10 +177,7 @@ export function readMigrations(folder: string): Migration[] {
  * @param done checksums of the applied ones by name
  * @throws TockError TOCK_MIGRATION_CHANGED
  */
-export function missingOf(
-  migrations: readonly Migration[],
-  done: ReadonlyMap<string, string>,
-): Migration[] {
+export function missingOf(migrations: readonly Migration[], done: ReadonlyMap<string, string>): Migration[] {
   return migrations.filter(({ name, checksum }) => {
     const applied = done.get(name);
     if (applied !== undefined && applied !== checksum) {

@@ -110,7 +110,10 @@ export async function previewUninstall(database: Database): Promise<UninstallPre
     schema: database.schema,
     owner,
     ...facts,
-    live: Object.fromEntries(LIVE_STATUSES.map(status => [status, live[status] ?? 0])) as Record<LiveStatus, number>,
+    live: Object.fromEntries(LIVE_STATUSES.map(status => [status, live[status] ?? 0])) as Record<
+      LiveStatus,
+      number
+    >,
     finished: await countRows(database, 'job_runs_finished'),
     keys: await countRows(database, 'job_keys'),
     occurrences: await countRows(database, 'job_occurrences'),
@@ -137,7 +140,10 @@ async function countRows(session: Session, table: Counted): Promise<RowCount> {
   return { count: (await firstRow(session, query))?.count ?? 0, isEstimate: false };
 }
 
-const LIST_OWN = statement<{ names: readonly string[] }, { kind: 'routine' | 'sequence' | 'table'; name: string }>(
+const LIST_OWN = statement<
+  { names: readonly string[] },
+  { kind: 'routine' | 'sequence' | 'table'; name: string }
+>(
   'list-own-objects',
   `
 select case c.relkind when 'S' then 'sequence' else 'table' end as kind, format('%I.%I', n.nspname, c.relname) as name

@@ -37,7 +37,8 @@ async function commandsOfHelp(): Promise<Map<string, string[]>> {
       at.join(' '),
       [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, option = '']) => option),
     );
-    const titles = at.length === 0 ? stdout.split('\nEnvironment:')[0] : (stdout.split('\nCommands:\n')[1] ?? '');
+    const titles =
+      at.length === 0 ? stdout.split('\nEnvironment:')[0] : (stdout.split('\nCommands:\n')[1] ?? '');
     const [listed = ''] = (titles ?? '').split('\nExamples:');
     const names = [...listed.matchAll(/^ {2}([a-z][\w-]*)(?: |$)/gm)];
     for (const [, name = ''] of names) await read([...at, name]);
@@ -62,10 +63,22 @@ describe('the script', () => {
   });
 
   it.each([
-    [['bsh'], {}, 'tock completion: there is no completion for "bsh"; did you mean bash?\n'],
-    [['powershell'], {}, 'tock completion: there is no completion for "powershell": name bash, zsh or fish\n'],
-    [[], { SHELL: '/bin/dash' }, 'tock completion: SHELL is "/bin/dash": name bash, zsh or fish, such as tock completion bash\n'],
-    [[], { SHELL: '' }, 'tock completion: SHELL is not set: name bash, zsh or fish, such as tock completion bash\n'],
+    [['bsh'], {}, 'tock completion: there is no completion for "bsh": name bash, zsh or fish\n'],
+    [
+      ['powershell'],
+      {},
+      'tock completion: there is no completion for "powershell": name bash, zsh or fish\n',
+    ],
+    [
+      [],
+      { SHELL: '/bin/dash' },
+      'tock completion: SHELL is "/bin/dash": name bash, zsh or fish, such as tock completion bash\n',
+    ],
+    [
+      [],
+      { SHELL: '' },
+      'tock completion: SHELL is not set: name bash, zsh or fish, such as tock completion bash\n',
+    ],
   ])('is refused for %j %j', async (args, env, line) => {
     expect(await warm.call(['completion', ...args], env)).toEqual({ code: 2, stdout: '', stderr: line });
   });
@@ -103,7 +116,8 @@ describe('the script', () => {
     ] as const) {
       const { stdout } = await warm.call([...args, '--help']);
       const shown = /^ {2}.*(?:\n {10,}.*)*/gm;
-      const text = [...stdout.matchAll(shown)].map(([each]) => each).find(each => each.includes(`${option} `)) ?? '';
+      const text =
+        [...stdout.matchAll(shown)].map(([each]) => each).find(each => each.includes(`${option} `)) ?? '';
       for (const word of words) expect(text).toContain(word);
     }
   });
@@ -223,14 +237,14 @@ describe.skipIf(hasNoShell('fish'))('in fish', () => {
 
   it('offers commands, sub-commands and options with their descriptions', async () => {
     expect(await offered('tock migr')).toEqual(['migrate\tbring the schema to this version']);
-    expect((await words('tock queue ')).sort()).toEqual(['list', 'pause', 'remove', 'resume', 'set']);
+    expect(await words('tock queue ')).toEqual(['list', 'pause', 'remove', 'resume', 'set']);
     expect(await words('tock queue set reports --conc')).toEqual(['--concurrency']);
     expect(await words('tock migrate --sq')).toEqual(['--sql']);
   });
 
   it('offers values: of choices, of lists, of files, and after =', async () => {
     expect(await words('tock runs --status de')).toEqual(['dead']);
-    expect((await words('tock runs --status dead,s')).sort()).toEqual(['dead,skipped', 'dead,succeeded']);
+    expect(await words('tock runs --status dead,s')).toEqual(['dead,skipped', 'dead,succeeded']);
     expect(await words('tock runs --status=qu')).toEqual(['--status=queued']);
     expect(await words('tock metrics --textfile tock.b')).toEqual(['tock.bash']);
     expect(await words('tock runs --limit ')).toEqual([]);
@@ -265,7 +279,11 @@ describe('names', () => {
     expect(await listNames({ databaseUrl: database.url, schema: 'tock' }, 'jobs', 0)).toEqual([]);
     const nowhere = { DATABASE_URL: 'postgres://user@127.0.0.1:1/nowhere' };
     for (const env of [{}, nowhere])
-      expect(await tock(['completion', '--names', 'jobs'], { env })).toEqual({ code: 0, stdout: '', stderr: '' });
+      expect(await tock(['completion', '--names', 'jobs'], { env })).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: '',
+      });
     expect((await begin(['completion', '--names', 'worlds']).ended).code).toBe(2);
   });
 });
@@ -282,7 +300,8 @@ async function typed(shell: string, prompt: string, keys: readonly string[]): Pr
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     shown += text;
     // A prompt for each line that was typed, and the first.
-    if (shown.split(prompt).length - 1 > sent && rest[sent] !== undefined) child.stdin.write(rest[sent++] ?? '');
+    if (shown.split(prompt).length - 1 > sent && rest[sent] !== undefined)
+      child.stdin.write(rest[sent++] ?? '');
   });
   child.stdin.on('error', () => undefined);
   await new Promise(resolve => child.on('close', resolve));

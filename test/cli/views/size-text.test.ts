@@ -20,6 +20,10 @@ describe('sizeText', () => {
 
 describe('counted', () => {
   it('has a plural and thousands', () => {
-    expect([counted(0, 'run'), counted(1, 'run'), counted(1200, 'run')]).toEqual(['0 runs', '1 run', '1,200 runs']);
+    expect([counted(0, 'run'), counted(1, 'run'), counted(1200, 'run')]).toEqual([
+      '0 runs',
+      '1 run',
+      '1,200 runs',
+    ]);
   });
 });

@@ -85,7 +85,10 @@ describe('previewUninstall', () => {
   it('refuses a schema that is not Tock’s', async () => {
     await runAt(test.url, 'create schema shop', 'create table shop.migrations (name text, checksum text)');
     const other = openDatabase({ connectionString: test.url, schema: 'shop' });
-    const refusal = { code: 'TOCK_BAD_STATE', message: expect.stringContaining('the schema shop is not Tock’s') };
+    const refusal = {
+      code: 'TOCK_BAD_STATE',
+      message: expect.stringContaining('the schema shop is not Tock’s'),
+    };
     await expect(previewUninstall(other)).rejects.toMatchObject(refusal);
     await expect(uninstall(other, migrationsFolder(), { force: true })).rejects.toMatchObject(refusal);
     await other.close();
@@ -107,7 +110,9 @@ describe('previewUninstall', () => {
     try {
       await expect(previewUninstall(other)).rejects.toMatchObject({
         code: 'TOCK_FORBIDDEN',
-        message: expect.stringMatching(new RegExp(`^the schema jobs belongs to the role \\w+, and ${role} may not drop it`)),
+        message: expect.stringMatching(
+          new RegExp(`^the schema jobs belongs to the role \\w+, and ${role} may not drop it`),
+        ),
       });
     } finally {
       await other.close();
@@ -129,7 +134,9 @@ describe('uninstall', () => {
     await uninstall(database, migrationsFolder());
     expect(await isThere()).toBe(false);
     expect(await isThere('other')).toBe(true);
-    expect(await runAt(test.url, `select to_regclass('public.mine') is not null as yes`)).toEqual([{ yes: true }]);
+    expect(await runAt(test.url, `select to_regclass('public.mine') is not null as yes`)).toEqual([
+      { yes: true },
+    ]);
     expect((await migrate(database, migrationsFolder())).applied).not.toEqual([]);
   });
 
@@ -160,7 +167,8 @@ describe('uninstall', () => {
     await runAt(test.url, WORKER);
     await expect(uninstall(database, migrationsFolder())).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
-      message: 'a worker is alive (daemon on web-1, pid 7): stop it first, or use --force. Nothing was changed',
+      message:
+        'a worker is alive (daemon on web-1, pid 7): stop it first, or use --force. Nothing was changed',
     });
     expect(await isThere()).toBe(true);
     await uninstall(database, migrationsFolder(), { force: true });
@@ -179,7 +187,9 @@ describe('uninstall', () => {
       await session.run('lock table tock.job_definitions in access share mode');
       await expect(uninstall(database, migrationsFolder())).rejects.toMatchObject({
         code: 'TOCK_BAD_STATE',
-        message: expect.stringMatching(/^another session held locks on the schema jobs for more than 5s/) as string,
+        message: expect.stringMatching(
+          /^another session held locks on the schema jobs for more than 5s/,
+        ) as string,
       });
     });
     await holder.close();
