@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { migrationsFolder } from '../../environment/paths.js';
 import { findTickLines } from '../../model/doctor/crontab.js';
+import type { Config } from '../../runtime/configuration.js';
 import { readCrontabs } from '../../runtime/crontab.js';
 import type { RowCount, UninstallPreview } from '../../store/schema/uninstall.js';
 import { databaseOf } from '../../tock/database-of.js';
@@ -66,7 +67,7 @@ async function run(shell: Shell, flags: UninstallFlags): Promise<number> {
     await uninstall(database, migrationsFolder(), { force: flags.force === true });
     document(true);
     shell.say(paint('bold', `dropped the schema ${preview.schema}`));
-    for (const line of remainLines(preview, crontab, shell.config.databaseUrl === null)) shell.say(line);
+    for (const line of remainLines(preview, crontab, shell.config)) shell.say(line);
     return 0;
   });
 }
@@ -114,7 +115,7 @@ function workersText({ workers }: UninstallPreview): string {
 function remainLines(
   { roles, publications, settings, ticks }: UninstallPreview,
   crontab: readonly CronLine[],
-  isEmbedded: boolean,
+  { databaseUrl, dataFolder }: Pick<Config, 'databaseUrl' | 'dataFolder'>,
 ): string[] {
   const hosts = ticks.map(({ host, folder, kind }) => `${kind} on ${host} in ${folder}`);
   const lines = [
@@ -127,7 +128,9 @@ function remainLines(
     ...settings.map(each => `a setting; remove it with: ${cleanLine(each)}`),
     ...(hosts.length > 0 ? [`what has ticked within a day, and fails from now on: ${listed(hosts)}`] : []),
     ...crontab.map(({ source, line }) => `a line that ticks, in ${cleanLine(source)}: ${cleanLine(line)}`),
-    ...(isEmbedded ? ['the embedded server’s folder; delete it if nothing else is in it'] : []),
+    ...(databaseUrl === null
+      ? [`the embedded server, in ${cleanLine(dataFolder)}; delete that folder if nothing else is in it`]
+      : []),
   ];
   return lines.length === 0
     ? ['nothing else remains, as far as this host can see']
