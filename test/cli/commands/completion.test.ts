@@ -171,12 +171,7 @@ describe.skipIf(hasNoShell('bash'))('in bash', () => {
   });
 
   it('asks for names, and takes none if tock fails', async () => {
-    const bin = await mkdtemp(path.join(tmpdir(), 'tock-bin-'));
-    await writeFile(
-      path.join(bin, 'tock'),
-      `#!/bin/sh\n[ "$*" = 'completion --names jobs' ] && echo greet && echo report || exit 1\n`,
-      { mode: 0o755 },
-    );
+    const bin = await folderOfStub();
     const env = { PATH: `${bin}:${ENV.PATH}`, DATABASE_URL: 'postgres://somewhere' };
     expect(await offered(['tock', 'run', ''], 9, env)).toEqual(['greet', 'report']);
     expect(await offered(['tock', 'runs', '--job', 'r'], 9, env)).toEqual(['report']);
@@ -216,6 +211,15 @@ describe.skipIf(hasNoShell('zsh') || hasNoShell('script'))('in zsh', () => {
     expect(shown).toMatch(/pause +-- let no run of a queue start/);
   });
 
+  it('asks for names', async () => {
+    const path = `${await folderOfStub()}:${ENV.PATH}`;
+    const shown = await typed('zsh -f -i', 'READY> ', [
+      `autoload -Uz compinit; compinit -u -D; source ${folder}/_tock; export PATH='${path}' DATABASE_URL=x\n`,
+      'tock run rep\t--json\n',
+    ]);
+    expect(shown).toContain('GOT <run report --json>');
+  });
+
   it('says so when compinit has not run', async () => {
     const { stderr } = await run('zsh', ['-f', '-c', `source ${folder}/_tock`], { env: ENV });
     expect(stderr).toMatch(/^tock completion: run compinit first/);
@@ -223,17 +227,18 @@ describe.skipIf(hasNoShell('zsh') || hasNoShell('script'))('in zsh', () => {
 });
 
 describe.skipIf(hasNoShell('fish'))('in fish', () => {
-  const offered = async (line: string) => {
+  const offered = async (line: string, env: Record<string, string> = {}) => {
     const home = await mkdtemp(path.join(tmpdir(), 'tock-fish-'));
     const program = `source ${path.join(folder, 'tock.fish')}; complete -C '${line}'`;
     const { stdout, stderr } = await run('fish', ['--no-config', '-c', program], {
-      env: { ...ENV, HOME: home, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home },
+      env: { ...ENV, HOME: home, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home, ...env },
       cwd: folder,
     });
     expect(stderr).toBe('');
     return lines(stdout);
   };
-  const words = async (line: string) => (await offered(line)).map(each => each.split('\t')[0]);
+  const words = async (line: string, env?: Record<string, string>) =>
+    (await offered(line, env)).map(each => each.split('\t')[0]);
 
   it('offers commands, sub-commands and options with their descriptions', async () => {
     expect(await offered('tock migr')).toEqual(['migrate\tbring the schema to this version']);
@@ -249,6 +254,14 @@ describe.skipIf(hasNoShell('fish'))('in fish', () => {
     expect(await words('tock metrics --textfile tock.b')).toEqual(['tock.bash']);
     expect(await words('tock runs --limit ')).toEqual([]);
     expect(await words('tock completion z')).toEqual(['zsh']);
+  });
+
+  it('asks for names, and takes none if tock fails', async () => {
+    const env = { PATH: `${await folderOfStub()}:${ENV.PATH}`, DATABASE_URL: 'postgres://somewhere' };
+    expect(await words('tock run ', env)).toEqual(['greet', 'report']);
+    expect(await words('tock runs --job r', env)).toEqual(['report']);
+    expect(await words('tock pause ', env)).toEqual([]);
+    expect(await words('tock run ', { PATH: env.PATH })).toEqual([]);
   });
 });
 
@@ -287,6 +300,20 @@ describe('names', () => {
     expect((await begin(['completion', '--names', 'worlds']).ended).code).toBe(2);
   });
 });
+
+/** A folder with a `tock` that knows names of jobs, and no others. */
+async function folderOfStub(): Promise<string> {
+  const bin = await mkdtemp(path.join(tmpdir(), 'tock-bin-'));
+  const script = `#!/bin/sh
+case "$*" in
+  'completion --names jobs') echo greet; echo report ;;
+  completion*) exit 1 ;;
+  *) echo "GOT <$*>" ;;
+esac
+`;
+  await writeFile(path.join(bin, 'tock'), script, { mode: 0o755 });
+  return bin;
+}
 
 /** Types lines into a shell in a terminal, each once the prompt is there. Gives all that is shown. */
 async function typed(shell: string, prompt: string, keys: readonly string[]): Promise<string> {
