@@ -167,6 +167,13 @@ comment on table tock.job_keys is 'Every idempotency key that a caller has used,
 
 create sequence tock.job_runs_id_seq as bigint;
 
+-- How far the claims of several workers have come, in the queue and priority that was claimed from last: `run_at` in
+-- microseconds since 1970, id, and a hash of both and of the queue and priority. Only a hint: sequences, because they
+-- are read and set outside of transactions, and leave no dead rows. Unlogged: nothing is lost with them.
+create unlogged sequence tock.claim_front_at as bigint minvalue -9223372036854775808 start 0;
+create unlogged sequence tock.claim_front_id as bigint minvalue -9223372036854775808 start 0;
+create unlogged sequence tock.claim_front_check as bigint minvalue -9223372036854775808 start 0;
+
 create table tock.job_runs (
   id                   bigint not null default nextval('tock.job_runs_id_seq'),
   definition_id        bigint,

@@ -286,6 +286,48 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.i
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at;
 
+-- claim-from-front
+with start as materialized (
+  select s.at, s.id from (
+    select $1::timestamptz as at, $2::bigint as id
+    union all
+    select timestamptz 'epoch' + t.last_value * interval '1 microsecond', i.last_value
+    from tock.claim_front_at t, tock.claim_front_id i, tock.claim_front_check c
+    where c.last_value = hashtextextended($3::integer || ' ' || t.last_value || ' ' || i.last_value || ' ' || $4::text, 0)
+  ) s order by s.at desc, s.id desc limit 1
+), due as materialized (
+  select r.id, r.run_at from tock.job_runs_live r
+  where r.queue = $4 and r.priority = $3 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ((select at from start), (select id from start))
+  order by r.run_at, r.id
+  limit $5::integer
+  for update of r skip locked
+), front as materialized (
+  select (extract(epoch from d.run_at) * 1000000)::bigint as at, d.id from due d
+  where d.run_at >= timestamptz '2000-01-01Z' order by d.run_at desc, d.id desc limit 1
+), front_moved as materialized (
+  select setval('tock.claim_front_at', f.at), setval('tock.claim_front_id', f.id),
+    setval('tock.claim_front_check', hashtextextended($3::integer || ' ' || f.at || ' ' || f.id || ' ' || $4::text, 0))
+  from front f
+), turns as materialized (
+  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier, (select count(*) from front_moved) from due
+)
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
+    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
+where r.id = any(array(select id from due))
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
+  case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
+  case when r.id = (select carrier from turns) then (select at from turns) end as at;
+
 -- claim-notified
 with due as materialized (
   select r.id, r.run_at from tock.job_runs_live r
@@ -1993,6 +2035,9 @@ select current_user::text as role, array(
     where not has_table_privilege('tock.' || quote_ident(t.name), p.name)
     union all
     select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
+    union all
+    select p.name || ' on ' || s.name from unnest('{claim_front_at,claim_front_id,claim_front_check}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
+    where not has_sequence_privilege('tock.' || s.name, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
     where f.pronamespace = 'tock'::regnamespace and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')

@@ -1,6 +1,7 @@
 // Where the next claim continues: after the last claimed run, so that it skips ended runs.
 import type { Claim, ClaimPosition } from '../../store/runs/claim/claim.js';
 import type { OtherPlaces } from '../../store/runs/claim/other-places.js';
+import { createClaimFront } from './claim-front.js';
 
 /** How often a claim starts at the beginning, where late runs are found, if that takes no time. */
 const RESTART_EVERY_MS = 500;
@@ -20,6 +21,8 @@ export interface ClaimCursor {
   position(now: number): readonly ClaimPosition[] | null;
   /** The queue from which the last claim took its last run: others of its priority come first. */
   readonly afterQueue: string;
+  /** Whether the next claim, if it continues in one place, may start at the front. */
+  readonly fromFront: boolean;
   /** Whether to look for other places before a claim that continues. */
   mustLook(now: number): boolean;
   /** Runs were enqueued: looks as soon as the share of the time allows. */
@@ -37,6 +40,7 @@ export function createClaimCursor(): ClaimCursor {
   let lookAt = Number.NEGATIVE_INFINITY;
   let lookAllowedAt = Number.NEGATIVE_INFINITY;
   let afterQueue = '';
+  const front = createClaimFront();
   const mustRestart = (now: number) => positions === null || now >= restartAt;
   return {
     position(now) {
@@ -44,6 +48,9 @@ export function createClaimCursor(): ClaimCursor {
     },
     get afterQueue() {
       return afterQueue;
+    },
+    get fromFront() {
+      return front.isUsed;
     },
     mustLook(now) {
       return !mustRestart(now) && now >= lookAt;
@@ -61,7 +68,8 @@ export function createClaimCursor(): ClaimCursor {
         const pauseMs = Math.max(RESTART_EVERY_MS, (answeredAt - sentAt) / RESTART_SHARE);
         restartAt = sentAt + Math.min(pauseMs, MAX_RESTART_MS);
         lookAt = Math.max(sentAt + LOOK_EVERY_MS, lookAllowedAt);
-      }
+        front.restarted(claim);
+      } else if (positions?.length === 1) front.continued(claim);
       afterQueue = claim.positions.findLast(position => position.at !== null)?.queue ?? afterQueue;
       // A claim that came up short has reached the end, and what comes next may be anywhere.
       const canContinue =

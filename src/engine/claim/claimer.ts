@@ -66,7 +66,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     if (room <= 0) return null;
     const onlyJobs = jobs();
     const limit = Math.min(room, MAX_PER_CLAIM);
-    const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs, afterQueue: cursor.afterQueue };
+    const { afterQueue, fromFront } = cursor;
+    const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs, afterQueue, fromFront };
     const underWay = onlyJobs === null ? claimOn(wanted) : claimFrom(wanted, null);
     // It is awaited later; until then a rejection must not count as unhandled.
     underWay.catch(() => undefined);

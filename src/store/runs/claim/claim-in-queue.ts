@@ -5,22 +5,36 @@ import type { Claim, ClaimOptions, ClaimPosition, QueuePriority } from './claim.
 import { type ClaimedRow, claimedColumns, claimedRun, sortedAs, startLease } from './claimed-run.js';
 import { isClaimable } from './queue-priorities.js';
 
+// Workers that drain one queue and priority together would each walk over what the others have claimed. So a
+// claim that continues starts where any of them has come to: the front. It is a hint, kept in three
+// sequences, which are read and set outside of transactions. A hash says whether they belong together, and to
+// this queue and priority. A front that is too far ahead, left by a statement that failed or before the clock
+// was set back, hides runs until the next claim from the beginning, as every position does.
+
 type Wanted = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs'> & QueuePriority;
 /** One row of a claim carries, for all of them, the ids in their order and the `run_at` of the last. */
 type Row = ClaimedRow & { readonly turns: string | null; readonly at: string | null };
 
+interface Parts {
+  /** CTEs before the one that finds runs. */
+  readonly first?: string;
+  readonly where: string;
+  /** CTEs after `turns`, which a column of `turns` must read to be executed. */
+  readonly last?: string;
+}
+
 // The ids go to the update as an array: the planner answers a join by reading the whole table. So rows come
 // back in any order. The time is written as JSON has it, whatever style of dates this session, or that of the
 // next claim, has.
-const claimWhere = (where: string) => `
-with due as materialized (
+const claimWhere = ({ first = '', where, last = '' }: Parts) => `
+with ${first}due as materialized (
   select r.id, r.run_at from tock.job_runs_live r
   where r.queue = :queue and r.priority = :priority and ${isClaimable('r')} and r.slot_keys is null and ${where}
   order by r.run_at, r.id
   limit :limit::integer
   for update of r skip locked
-), turns as materialized (
-  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier from due
+)${last}, turns as materialized (
+  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier${last === '' ? '' : ', (select count(*) from front_moved)'} from due
 )
 update tock.job_runs_live r set ${startLease('r')}
 where r.id = any(array(select id from due))
@@ -30,28 +44,63 @@ returning r.id, ${claimedColumns('r')},
 
 const CLAIM_AFTER = statement<Wanted & { readonly afterAt: string; readonly afterId: string }, Row>(
   'claim-after',
-  claimWhere('(r.run_at, r.id) > (:afterAt::timestamptz, :afterId::bigint)'),
-  {
-    prepared: true,
-  },
+  claimWhere({ where: '(r.run_at, r.id) > (:afterAt::timestamptz, :afterId::bigint)' }),
+  { prepared: true },
+);
+
+const frontHash = (at: string, id: string) =>
+  `hashtextextended(:priority::integer || ' ' || ${at} || ' ' || ${id} || ' ' || :queue::text, 0)`;
+
+// Intervals are multiplied in floating point, which may have no exact count of microseconds for a time before
+// 2000.
+const CLAIM_FROM_FRONT = statement<Wanted & { readonly afterAt: string; readonly afterId: string }, Row>(
+  'claim-from-front',
+  claimWhere({
+    first: `start as materialized (
+  select s.at, s.id from (
+    select :afterAt::timestamptz as at, :afterId::bigint as id
+    union all
+    select timestamptz 'epoch' + t.last_value * interval '1 microsecond', i.last_value
+    from tock.claim_front_at t, tock.claim_front_id i, tock.claim_front_check c
+    where c.last_value = ${frontHash('t.last_value', 'i.last_value')}
+  ) s order by s.at desc, s.id desc limit 1
+), `,
+    where: '(r.run_at, r.id) > ((select at from start), (select id from start))',
+    last: `, front as materialized (
+  select (extract(epoch from d.run_at) * 1000000)::bigint as at, d.id from due d
+  where d.run_at >= timestamptz '2000-01-01Z' order by d.run_at desc, d.id desc limit 1
+), front_moved as materialized (
+  select setval('tock.claim_front_at', f.at), setval('tock.claim_front_id', f.id),
+    setval('tock.claim_front_check', ${frontHash('f.at', 'f.id')})
+  from front f
+)`,
+  }),
+  { prepared: true },
 );
 
 // The queue was not looked at: if it has no row of its own, it is open and has no limit.
 const CLAIM_NOTIFIED = statement<Wanted, Row>(
   'claim-notified',
-  claimWhere('not exists (select from tock.job_queues q where q.name = :queue)'),
+  claimWhere({ where: 'not exists (select from tock.job_queues q where q.name = :queue)' }),
   { prepared: true },
 );
 
-/** Claims due runs after a position, of a queue that has no limit. */
+type ContinuedOptions = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'fromFront'>;
+
+/**
+ * Claims due runs after a position, of a queue that has no limit.
+ *
+ * @param fromFront starts where the claims of all workers have come to, if that is further on, and moves it
+ */
 export async function claimAfter(
   session: Session,
-  { limit, workerId, leaseMs }: Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs'>,
+  { limit, workerId, leaseMs, fromFront = false }: ContinuedOptions,
   position: ClaimPosition,
 ): Promise<Claim> {
   const { queue, priority, at, id } = position;
   const after = { afterAt: at ?? '-infinity', afterId: id ?? '0' };
-  const rows = await CLAIM_AFTER.run(session, { limit, workerId, leaseMs, queue, priority, ...after });
+  const claim = fromFront ? CLAIM_FROM_FRONT : CLAIM_AFTER;
+  const rows = await claim.run(session, { limit, workerId, leaseMs, queue, priority, ...after });
   return claimOf(rows, limit, position);
 }
 

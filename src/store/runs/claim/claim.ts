@@ -68,6 +68,11 @@ export interface ClaimOptions {
   readonly jobs?: readonly string[] | null;
   /** Of the queues of one priority, those whose names come after this one are first. Default: none. */
   readonly afterQueue?: string;
+  /**
+   * Whether a claim that continues in one queue and priority may start where those of other workers have come
+   * to. Default false.
+   */
+  readonly fromFront?: boolean;
 }
 
 export interface Claim {
@@ -186,14 +191,15 @@ const CLAIM_ON = statement<
  */
 export async function claimFreeRuns(
   session: Session,
-  { limit, workerId, leaseMs, queues, jobs, afterQueue = '' }: ClaimOptions,
+  { limit, workerId, leaseMs, queues, jobs, afterQueue = '', fromFront }: ClaimOptions,
   positions: readonly ClaimPosition[] | null = null,
 ): Promise<Claim> {
   const wanted = { limit, workerId, leaseMs };
   if (jobs) return claimOf(await CLAIM_OF_JOBS.run(session, { ...wanted, queues, jobs, afterQueue }), limit);
   if (positions === null) return claimOf(await CLAIM.run(session, { ...wanted, queues, afterQueue }), limit);
   const [position] = positions;
-  if (position?.isPlain && positions.length === 1) return await claimAfter(session, wanted, position);
+  if (position?.isPlain && positions.length === 1)
+    return await claimAfter(session, { ...wanted, ...(fromFront ? { fromFront } : {}) }, position);
   if (positions.every(each => each.isPlain)) return await claimAfterEach(session, wanted, positions);
   return claimOf(
     await CLAIM_ON.run(session, {
