@@ -208,12 +208,13 @@ export function requireNoWorkers(workers: readonly AliveWorker[]): void {
   );
 }
 
+const MADE =
+  /^\s*create (?:or replace |unlogged )*(?:table|sequence|function|procedure) (?:if not exists )?tock\.(\w+)/gm;
+
 /** What the migrations of this version have ever made. */
 function madeNames(folder: string): string[] {
   const made = readMigrations(folder).flatMap(({ text }) =>
-    [...text.matchAll(/^create (?:or replace )?(?:table|sequence|function|procedure) tock\.(\w+)/gm)].map(
-      ([, name = '']) => name,
-    ),
+    [...text.matchAll(MADE)].map(([, name = '']) => name),
   );
   return [...new Set(['migrations', ...made])];
 }
