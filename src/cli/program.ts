@@ -7,8 +7,10 @@ import { addAdopt } from './commands/adopt.js';
 import { addAlerts } from './commands/alerts.js';
 import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
+import { addCrontab } from './commands/crontab.js';
 import { addDashboard } from './commands/dashboard.js';
 import { addDoctor } from './commands/doctor.js';
+import { addImport } from './commands/import.js';
 import { addJobs } from './commands/jobs.js';
 import { addMetrics } from './commands/metrics.js';
 import { addMigrate } from './commands/migrate.js';
@@ -30,7 +32,7 @@ import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
+  ['Run the scheduler:', [addTick, addStart, addCrontab, addImport, addDashboard, addMigrate, addPrune, addAdopt]],
   [
     'Inspect:',
     [
