@@ -64,6 +64,8 @@ const PATH = '/usr/bin:/bin';
 const SETTINGS = new Set(['MAILTO', 'MAILFROM', 'CONTENT_TYPE', 'CONTENT_TRANSFER_ENCODING', 'SHELL']);
 const CRONIE_SETTINGS = new Set(['CRON_TZ', 'RANDOM_DELAY']);
 const SECRET = /PASS(?:WORD|WD|PHRASE)?$|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL/i;
+/** `[ -x file ] && command`: fails wherever there is nothing to do. */
+const GUARD = /^(?:\[|test\s|command\s+-v\s)(?:(?!\|\||;)[^])*&&(?:(?!\|\||;)[^])*$/;
 /** The longest RANDOM_DELAY that cronie takes, in minutes. */
 const MAX_DELAY = 1440;
 
@@ -125,6 +127,10 @@ function translateEntry(
   const secret = Object.keys(environment).find(each => SECRET.test(each));
   if (secret !== undefined)
     differences.push(`the value of ${secret} is now in code; better read it: process.env[${JSON.stringify(secret)}]`);
+  if (GUARD.test(command))
+    differences.push(
+      'where its test is false, the command ends with 1, which is a failed run; write if …; then …; fi, or add successCodes: [0, 1]',
+    );
   const program = environment['SHELL'] ?? '';
   return {
     entry,

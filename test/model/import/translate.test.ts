@@ -120,6 +120,12 @@ describe('settings of cron', () => {
     expect(own?.differences).toEqual([]);
   });
 
+  it('warns of a test that fails where there is nothing to do', () => {
+    expect(differencesOf('1 1 * * * [ -x /opt/x ] && /opt/x -a\n')).toContain('successCodes: [0, 1]');
+    for (const fine of ['test -x /a || /b && /c', '[ -x /a ] && /a; true', 'cd / && /a', '/a && test -x /b'])
+      expect(differencesOf(`1 1 * * * ${fine}\n`)).toBe('');
+  });
+
   it('splits the command at the percent sign', () => {
     expect(jobOf(String.raw`0 1 * * * date +\%F%in%put` + '\n')).toMatchObject({ shell: 'date +%F', stdin: 'in\nput\n' });
   });
