@@ -1,6 +1,4 @@
-// `tock import crontab`: definitions from the lines of a crontab. `tock import undo`: the crontab as before.
-import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+// `tock import crontab` and `systemd`: definitions from what ran before. `tock import undo`: the crontab as before.
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import { TockError } from '../../model/errors.js';
@@ -10,18 +8,19 @@ import type { CronKind } from '../../model/import/cron-field.js';
 import { readCrontab } from '../../model/import/crontab.js';
 import { jobCode } from '../../model/import/job-code.js';
 import { importReport } from '../../model/import/report.js';
-import { translate } from '../../model/import/translate.js';
+import { codeJobOf, translate } from '../../model/import/translate.js';
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import { checkZoneName } from '../../model/schedule/zone-names.js';
 import { userName } from '../../runtime/crontab.js';
 import { cronKindOfHost, readHomes, readSources, textOf, zoneOfHost } from '../../runtime/crontab-sources.js';
-import { isConfirmed } from '../confirm.js';
 import { count, examples, instant, withJson } from '../flags/flags.js';
+import { addSystemd } from '../import-systemd.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
 import { type Imported, switchOff, undoSwitch } from '../switch-crontab.js';
-import { cleanBlock, cleanLine, paint } from '../terminal.js';
+import { cleanLine, paint } from '../terminal.js';
+import { writeImport } from '../write-import.js';
 
 interface ImportFlags extends CommonOptions {
   readonly system?: true;
@@ -38,16 +37,16 @@ interface ImportFlags extends CommonOptions {
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 90;
-const SUBCOMMANDS = ['crontab', 'undo'];
+const SUBCOMMANDS = ['crontab', 'systemd', 'undo'];
 
 export function addImport(program: Command): Command {
   const command = program
     .command('import')
-    .summary('turn the lines of a crontab into definitions')
+    .summary('turn a crontab or timers of systemd into definitions')
     .description(
-      'Turns the lines of a crontab into definitions in TypeScript, and says what differs. Then it takes the lines out of the crontab, and can put them back. crontab and undo each take --json.',
+      'Turns the lines of a crontab, or timers of systemd, into definitions in TypeScript, and says what differs. Then it takes the lines out of the crontab, and can put them back. crontab, systemd and undo each take --json.',
     )
-    .argument('[crontab|undo]', 'what to do; see tock import crontab --help')
+    .argument('[crontab|systemd|undo]', 'what to do; see tock import crontab --help')
     .addHelpText(
       'after',
       examples(
@@ -55,10 +54,11 @@ export function addImport(program: Command): Command {
         ['tock import crontab --dry-run', 'compare cron’s times with Tock’s over 90 days'],
         ['tock import crontab --switch', 'comment out the lines that are now definitions'],
         ['tock import undo', 'put them back'],
+        ['tock import systemd --out jobs/timers.ts', 'write definitions for the timers of systemd'],
       ),
     )
     .action(action(refuse));
-  for (const add of [addCrontab, addUndo]) add(command).helpOption('-h, --help', 'print this help');
+  for (const add of [addCrontab, addSystemd, addUndo]) add(command).helpOption('-h, --help', 'print this help');
   return command;
 }
 
@@ -112,8 +112,8 @@ async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undef
   throw new TockError(
     'TOCK_BAD_OPTION',
     word === undefined
-      ? 'say what: tock import crontab or undo (see tock import --help)'
-      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock import crontab or undo (see tock import --help)`,
+      ? 'say what: tock import crontab, systemd or undo (see tock import --help)'
+      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock import crontab, systemd or undo (see tock import --help)`,
   );
 }
 
@@ -130,7 +130,10 @@ async function importCrontab(shell: Shell, flags: ImportFlags, file: string | un
     Date.now(),
   ).join('\n');
   const code = jobCode(
-    imported.map(({ source, translation }) => ({ source: source.source, host: hostname(), lines: translation.taken })),
+    imported.flatMap(({ source, translation }) =>
+      translation.taken.map(line => codeJobOf(line, `${source.source} on ${hostname()}`)),
+    ),
+    'cron by `tock import crontab`',
   );
   shell.document({
     timezone,
@@ -142,11 +145,7 @@ async function importCrontab(shell: Shell, flags: ImportFlags, file: string | un
       translation.left.map(line => ({ source: source.source, ...line })),
     ),
   });
-  if (flags.out === undefined) shell.say(code.trimEnd());
-  else if (!(await write(shell, flags.out, code, flags.yes))) return 1;
-  if (flags.report !== undefined) return (await write(shell, flags.report, `${report}\n`, flags.yes)) ? 0 : 1;
-  if (!shell.json) process.stderr.write(`${cleanBlock(report)}\n`);
-  return 0;
+  return await writeImport(shell, flags, code, report);
 }
 
 function checkFlags(flags: ImportFlags, file: string | undefined): void {
@@ -226,20 +225,6 @@ function compare(shell: Shell, flags: ImportFlags, imported: readonly Imported[]
   const left = imported.reduce((sum, { translation }) => sum + translation.left.length, 0);
   if (left > 0) shell.say(`not compared: ${left} not taken (tock import crontab says why)`);
   return 0;
-}
-
-/** False: the person does not want it. */
-async function write(shell: Shell, file: string, content: string, yes: true | undefined): Promise<boolean> {
-  if (existsSync(file) && !(await isConfirmed(shell, yes, `overwrite ${file}`))) {
-    shell.note('nothing was written');
-    return false;
-  }
-  await writeFile(file, content).catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new TockError('TOCK_FOLDER_NOT_WRITABLE', `${file} cannot be written: ${why}`, { cause: error });
-  });
-  shell.say(`wrote ${cleanLine(file)}`);
-  return true;
 }
 
 async function undo(shell: Shell, flags: { readonly yes?: true }, file: string | undefined): Promise<number> {

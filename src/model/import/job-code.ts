@@ -1,97 +1,104 @@
-// TypeScript for imported lines: one definition each, with the line that it comes from.
+// TypeScript for imported jobs: one definition each, with what it comes from in comments.
 import { toCamelCase } from './camel-case.js';
-import type { ImportedJob, TakenLine } from './translate.js';
 
-/** Where the lines come from, for the comments. */
-export interface ImportedFrom {
-  /** Such as `crontab of app`. */
-  readonly source: string;
-  readonly host: string;
-  readonly lines: readonly TakenLine[];
+/** A definition to be written. */
+export interface CodeJob {
+  readonly name: string;
+  /** One line each. */
+  readonly comments: readonly string[];
+  /** The options of a schedule, in the order in which they are written. */
+  readonly schedule: Readonly<Record<string, unknown>>;
+  /** A text for /bin/sh, or a program with its arguments: one of the two is null. */
+  readonly shell: string | null;
+  readonly command: readonly string[] | null;
+  readonly cwd: string | null;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: string | null;
+  readonly queue: string | null;
+  /** A duration. */
+  readonly timeout: string | null;
 }
 
-/** A module that exports the definitions, and `importedJobs`, the list of them. */
-export function jobCode(sources: readonly ImportedFrom[]): string {
-  const environments = sharedEnvironments(sources);
-  const identifiers = new Map<string, string>();
-  for (const { job } of sources.flatMap(({ lines }) => lines))
-    identifiers.set(job.name, toCamelCase(job.name, new Set([...identifiers.values(), ...environments.values()])));
-  const blocks = sources.flatMap(({ source, host, lines }) =>
-    lines.map(line => definition(line, `${source} on ${host}`, identifiers, environments)),
-  );
+/**
+ * A module that exports the definitions, and `importedJobs`, the list of them.
+ * @param origin what they are imported from, and by which command
+ */
+export function jobCode(jobs: readonly CodeJob[], origin: string): string {
+  const environments = sharedEnvironments(jobs);
+  const identifiers = new Set(environments.values());
+  const named = jobs.map(job => {
+    const identifier = toCamelCase(job.name, identifiers);
+    identifiers.add(identifier);
+    return { job, identifier };
+  });
   const constants = [...environments].map(
     ([key, name]) => `const ${name} = ${objectText(JSON.parse(key) as Record<string, string>, '')};\n`,
   );
-  const names = [...identifiers.values()];
+  const list = named.map(({ identifier }) => `  ${identifier},\n`).join('');
   return [
-    '// Imported from cron by `tock import crontab`. Review each definition; then add importedJobs to the job module:',
+    `// Imported from ${origin}. Review each definition; then add importedJobs to the job module:`,
     '//   export const jobs = [...importedJobs];',
     "import { defineShellJob } from 'pg-tock';",
     '',
-    ...(constants.length === 0 ? [] : [...constants]),
-    ...blocks,
-    `export const importedJobs = [${names.length === 0 ? '' : `\n${names.map(name => `  ${name},\n`).join('')}`}];`,
+    ...constants,
+    ...named.map(({ job, identifier }) => definition(job, identifier, environments)),
+    `export const importedJobs = [${list === '' ? '' : `\n${list}`}];`,
     '',
   ].join('\n');
 }
 
 /** Environments that more than one definition has, by their JSON; each becomes a constant. */
-function sharedEnvironments(sources: readonly ImportedFrom[]): Map<string, string> {
+function sharedEnvironments(jobs: readonly CodeJob[]): Map<string, string> {
   const counts = new Map<string, number>();
-  for (const { job } of sources.flatMap(({ lines }) => lines)) {
-    const key = JSON.stringify(job.env);
+  for (const { env } of jobs) {
+    const key = JSON.stringify(env);
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
-  const shared = [...counts].filter(([, count]) => count > 1).map(([key]) => key);
+  const shared = [...counts].filter(([key, count]) => count > 1 && key !== '{}').map(([key]) => key);
   return new Map(shared.map((key, index) => [key, index === 0 ? 'environment' : `environment${index + 1}`]));
 }
 
-function definition(
-  { entry, job, differences }: TakenLine,
-  from: string,
-  identifiers: ReadonlyMap<string, string>,
-  environments: ReadonlyMap<string, string>,
-): string {
-  const comments = [`${from}, line ${entry.line}: ${entry.text.trim()}`, ...differences.map(each => `Note: ${each}`)];
-  const environment = environments.get(JSON.stringify(job.env));
-  const lines = [
-    ...comments.map(comment => `// ${oneLine(comment)}`),
-    `export const ${identifiers.get(job.name) ?? ''} = defineShellJob({`,
-    `  name: ${literal(job.name)},`,
-    `  schedule: { ${scheduleText(job)} },`,
-    job.shellProgram === null
-      ? `  shell: ${literal(job.shell)},`
-      : `  command: [${literal(job.shellProgram)}, '-c', ${literal(job.shell)}],`,
-    ...(job.cwd === null ? [] : [`  cwd: ${literal(job.cwd)},`]),
-    `  env: ${environment ?? objectText(job.env, '  ')},`,
-    ...(job.stdin === null ? [] : [`  stdin: ${literal(job.stdin)},`]),
-    ...(job.queue === null ? [] : [`  queue: ${literal(job.queue)},`]),
-    '  // As under cron: what fails waits for its next time.',
+function definition(job: CodeJob, identifier: string, environments: ReadonlyMap<string, string>): string {
+  const environment = environments.get(JSON.stringify(job.env)) ?? objectText(job.env, '  ');
+  const options: readonly (readonly [name: string, text: string | null])[] = [
+    ['name', literal(job.name)],
+    ['schedule', valueText(job.schedule)],
+    ['shell', job.shell === null ? null : literal(job.shell)],
+    ['command', job.command === null ? null : valueText(job.command)],
+    ['cwd', job.cwd === null ? null : literal(job.cwd)],
+    ['env', Object.keys(job.env).length === 0 ? null : environment],
+    ['stdin', job.stdin === null ? null : literal(job.stdin)],
+    ['queue', job.queue === null ? null : literal(job.queue)],
+    ['timeout', job.timeout === null ? null : literal(job.timeout)],
+  ];
+  return [
+    ...job.comments.map(comment => `// ${oneLine(comment)}`),
+    `export const ${identifier} = defineShellJob({`,
+    ...options.flatMap(([name, text]) => (text === null ? [] : [`  ${name}: ${text},`])),
+    '  // As before: what fails waits for its next time.',
     '  retry: { maxAttempts: 1 },',
     '});',
     '',
-  ];
-  return lines.join('\n');
+  ].join('\n');
 }
 
-function scheduleText({ cron, timezone, dst, jitter }: ImportedJob): string {
-  const parts = [
-    `cron: ${literal(cron)}`,
-    `timezone: ${literal(timezone)}`,
-    ...(dst === null ? [] : [`dst: ${literal(dst)}`]),
-    ...(jitter === null ? [] : [`jitter: ${literal(jitter)}`]),
-  ];
-  return parts.join(', ');
+/** Texts, lists and objects of them. */
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
+  if (typeof value === 'string') return literal(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  const entries = Object.entries(value).map(([name, each]) => `${propertyName(name)}: ${valueText(each)}`);
+  return `{ ${entries.join(', ')} }`;
 }
 
 function objectText(values: Readonly<Record<string, string>>, indent: string): string {
-  const entries = Object.entries(values).map(
-    ([name, value]) => `${/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name)}: ${literal(value)}`,
-  );
+  const entries = Object.entries(values).map(([name, value]) => `${propertyName(name)}: ${literal(value)}`);
   const short = `{ ${entries.join(', ')} }`;
   if (short.length <= 80) return short;
   return `{\n${entries.map(entry => `${indent}  ${entry},\n`).join('')}${indent}}`;
 }
+
+const propertyName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name));
 
 /** Line ends of Unicode, and characters that change the direction of text. */
 const HIDDEN = /[\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;

@@ -3,6 +3,7 @@ import { findTickLines } from '../doctor/crontab.js';
 import { checkZoneName } from '../schedule/zone-names.js';
 import type { CronKind } from './cron-field.js';
 import type { Crontab, CrontabEntry } from './crontab.js';
+import type { CodeJob } from './job-code.js';
 import { nameOfCommand, uniqueName } from './job-name.js';
 import { tockCron } from './tock-cron.js';
 
@@ -211,4 +212,24 @@ function delayOf(
   if (minutes > MAX_DELAY || minutes === 0) return null;
   differences.push('cronie delays all lines by the same random time; the jitter is another one for each definition');
   return `${minutes}m`;
+}
+
+/** The definition of a line, for the code. @param from such as `crontab of app on web-1` */
+export function codeJobOf({ entry, job, differences }: TakenLine, from: string): CodeJob {
+  const { name, cron, timezone, dst, jitter, shell, shellProgram, cwd, env, stdin, queue } = job;
+  return {
+    name,
+    comments: [
+      `${from}, line ${entry.line}: ${entry.text.trim()}`,
+      ...differences.map(each => `Note: ${each}`),
+    ],
+    schedule: { cron, timezone, ...(dst === null ? {} : { dst }), ...(jitter === null ? {} : { jitter }) },
+    shell: shellProgram === null ? shell : null,
+    command: shellProgram === null ? null : [shellProgram, '-c', shell],
+    cwd,
+    env,
+    stdin,
+    queue,
+    timeout: null,
+  };
 }

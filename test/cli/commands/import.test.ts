@@ -116,7 +116,7 @@ describe('wrong inputs of tock import', () => {
     const comments = await kit.write('comments', '# nothing\nA=1\n');
     const binary = await kit.write('binary', Buffer.from([0, 1, 2, 255]));
     const cases: readonly (readonly [args: readonly string[], code: number, message: RegExp])[] = [
-      [['import'], 2, /^tock import: say what: tock import crontab or undo/],
+      [['import'], 2, /^tock import: say what: tock import crontab, systemd or undo/],
       [['import', 'crotab'], 2, /^tock import: "crotab" is not a command; did you mean crontab\?/],
       [['import', 'crontab'], 1, /has no crontab: name a file, - for standard input, or --system/],
       [['import', 'crontab', '/no/such/file'], 1, /there is no file \/no\/such\/file/],
@@ -129,6 +129,9 @@ describe('wrong inputs of tock import', () => {
       [['import', 'crontab', comments, '--dry-run', '--switch'], 2, /not both/],
       [['import', 'crontab', '-', '--switch'], 2, /standard input cannot be changed/],
       [['import', 'crontab', comments, '--out', '/no/such/folder/x.ts'], 1, /has no line with a command/],
+      [['import', 'systemd', '/no/such/folder'], 1, /there is no file \/no\/such\/folder/],
+      [['import', 'systemd', comments], 2, /comments is no timer: name a file that ends with \.timer/],
+      [['import', 'systemd', kit.folder], 1, /there is no timer in/],
       [['import', 'undo'], 1, /has no crontab/],
       [['import', 'undo', comments], 1, /has no line that an import has commented out/],
     ];
@@ -247,5 +250,26 @@ describe('tock import crontab --switch', () => {
     expect((await readdir(path.join(kit.folder, 'state', 'tock'))).some(name => name.startsWith('their-crontab-'))).toBe(
       true,
     );
+  });
+});
+
+describe('tock import systemd', () => {
+  it('reads a folder of timers with their services', async () => {
+    await kit.write('units/backup.timer', '[Timer]\nOnCalendar=*-*-* 02:30:00\nPersistent=true\n');
+    await kit.write('units/backup.service', '[Service]\nExecStart=/usr/bin/pg_dump shop\n');
+    await kit.write('units/boot.timer', '[Timer]\nOnBootSec=5min\nUnit=backup.service\n');
+    const { code, stdout, stderr } = await kit.tock([
+      'import',
+      'systemd',
+      path.join(kit.folder, 'units'),
+      ...BERLIN,
+    ]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("  schedule: { cron: '30 2 * * *', timezone: 'Europe/Berlin', dst: 'skip' },");
+    expect(stdout).toContain("  command: ['/usr/bin/pg_dump', 'shop'],");
+    expect(stderr).toContain('backup.timer: taken: backup\n');
+    expect(stderr).toContain('boot.timer: not taken: it has no OnCalendar');
+    const { stdout: document } = await kit.tock(['import', 'systemd', path.join(kit.folder, 'units'), '--json']);
+    expect(JSON.parse(document)).toMatchObject({ timers: [{ jobs: [{ name: 'backup' }] }, { jobs: [] }] });
   });
 });

@@ -3,10 +3,14 @@ import { transformSync } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { toCamelCase } from '../../../src/model/import/camel-case.js';
 import { jobCode } from '../../../src/model/import/job-code.js';
+import { codeJobOf } from '../../../src/model/import/translate.js';
 import { CRONTABS, translated } from './crontabs.js';
 
 const codeOf = (text: string, change: Parameters<typeof translated>[1] = {}) =>
-  jobCode([{ source: 'crontab of app', host: 'web-1', lines: translated(text, change).taken }]);
+  jobCode(
+    translated(text, change).taken.map(line => codeJobOf(line, 'crontab of app on web-1')),
+    'cron by `tock import crontab`',
+  );
 
 /** What the module hands to defineShellJob. */
 function definitionsIn(code: string): Record<string, unknown>[] {
@@ -32,7 +36,7 @@ export const backup = defineShellJob({
   shell: '/opt/backup.sh --all',
   cwd: '/home/app',
   env: { PATH: '/usr/bin:/bin' },
-  // As under cron: what fails waits for its next time.
+  // As before: what fails waits for its next time.
   retry: { maxAttempts: 1 },
 });
 
