@@ -1,4 +1,6 @@
 // A field of a crontab by the rules of Debian's cron and of cronie.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type CronKind, readCronField } from '../../../src/model/import/cron-field.js';
 import { CRON_FIELDS, type CronFieldRule } from '../../../src/model/schedule/cron-rules.js';
@@ -92,5 +94,33 @@ describe('readCronField', () => {
       ['1-31', false],
     ] as const)
       expect(readCronField(text, ruleOf('day of month'), 'debian')).toMatchObject({ isStarred });
+  });
+});
+
+/**
+ * 420 fields made at random: the values that the parser of cronie 1.7.2 gives (`-`: it refuses), and whether
+ * `crontab -n` of Debian 12 takes them.
+ */
+const RECORDED = readFileSync(path.join(import.meta.dirname, '..', '..', 'fixtures', 'cron-fields.tsv'), 'utf8')
+  .trimEnd()
+  .split('\n')
+  .map(row => row.split('\t'));
+
+describe('readCronField, beside the programs themselves', () => {
+  it('gives the values of cronie', () => {
+    const given = RECORDED.map(([name = '', text = '']) => {
+      const values = valuesOf(text, name as CronFieldRule['name'], 'cronie');
+      return [name, text, values === null ? '-' : `[${values.join()}]`];
+    });
+    expect(given).toEqual(RECORDED.map(([name, text, cronie]) => [name, text, cronie]));
+    expect(RECORDED.length).toBe(420);
+  });
+
+  it('takes what Debian takes', () => {
+    const given = RECORDED.map(([name = '', text = '']) => {
+      const values = valuesOf(text, name as CronFieldRule['name'], 'debian');
+      return [name, text, values === null ? '-' : 'taken'];
+    });
+    expect(given).toEqual(RECORDED.map(([name, text, , debian]) => [name, text, debian]));
   });
 });
