@@ -31,13 +31,12 @@ describe('cronStarts', () => {
     ['0,30 2 * * *', ['01:00', '01:00']],
     ['0 3 * * *', ['01:00']],
     ['*/30 2 * * *', []],
-    ['30 */2 * * *', ['00:30', '02:30', '04:30', '06:30', '08:30', '10:30', '12:30', '14:30', '16:30', '18:30', '20:30']],
+    ['30 */8 * * *', ['06:30', '14:30', '22:30']],
+    ['30 */2 1 1 *', []],
     ['30 1 * * *', ['00:30']],
     ['15,45 1-3 * * *', ['00:15', '00:45', '01:00', '01:00', '01:15', '01:45']],
   ])('starts %s in the night in which Berlin skips 02:00 to 03:00', (when, starts) => {
-    const evening = when === '30 */2 * * *' ? ['22:30'] : [];
-    const found = startsOf(when, SPRING);
-    expect(found.filter(at => !evening.includes(at))).toEqual(starts);
+    expect(startsOf(when, SPRING)).toEqual(starts);
   });
 
   it.each([
