@@ -46,7 +46,10 @@ async function importSystemd(shell: Shell, flags: SystemdFlags, paths: readonly 
   checkZoneName(timezone);
   const files = (await Promise.all((paths.length === 0 ? [FOLDER] : paths).map(timersIn))).flat();
   if (files.length === 0)
-    throw new TockError('TOCK_NOT_FOUND', `there is no timer in ${paths.join(', ') || FOLDER}; name a file or a folder`);
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `there is no timer in ${paths.join(', ') || FOLDER}; name a file or a folder`,
+    );
   const names = new Set<string>();
   const results: { file: string; result: TimerResult }[] = [];
   for (const file of files) {
@@ -67,7 +70,10 @@ async function timersIn(file: string): Promise<string[]> {
   if (found === null) throw new TockError('TOCK_NOT_FOUND', `there is no file ${file}`);
   if (!found.isDirectory()) {
     if (file.endsWith('.timer')) return [file];
-    throw new TockError('TOCK_BAD_OPTION', `${file} is no timer: name a file that ends with .timer, or a folder`);
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${file} is no timer: name a file that ends with .timer, or a folder`,
+    );
   }
   const names = (await readdir(file)).filter(name => name.endsWith('.timer')).sort();
   return names.map(name => path.join(file, name));
@@ -82,7 +88,9 @@ async function readText(file: string): Promise<string> {
 
 function reportOf(results: readonly { file: string; result: TimerResult }[], timezone: string): string {
   const lines = results.flatMap(({ file, result: { jobs, differences, problems } }) => [
-    ...jobs.map(({ name }) => `${file}: taken${differences.length === 0 ? '' : ', with a difference'}: ${name}`),
+    ...jobs.map(
+      ({ name }) => `${file}: taken${differences.length === 0 ? '' : ', with a difference'}: ${name}`,
+    ),
     ...differences.map(each => `    ${each}`),
     ...problems.map(problem => `${file}: not taken: ${problem}`),
   ]);
@@ -93,7 +101,7 @@ function reportOf(results: readonly { file: string; result: TimerResult }[], tim
     '',
     'For all of them:',
     `  The time zone of this host, ${timezone}, is written out, unless the timer names one.`,
-    '  A time that the clock skips does not happen (dst: \'skip\'), as under systemd.',
+    "  A time that the clock skips does not happen (dst: 'skip'), as under systemd.",
     '  An occurrence runs on one host, whichever ticks first. A timer that each host must run stays in systemd.',
     '  A command gets the environment of the process that ticks; sandbox settings of the service do not hold.',
     '  When the definitions are in the job module: systemctl disable --now NAME.timer.',

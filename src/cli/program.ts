@@ -32,7 +32,10 @@ import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addCrontab, addImport, addDashboard, addMigrate, addPrune, addAdopt]],
+  [
+    'Run the scheduler:',
+    [addTick, addStart, addCrontab, addImport, addDashboard, addMigrate, addPrune, addAdopt],
+  ],
   [
     'Inspect:',
     [

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import { lineChanges } from '../model/import/line-changes.js';
-import { countSwitched, switchOff as commentOut, switchOn } from '../model/import/switched-lines.js';
+import { switchOff as commentOut, countSwitched, switchOn } from '../model/import/switched-lines.js';
 import type { Translation } from '../model/import/translate.js';
 import { shellWord } from '../model/shell-word.js';
 import { readOwnCrontab, userName, writeOwnCrontab } from '../runtime/crontab.js';
@@ -38,7 +38,9 @@ export async function switchOff(
   const changed = imported.flatMap(({ source, translation }) => {
     const lines = translation.taken.filter(({ job }) => inCode.has(job.name)).map(({ entry }) => entry.line);
     const before = source.bytes.toString('latin1');
-    return lines.length === 0 ? [] : [{ source, before, after: commentOut(before, lines), count: lines.length }];
+    return lines.length === 0
+      ? []
+      : [{ source, before, after: commentOut(before, lines), count: lines.length }];
   });
   for (const { entry, job } of missing)
     shell.note(`line ${entry.line} stays: no job named ${job.name} is in the job module`);
@@ -63,16 +65,26 @@ export async function switchOff(
 }
 
 /** Removes the marks. Other changes that were made since are kept. */
-export async function undoSwitch(shell: Shell, file: string | undefined, yes: true | undefined): Promise<number> {
+export async function undoSwitch(
+  shell: Shell,
+  file: string | undefined,
+  yes: true | undefined,
+): Promise<number> {
   const [source] = await readSources({ file, system: false, kind: 'debian' });
   if (source === undefined || file === '-')
-    throw new TockError('TOCK_BAD_OPTION', 'name the file that was changed, or leave it out for your own crontab');
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'name the file that was changed, or leave it out for your own crontab',
+    );
   const before = source.bytes.toString('latin1');
   const count = countSwitched(before);
   const copy = await newestCopy(source);
   if (count === 0) {
     const hint = copy === null ? '' : `; a copy from before the import is ${copy}`;
-    throw new TockError('TOCK_NOT_FOUND', `${source.source} has no line that an import has commented out${hint}`);
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `${source.source} has no line that an import has commented out${hint}`,
+    );
   }
   const after = switchOn(before);
   showChanges(shell, source.source, before, after);
@@ -89,7 +101,9 @@ export async function undoSwitch(shell: Shell, file: string | undefined, yes: tr
       ? `${source.source} is as it was before the import, byte for byte`
       : `cron runs ${lines} again; what else was changed since is kept`,
   );
-  shell.say('Tock still has the definitions: take them out of the job module, or pause them (tock pause NAME)');
+  shell.say(
+    'Tock still has the definitions: take them out of the job module, or pause them (tock pause NAME)',
+  );
   return 0;
 }
 
@@ -114,7 +128,9 @@ async function replace(source: CrontabSource, after: string): Promise<void> {
     // Not renamed into place: owner and mode stay, which cron checks.
     await writeFile(source.file, bytes).catch((error: unknown) => {
       const why = error instanceof Error ? error.message : String(error);
-      throw new TockError('TOCK_FOLDER_NOT_WRITABLE', `${source.file} cannot be written: ${why}`, { cause: error });
+      throw new TockError('TOCK_FOLDER_NOT_WRITABLE', `${source.file} cannot be written: ${why}`, {
+        cause: error,
+      });
     });
   }
 }
@@ -149,7 +165,9 @@ async function newestCopy(source: CrontabSource): Promise<string | null> {
   const folder = copyFolder();
   const names = await readdir(folder).catch(() => []);
   const prefix = copyName(source);
-  const copies = names.filter(name => name.startsWith(prefix) && /^[\dTZ-]+$/.test(name.slice(prefix.length)));
+  const copies = names.filter(
+    name => name.startsWith(prefix) && /^[\dTZ-]+$/.test(name.slice(prefix.length)),
+  );
   const newest = copies.sort().at(-1);
   return newest === undefined ? null : path.join(folder, newest);
 }

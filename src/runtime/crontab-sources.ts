@@ -30,7 +30,15 @@ export async function readSources({ file, system, kind }: SourceOptions): Promis
   if (file === '-') {
     const chunks: Buffer[] = [];
     for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk as Uint8Array));
-    return [checked({ source: 'standard input', file: null, isOwn: false, hasUser: system, bytes: Buffer.concat(chunks) })];
+    return [
+      checked({
+        source: 'standard input',
+        file: null,
+        isOwn: false,
+        hasUser: system,
+        bytes: Buffer.concat(chunks),
+      }),
+    ];
   }
   if (file !== undefined) return await readFileOrFolder(path.resolve(file), system, kind);
   if (system) {
@@ -72,7 +80,10 @@ export function isRead(name: string, kind: CronKind): boolean {
 
 function checked(source: CrontabSource): CrontabSource {
   if (!source.bytes.includes(0)) return source;
-  throw new TockError('TOCK_BAD_OPTION', `${source.source} is not a crontab: it holds NUL bytes, so it is no text`);
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `${source.source} is not a crontab: it holds NUL bytes, so it is no text`,
+  );
 }
 
 function unreadable(file: string, error: unknown): TockError {

@@ -1,4 +1,4 @@
-// `tock crontab install`, `remove` and `show`: the line that ticks, as one marked block in the user's crontab.
+// `tock crontab install`, `remove` and `show`: the line that ticks, as a marked block in the user's crontab.
 import { existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
@@ -41,7 +41,8 @@ export function addCrontab(program: Command): Command {
       ),
     )
     .action(action(refuse));
-  for (const add of [addInstall, addRemove, addShow]) add(command).helpOption('-h, --help', 'print this help');
+  for (const add of [addInstall, addRemove, addShow])
+    add(command).helpOption('-h, --help', 'print this help');
   return command;
 }
 
@@ -102,7 +103,10 @@ async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undef
 async function install(shell: Shell, flags: CrontabFlags): Promise<number> {
   const checkout = checkoutFor(flags);
   if (!existsSync(checkout.tickScript))
-    throw new TockError('TOCK_NOT_FOUND', `there is no ${checkout.tickScript}: build the project first (npm run build)`);
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `there is no ${checkout.tickScript}: build the project first (npm run build)`,
+    );
   const before = await readCrontabText();
   const line = Buffer.from(tickLineFor(checkout)).toString('latin1');
   const after = withBlock(before ?? '', folderOf(checkout), [line]);
@@ -122,7 +126,9 @@ async function remove(shell: Shell, flags: CrontabFlags): Promise<number> {
   const after = withoutBlock(before ?? '', folderOf(checkout));
   if (before === null || before === after) {
     shell.document({ changed: false, installed: false });
-    shell.say(`the crontab of ${userName()} has no block of ${cleanLine(checkout.folder)}: nothing to remove`);
+    shell.say(
+      `the crontab of ${userName()} has no block of ${cleanLine(checkout.folder)}: nothing to remove`,
+    );
     return 0;
   }
   return await change(shell, flags, { before, after, installed: false });
@@ -152,7 +158,11 @@ interface Change {
   readonly line?: string;
 }
 
-async function change(shell: Shell, { yes }: CrontabFlags, { before, after, ...result }: Change): Promise<number> {
+async function change(
+  shell: Shell,
+  { yes }: CrontabFlags,
+  { before, after, ...result }: Change,
+): Promise<number> {
   showChanges(shell, `crontab of ${userName()}`, before ?? '', after);
   if (!(await isConfirmed(shell, yes, `change the crontab of ${userName()}`))) {
     shell.note('nothing was changed');
@@ -162,7 +172,9 @@ async function change(shell: Shell, { yes }: CrontabFlags, { before, after, ...r
     throw new TockError('TOCK_BAD_STATE', 'the crontab has just been changed; look again');
   await writeOwnCrontab(after === '' ? null : Buffer.from(after, 'latin1'));
   shell.document({ changed: true, ...result });
-  shell.say(result.installed ? 'installed: the next minute ticks' : 'removed: cron no longer ticks this project');
+  shell.say(
+    result.installed ? 'installed: the next minute ticks' : 'removed: cron no longer ticks this project',
+  );
   return 0;
 }
 
@@ -184,13 +196,17 @@ async function notesOn(checkout: Checkout, crontab: string): Promise<string[]> {
   const notes: string[] = [];
   const { variables, hasUrlInEnvironment, folder } = checkout;
   const file = variables['DATABASE_URL_FILE'] ?? (hasUrlInEnvironment ? URL_FILE : null);
-  const isReadable = file === null || (await access(file).then(() => true, () => false));
+  const isReadable =
+    file === null ||
+    (await access(file).then(
+      () => true,
+      () => false,
+    ));
   if (!isReadable)
     notes.push(
       `${file} cannot be read yet: install -D -m 0600 -o ${shellWord(userName())} /dev/null ${shellWord(file)}, then write the database's URL into it`,
     );
-  if (file === null)
-    notes.push('no DATABASE_URL is set: ticks will use the embedded server of this folder');
+  if (file === null) notes.push('no DATABASE_URL is set: ticks will use the embedded server of this folder');
   const text = Buffer.from(withoutBlock(crontab, folderOf(checkout)), 'latin1').toString('utf8');
   const other = findTickLines([{ source: '', hasUser: false, text }]).find(
     ({ isCommentedOut, command }) => !isCommentedOut && command.includes(folder),

@@ -1,4 +1,4 @@
-// `tock import crontab` and `systemd`: definitions from what ran before. `tock import undo`: the crontab as before.
+// `tock import crontab` and `systemd`: definitions from what ran before. `undo`: the crontab as before.
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import { TockError } from '../../model/errors.js';
@@ -58,7 +58,8 @@ export function addImport(program: Command): Command {
       ),
     )
     .action(action(refuse));
-  for (const add of [addCrontab, addSystemd, addUndo]) add(command).helpOption('-h, --help', 'print this help');
+  for (const add of [addCrontab, addSystemd, addUndo])
+    add(command).helpOption('-h, --help', 'print this help');
   return command;
 }
 
@@ -69,12 +70,15 @@ function addCrontab(command: Command): Command {
       'Reads a crontab as cron does and writes a definition for each line, in TypeScript to be reviewed, with a report of what differs. Without a file it reads your own crontab (crontab -l). Nothing is changed without --switch, and no file is overwritten without a question. Needs no database.',
     )
     .argument('[file]', 'a crontab, a folder such as /etc/cron.d, or - for standard input')
-    .option('--system', 'a user stands before each command; without a file, reads /etc/crontab and /etc/cron.d')
+    .option(
+      '--system',
+      'a user stands before each command; without a file, reads /etc/crontab and /etc/cron.d',
+    )
     .addOption(
-      new Option('--cron <kind>', 'whose rules: debian, or cronie of Red Hat (default: those of this host)').choices([
-        'debian',
-        'cronie',
-      ]),
+      new Option(
+        '--cron <kind>',
+        'whose rules: debian, or cronie of Red Hat (default: those of this host)',
+      ).choices(['debian', 'cronie']),
     )
     .option('--timezone <zone>', 'the zone of the host with this crontab (default: of this host)')
     .option('--out <file>', 'write the code there (default: standard output)')
@@ -104,7 +108,13 @@ function addUndo(command: Command): Command {
     )
     .argument('[file]', 'the file that was changed (default: your own crontab)')
     .option('-y, --yes', 'do not ask')
-    .addHelpText('after', examples(['tock import undo', 'cron runs the lines again'], ['tock import undo /etc/cron.d/app', 'in a file']))
+    .addHelpText(
+      'after',
+      examples(
+        ['tock import undo', 'cron runs the lines again'],
+        ['tock import undo /etc/cron.d/app', 'in a file'],
+      ),
+    )
     .action(action(undo));
 }
 
@@ -139,7 +149,12 @@ async function importCrontab(shell: Shell, flags: ImportFlags, file: string | un
     timezone,
     code,
     taken: imported.flatMap(({ source, translation }) =>
-      translation.taken.map(({ entry, job, differences }) => ({ source: source.source, line: entry.line, ...job, differences })),
+      translation.taken.map(({ entry, job, differences }) => ({
+        source: source.source,
+        line: entry.line,
+        ...job,
+        differences,
+      })),
     ),
     left: imported.flatMap(({ source, translation }) =>
       translation.left.map(line => ({ source: source.source, ...line })),
@@ -152,11 +167,23 @@ function checkFlags(flags: ImportFlags, file: string | undefined): void {
   const refuseIf = (isWrong: boolean, why: string): void => {
     if (isWrong) throw new TockError('TOCK_BAD_OPTION', why);
   };
-  refuseIf(flags.switch === true && flags.dryRun === true, 'give --dry-run or --switch, not both: --dry-run changes nothing');
+  refuseIf(
+    flags.switch === true && flags.dryRun === true,
+    'give --dry-run or --switch, not both: --dry-run changes nothing',
+  );
   const isBare = flags.dryRun !== true && flags.switch !== true;
-  refuseIf(!isBare && (flags.out ?? flags.report) !== undefined, '--out and --report belong to the import itself: leave --dry-run and --switch out');
-  refuseIf(flags.dryRun !== true && (flags.from ?? flags.days) !== undefined, '--from and --days belong to --dry-run');
-  refuseIf(flags.switch === true && file === '-', 'standard input cannot be changed: name the file, or leave it out for your own crontab');
+  refuseIf(
+    !isBare && (flags.out ?? flags.report) !== undefined,
+    '--out and --report belong to the import itself: leave --dry-run and --switch out',
+  );
+  refuseIf(
+    flags.dryRun !== true && (flags.from ?? flags.days) !== undefined,
+    '--from and --days belong to --dry-run',
+  );
+  refuseIf(
+    flags.switch === true && file === '-',
+    'standard input cannot be changed: name the file, or leave it out for your own crontab',
+  );
   refuseIf(flags.out !== undefined && flags.out === flags.report, '--out and --report name the same file');
 }
 
@@ -176,7 +203,9 @@ async function readAll(
     const crontab = readCrontab(text, { hasUser: source.hasUser, kind });
     const users = crontab.entries.map(({ command }) => /^\S+/.exec(command)?.[0] ?? '');
     if (!source.hasUser && users.length > 0 && users.every(user => homes.has(user)))
-      shell.note(`each command in ${source.source} begins with the name of a user: add --system if a user stands there`);
+      shell.note(
+        `each command in ${source.source} begins with the name of a user: add --system if a user stands there`,
+      );
     const context = {
       kind,
       timezone,

@@ -7,7 +7,7 @@ import type { ImportedJob, TakenLine } from './translate.js';
 
 /** Why one of the two runs at an instant, and the other does not. */
 export type DifferenceReason =
-  /** The clock went forward: cron makes up at once, Tock as long after the change as the time was after it. */
+  /** The clock went forward: cron makes up at once, Tock keeps the distance to the change. */
   | 'gap'
   /** The clock went back: times occur twice. */
   | 'overlap'
@@ -33,7 +33,12 @@ const HOUR = 3600;
  * Compares over [from, to), in epoch milliseconds. Delays are left out on both sides.
  * @param timezone the host's
  */
-export function compareLine({ entry, job, hasOwnZone }: TakenLine, timezone: string, from: number, to: number): Comparison {
+export function compareLine(
+  { entry, job, hasOwnZone }: TakenLine,
+  timezone: string,
+  from: number,
+  to: number,
+): Comparison {
   const { times } = entry;
   if (times === null) return { same: 0, differences: [] };
   const isRandom = Object.values({ ...times }).some(({ random }) => random !== null);
@@ -57,7 +62,11 @@ function occurrences(job: ImportedJob, from: number, to: number): number[] {
 }
 
 /** Both ascending; cron's may hold an instant more than once. */
-function compareInstants(cron: readonly number[], tock: readonly number[], zones: readonly Zone[]): Comparison {
+function compareInstants(
+  cron: readonly number[],
+  tock: readonly number[],
+  zones: readonly Zone[],
+): Comparison {
   const differences: InstantDifference[] = [];
   let same = 0;
   let at = 0;
@@ -69,7 +78,8 @@ function compareInstants(cron: readonly number[], tock: readonly number[], zones
       at++;
     } else differences.push({ at: instant, by: 'tock', reason: reasonFor(instant, zones) });
   }
-  for (const rest of cron.slice(at)) differences.push({ at: rest, by: 'cron', reason: reasonFor(rest, zones) });
+  for (const rest of cron.slice(at))
+    differences.push({ at: rest, by: 'cron', reason: reasonFor(rest, zones) });
   return { same, differences };
 }
 

@@ -43,7 +43,8 @@ export function cronStarts(times: CronTimes, { host, line }: CronZones, from: nu
     const running = minute + offset;
     const start = (local: number, localOffset: number): void => {
       // Lines with a zone of their own are left out while virtual time has the offset from before the change.
-      if (line === null ? !matches(local) : localOffset !== offset || !matchesIn(line, matches, minute)) return;
+      if (line === null ? !matches(local) : localOffset !== offset || !matchesIn(line, matches, minute))
+        return;
       if (minute * MINUTE_MS >= from) starts.push(minute * MINUTE_MS);
     };
     const late = running - virtual;
@@ -85,8 +86,7 @@ function matcher(times: CronTimes): Matches {
     if (today !== day) {
       day = today;
       const packed = packedDate(today);
-      isDay =
-        times.month.values.has(monthOf(packed)) && matchesDay(times, dayOf(packed), weekdayOf(today));
+      isDay = times.month.values.has(monthOf(packed)) && matchesDay(times, dayOf(packed), weekdayOf(today));
     }
     return isDay;
   };

@@ -108,13 +108,14 @@ function readEntry(written: string, { hasUser, kind }: CrontabFormat): ReadEntry
   if (when === '') return 'cron needs five fields, or a name such as @daily, and a command';
   const times = readTimes(when, kind);
   if (typeof times === 'string') return times;
-  for (const field of Object.values({ ...times }) as CronField[]) {
+  for (const field of Object.values({ ...times })) {
     if (field.ignored !== '')
       remarks.push(`cron ignores ${JSON.stringify(field.ignored)} in ${JSON.stringify(field.text)}`);
   }
   const { user, rest } = splitUser(after, hasUser);
   if (user === '' || rest === '') return `it has no ${user === '' ? 'user' : 'command'}`;
-  if (user?.startsWith('*') || rest.startsWith('*')) return 'cron refuses a command that begins with *: a sixth field?';
+  if (user?.startsWith('*') || rest.startsWith('*'))
+    return 'cron refuses a command that begins with *: a sixth field?';
   const option = kind === 'cronie' ? /^-n[ \t]+/.exec(rest) : null;
   if (option !== null) remarks.push('-n mails failures only; see the note on mail');
   const { command, stdin } = splitAtPercent(rest.slice(option?.[0].length ?? 0));

@@ -17,12 +17,13 @@ const WRAPPERS = new RegExp(
     String.raw`sudo(?:\s+-u\s+\S+|\s+-[a-zA-Z]+)*\s`,
     String.raw`su\s+(?:-\s+)?\S+\s+(?:-s\s+\S+\s+)?-c\s`,
     String.raw`[{"']`,
-  ].join('|')})\s*`,
+  ].join('|')})\\s*`,
 );
 /** Programs that are named after the script that they execute. */
 const INTERPRETER =
   /^(?:ba|da|z|k)?sh$|^(?:python|php|perl|ruby|node|deno|bun|java|Rscript)[\d.]*$|^(?:bundle|npx|npm|pnpm|yarn|docker-compose|xvfb-run|run-parts|exec)$/;
-const SCRIPT_RUNNER = /(?:^|\/)(?:manage\.py|artisan|console|rake|bin\/rails|occ|wp|drush|magento|certbot|docker|yii)$/;
+const SCRIPT_RUNNER =
+  /(?:^|\/)(?:manage\.py|artisan|console|rake|bin\/rails|occ|wp|drush|magento|certbot|docker|yii)$/;
 const MAX_LENGTH = 60;
 const LOOKED_AT = 1000;
 

@@ -55,8 +55,8 @@ function notes(translations: readonly Translation[], timezone: string, now: numb
           '  change as they would have been (02:30 at 03:30). tock import crontab --dry-run --days 366 shows each case.',
         ]
       : []),
-    '  While a run goes on, cron starts another one; Tock skips it. As under cron: overlap: \'allow_all\' in schedule.',
-    '  What an outage missed, cron forgets; Tock makes one run for it. As under cron: catchup: \'none\' in schedule.',
+    "  While a run goes on, cron starts another one; Tock skips it. As under cron: overlap: 'allow_all' in schedule.",
+    "  What an outage missed, cron forgets; Tock makes one run for it. As under cron: catchup: 'none' in schedule.",
     '  A command that does not end with 0 is a failed run, and is not repeated. Cron does not look at exit codes.',
     '  Output goes into the log of the run (tock show --log); cron mails it.',
     ...(mailTo.length === 0

@@ -28,7 +28,8 @@ export function withBlock(crontab: string, folder: string, content: readonly str
   const lines = crontab.split('\n');
   const block = findBlocks(lines).find(each => each.folder === folder);
   const written = [`# BEGIN tock ${folder}`, ...content, `# END tock ${folder}`];
-  if (block !== undefined) return [...lines.slice(0, block.start), ...written, ...lines.slice(block.end + 1)].join('\n');
+  if (block !== undefined)
+    return [...lines.slice(0, block.start), ...written, ...lines.slice(block.end + 1)].join('\n');
   const ended = crontab === '' || crontab.endsWith('\n') ? crontab : `${crontab}\n`;
   return `${ended}${written.join('\n')}\n`;
 }
@@ -43,7 +44,10 @@ export function withoutBlock(crontab: string, folder: string): string {
 
 function checkFolder(folder: string): void {
   if (/[\r\n]/.test(folder))
-    throw new TockError('TOCK_BAD_STATE', 'the folder has a line end in its name, which no crontab can hold; rename it');
+    throw new TockError(
+      'TOCK_BAD_STATE',
+      'the folder has a line end in its name, which no crontab can hold; rename it',
+    );
 }
 
 function findBlocks(lines: readonly string[]): Block[] {
@@ -54,7 +58,8 @@ function findBlocks(lines: readonly string[]): Block[] {
     if (word === undefined) continue;
     if (word === 'BEGIN') {
       if (open !== null) throw damaged(index, `begins a block inside the one of line ${open.start + 1}`);
-      if (blocks.some(block => block.folder === folder)) throw damaged(index, `begins a second block of ${folder}`);
+      if (blocks.some(block => block.folder === folder))
+        throw damaged(index, `begins a second block of ${folder}`);
       open = { start: index, folder };
     } else {
       if (open === null) throw damaged(index, 'ends a block that has no beginning');

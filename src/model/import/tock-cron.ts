@@ -42,10 +42,15 @@ function fieldsOf(times: CronTimes): RuledField[] {
 
 function emptyWords({ field, rule }: RuledField): string {
   const [, from = '', to = ''] = /^(\w+)-(\w+)/.exec(field.text) ?? [];
-  const last = rule.max === 7 ? 6 : rule.max;
-  const end = rule.max === 7 && /^(?:0|sun)$/i.test(to) ? '' : `,${rule.min}-${to}`;
-  const meant = end === '' ? `${from}-7` : `${from}-${last}${end}`;
+  const [first, last] = [numberOf(from, rule), numberOf(to, rule)];
+  const isSunday = rule.max === 7 && last === 0;
+  const meant = isSunday ? `${first}-7` : `${first}-${rule.max === 7 ? 6 : rule.max},${rule.min}-${last}`;
   return `the ${rule.name} ${field.text} runs backwards, so cron never starts it; if ${meant} was meant, write that`;
+}
+
+function numberOf(text: string, rule: CronFieldRule): number {
+  const index = rule.names.indexOf(text.toLowerCase());
+  return index < 0 ? Number(text) : index + rule.min;
 }
 
 function writtenAnew(times: CronTimes): string {
@@ -89,9 +94,9 @@ function isTheSame(text: string, times: CronTimes): boolean {
   for (let value = 0; value < 60; value++)
     if (has60(fields.minutes, value) !== minute.values.has(value)) return false;
   for (let value = 0; value < 24; value++)
-    if (((fields.hours >>> value) & 1) === 1 !== hour.values.has(value)) return false;
+    if ((((fields.hours >>> value) & 1) === 1) !== hour.values.has(value)) return false;
   for (let value = 1; value <= 12; value++)
-    if (((fields.months >>> value) & 1) === 1 !== month.values.has(value)) return false;
+    if ((((fields.months >>> value) & 1) === 1) !== month.values.has(value)) return false;
   return has60(fields.seconds, 0) && !has60(fields.seconds, 30) && hasSameDays(fields, times);
 }
 
@@ -101,7 +106,7 @@ function hasSameDays(fields: CronFields, times: CronTimes): boolean {
       const mask = dayMask(fields, length, first);
       for (let day = 1; day <= length; day++) {
         const isMeant = matchesDay(times, day, (first + day - 1) % 7);
-        if (((mask >>> (day - 1)) & 1) === 1 !== isMeant) return false;
+        if ((((mask >>> (day - 1)) & 1) === 1) !== isMeant) return false;
       }
     }
   }

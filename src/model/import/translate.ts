@@ -65,6 +65,7 @@ const PATH = '/usr/bin:/bin';
 const SETTINGS = new Set(['MAILTO', 'MAILFROM', 'CONTENT_TYPE', 'CONTENT_TRANSFER_ENCODING', 'SHELL']);
 const CRONIE_SETTINGS = new Set(['CRON_TZ', 'RANDOM_DELAY']);
 const SECRET = /PASS(?:WORD|WD|PHRASE)?$|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL/i;
+const FROM_ENVIRONMENT = 'better read it from process.env';
 /** `[ -x file ] && command`: fails wherever there is nothing to do. */
 const GUARD = /^(?:\[|test\s|command\s+-v\s)(?:(?!\|\||;)[^])*&&(?:(?!\|\||;)[^])*$/;
 /** The longest RANDOM_DELAY that cronie takes, in minutes. */
@@ -74,7 +75,11 @@ const MAX_DELAY = 1440;
  * Translates the lines of one crontab.
  * @param names those that are taken, to which the new ones are added: of other crontabs of the same import
  */
-export function translate(crontab: Crontab, context: ImportContext, names: Set<string> = new Set()): Translation {
+export function translate(
+  crontab: Crontab,
+  context: ImportContext,
+  names: Set<string> = new Set(),
+): Translation {
   const taken: TakenLine[] = [];
   const left: LeftLine[] = crontab.bad.map(({ line, text, problem }) => ({
     line,
@@ -115,7 +120,9 @@ function translateEntry(
   const delay = delayOf(environment, context, differences);
   const random = Object.values({ ...times }).filter(({ random: bounds }) => bounds !== null);
   for (const { text } of random)
-    differences.push(`cronie chooses ${text} anew whenever it reads the crontab; H is one value for good, by the name`);
+    differences.push(
+      `cronie chooses ${text} anew whenever it reads the crontab; H is one value for good, by the name`,
+    );
   if (times.hour.values.size === 24 && !times.hour.isStarred && !times.minute.isStarred)
     differences.push(
       'in the hour that a clock repeats in autumn Tock runs it again; cron does not, because the hours are written out',
@@ -126,8 +133,7 @@ function translateEntry(
       `cron runs it as ${user}; Tock runs it as the user who ticks. It is in the queue ${queueOf(user)}: let ${user} tick with TOCK_QUEUES=${queueOf(user)}, and all others without it`,
     );
   const secret = Object.keys(environment).find(each => SECRET.test(each));
-  if (secret !== undefined)
-    differences.push(`the value of ${secret} is now in code; better read it: process.env[${JSON.stringify(secret)}]`);
+  if (secret !== undefined) differences.push(`the value of ${secret} is now in code; ${FROM_ENVIRONMENT}`);
   if (GUARD.test(command))
     differences.push(
       'where its test is false, the command ends with 1, which is a failed run; write if …; then …; fi, or add successCodes: [0, 1]',
@@ -157,7 +163,10 @@ function queueOf(user: string): string {
   return user.replace(/^[^A-Za-z0-9]+/, '').replace(/[^A-Za-z0-9._@-]/g, '-') || 'other';
 }
 
-function commandEnvironment(environment: Readonly<Record<string, string>>, kind: CronKind): Record<string, string> {
+function commandEnvironment(
+  environment: Readonly<Record<string, string>>,
+  kind: CronKind,
+): Record<string, string> {
   const own = Object.entries(environment).filter(
     ([name]) => !SETTINGS.has(name) && !(kind === 'cronie' && CRONIE_SETTINGS.has(name)),
   );
@@ -186,13 +195,17 @@ function zoneOf(
       return {
         name: 'UTC',
         isOwn: true,
-        differences: [`CRON_TZ=${given} is no time zone; the C library reads it as UTC, and so does the definition`],
+        differences: [
+          `CRON_TZ=${given} is no time zone; the C library reads it as UTC, and so does the definition`,
+        ],
       };
     }
   }
   const differences =
     ofCommand !== undefined && ofCommand !== '' && ofCommand.replace(/^:/, '') !== timezone
-      ? [`TZ=${ofCommand} is for the command only, also under cron: the line runs by the clock of ${timezone}`]
+      ? [
+          `TZ=${ofCommand} is for the command only, also under cron: the line runs by the clock of ${timezone}`,
+        ]
       : [];
   return { ...host, differences };
 }
@@ -205,12 +218,16 @@ function delayOf(
   const { RANDOM_DELAY: given } = environment;
   if (given === undefined) return null;
   if (kind === 'debian') {
-    differences.push(`Debian's cron ignores RANDOM_DELAY=${given}; if it was meant, write jitter: '${given}m'`);
+    differences.push(
+      `Debian's cron ignores RANDOM_DELAY=${given}; if it was meant, write jitter: '${given}m'`,
+    );
     return null;
   }
   const minutes = /^\s*\d+/.test(given) ? Number.parseInt(given, 10) : 0;
   if (minutes > MAX_DELAY || minutes === 0) return null;
-  differences.push('cronie delays all lines by the same random time; the jitter is another one for each definition');
+  differences.push(
+    'cronie delays all lines by the same random time; the jitter is another one for each definition',
+  );
   return `${minutes}m`;
 }
 

@@ -1,6 +1,6 @@
 // `tock crontab install`, `remove` and `show`, with a crontab program of the test.
 import path from 'node:path';
-import { afterAll, beforeEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type CrontabKit, openCrontabKit } from '../crontab-kit.js';
 
 let kit: CrontabKit;
@@ -104,7 +104,9 @@ describe('tock crontab remove', () => {
 
 describe('tock crontab show', () => {
   it('shows what is there, and what install would write', async () => {
-    expect((await kit.tock(['crontab', 'show'])).stdout).toMatch(/^not installed; .* would add:\n\* \* \* \* \* cd /);
+    expect((await kit.tock(['crontab', 'show'])).stdout).toMatch(
+      /^not installed; .* would add:\n\* \* \* \* \* cd /,
+    );
     await kit.tock(['crontab', 'install', '--yes']);
     expect((await kit.tock(['crontab', 'show'])).stdout).toMatch(/^\* \* \* \* \* cd .*\n$/);
     const { stdout } = await kit.tock(['crontab', 'show', '--json', '--database-url-file', '/x/y']);
@@ -114,7 +116,9 @@ describe('tock crontab show', () => {
   it('needs a crontab program', async () => {
     const { code, stderr } = await kit.tock(['crontab', 'show'], { env: { PATH: '/nonexistent' } });
     expect(code).toBe(1);
-    expect(stderr).toBe('tock crontab show: this host has no program crontab: install cron, or name a file\n');
+    expect(stderr).toBe(
+      'tock crontab show: this host has no program crontab: install cron, or name a file\n',
+    );
   });
 
   it('is suggested for a misspelt word', async () => {

@@ -97,7 +97,9 @@ describe('tock import crontab', () => {
   it('is for cronie what it is not for Debian', async () => {
     const input = 'CRON_TZ=Asia/Tokyo\nRANDOM_DELAY=30\n0 9 * * sat-sun x\n';
     const cronie = await kit.tock(['import', 'crontab', '-', '--cron', 'cronie'], { input });
-    expect(cronie.stdout).toContain("{ cron: '0 9 * * 6-7', timezone: 'Asia/Tokyo', dst: 'literal', jitter: '30m' }");
+    expect(cronie.stdout).toContain(
+      "{ cron: '0 9 * * 6-7', timezone: 'Asia/Tokyo', dst: 'literal', jitter: '30m' }",
+    );
     const debian = await kit.tock(['import', 'crontab', '-', '--cron', 'debian'], { input });
     expect(debian.stderr).toContain('runs backwards');
   });
@@ -123,7 +125,11 @@ describe('wrong inputs of tock import', () => {
       [['import', 'crontab', empty], 1, /empty has no line with a command: there is nothing to import/],
       [['import', 'crontab', comments], 1, /has no line with a command/],
       [['import', 'crontab', binary], 2, /binary is not a crontab: it holds NUL bytes/],
-      [['import', 'crontab', comments, '--timezone', 'Europe/Berln'], 2, /Europe\/Berln.* not known; did you mean/],
+      [
+        ['import', 'crontab', comments, '--timezone', 'Europe/Berln'],
+        2,
+        /Europe\/Berln.* not known; did you mean/,
+      ],
       [['import', 'crontab', comments, '--cron', 'vixie'], 2, /--cron vixie/],
       [['import', 'crontab', comments, '--days', '3'], 2, /belong to --dry-run/],
       [['import', 'crontab', comments, '--dry-run', '--switch'], 2, /not both/],
@@ -161,7 +167,9 @@ describe('tock import crontab --dry-run', () => {
     expect(stdout.split('\n')).toEqual([
       '2 days from 2027-03-27T00:00:00Z, cron by the clock of Europe/Berlin:',
       'backup  1 instant the same, 2 not',
-      expect.stringMatching(/^ {4}only cron 2027-03-28T01:00:00Z, tock 2027-03-28T01:30:00Z: the clock goes forward/),
+      expect.stringMatching(
+        /^ {4}only cron 2027-03-28T01:00:00Z, tock 2027-03-28T01:30:00Z: the clock goes forward/,
+      ),
       'poll    the same 576 instants',
       'not compared: 1 not taken (tock import crontab says why)',
       '',
@@ -171,7 +179,10 @@ describe('tock import crontab --dry-run', () => {
   it('looks at 90 days from now', async () => {
     await kit.setCrontab('*/5 * * * * x\n');
     const { stdout } = await kit.tock(['import', 'crontab', '--dry-run', '--timezone', 'UTC', '--json']);
-    const { days, lines } = JSON.parse(stdout) as { days: number; lines: { same: number; differences: [] }[] };
+    const { days, lines } = JSON.parse(stdout) as {
+      days: number;
+      lines: { same: number; differences: [] }[];
+    };
     expect([days, lines[0]?.same, lines[0]?.differences]).toEqual([90, 25_920, []]);
   });
 });
@@ -193,7 +204,9 @@ describe('tock import crontab --switch', () => {
     await kit.setCrontab(before);
     const asked = await kit.tock(['import', 'crontab', '--switch'], { env: { TOCK_JOBS } });
     expect(asked.code).toBe(2);
-    expect(asked.stdout).toContain('- 30 2 * * * /opt/backup.sh --all\n+ #tock# 30 2 * * * /opt/backup.sh --all\n');
+    expect(asked.stdout).toContain(
+      '- 30 2 * * * /opt/backup.sh --all\n+ #tock# 30 2 * * * /opt/backup.sh --all\n',
+    );
     expect(asked.stderr).toContain('this would comment out 1 line: repeat it with --yes');
     expect(await kit.crontab()).toEqual(before);
 
@@ -247,9 +260,9 @@ describe('tock import crontab --switch', () => {
     const { stdout } = await kit.tock(['import', 'undo', file, '--yes']);
     expect(stdout).toContain('byte for byte');
     expect(await readFile(file, 'utf8')).toBe(CRONTAB);
-    expect((await readdir(path.join(kit.folder, 'state', 'tock'))).some(name => name.startsWith('their-crontab-'))).toBe(
-      true,
-    );
+    expect(
+      (await readdir(path.join(kit.folder, 'state', 'tock'))).some(name => name.startsWith('their-crontab-')),
+    ).toBe(true);
   });
 });
 
@@ -269,7 +282,12 @@ describe('tock import systemd', () => {
     expect(stdout).toContain("  command: ['/usr/bin/pg_dump', 'shop'],");
     expect(stderr).toContain('backup.timer: taken: backup\n');
     expect(stderr).toContain('boot.timer: not taken: it has no OnCalendar');
-    const { stdout: document } = await kit.tock(['import', 'systemd', path.join(kit.folder, 'units'), '--json']);
+    const { stdout: document } = await kit.tock([
+      'import',
+      'systemd',
+      path.join(kit.folder, 'units'),
+      '--json',
+    ]);
     expect(JSON.parse(document)).toMatchObject({ timers: [{ jobs: [{ name: 'backup' }] }, { jobs: [] }] });
   });
 });

@@ -6,8 +6,8 @@ import { cronStarts } from '../../../src/model/import/cron-clock.js';
 import { readCrontab } from '../../../src/model/import/crontab.js';
 import { occurrencesBetween } from '../../../src/model/schedule/occurrences.js';
 import { findZone } from '../../../src/model/schedule/zone.js';
-import { CRONTABS, translated } from './crontabs.js';
 import { startsByTheSource } from './cron-oracle.js';
+import { CRONTABS, translated } from './crontabs.js';
 
 const DAY = 86_400_000;
 const BERLIN = findZone('Europe/Berlin');
@@ -33,8 +33,8 @@ describe('cronStarts', () => {
     ['*/30 2 * * *', []],
     ['30 */8 * * *', ['06:30', '14:30', '22:30']],
     ['30 */2 1 1 *', []],
-    ['30 1 * * *', ['00:30']],
-    ['15,45 1-3 * * *', ['00:15', '00:45', '01:00', '01:00', '01:15', '01:45']],
+    ['30 1 * * *', ['00:30', '23:30']],
+    ['15,45 2-3 * * *', ['01:00', '01:00', '01:15', '01:45']],
   ])('starts %s in the night in which Berlin skips 02:00 to 03:00', (when, starts) => {
     expect(startsOf(when, SPRING)).toEqual(starts);
   });

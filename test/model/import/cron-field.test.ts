@@ -78,7 +78,10 @@ describe('readCronField', () => {
     expect(readCronField('10~20', ruleOf('minute'), 'cronie')).toMatchObject({ random: [10, 20] });
     expect(readCronField('~', ruleOf('hour'), 'cronie')).toMatchObject({ random: [0, 23] });
     expect(readCronField('20~10', ruleOf('minute'), 'cronie')).toMatch(/refuses/);
-    expect(readCronField('10~20', ruleOf('minute'), 'debian')).toMatchObject({ random: null, ignored: '~20' });
+    expect(readCronField('10~20', ruleOf('minute'), 'debian')).toMatchObject({
+      random: null,
+      ignored: '~20',
+    });
   });
 
   it('checks the end of a range that it does not reach, in Debian’s cron only', () => {
@@ -101,7 +104,10 @@ describe('readCronField', () => {
  * 420 fields made at random: the values that the parser of cronie 1.7.2 gives (`-`: it refuses), and whether
  * `crontab -n` of Debian 12 takes them.
  */
-const RECORDED = readFileSync(path.join(import.meta.dirname, '..', '..', 'fixtures', 'cron-fields.tsv'), 'utf8')
+const RECORDED = readFileSync(
+  path.join(import.meta.dirname, '..', '..', 'fixtures', 'cron-fields.tsv'),
+  'utf8',
+)
   .trimEnd()
   .split('\n')
   .map(row => row.split('\t'));

@@ -26,7 +26,7 @@ function number(text: string, names: readonly string[], low: number): number {
 }
 
 function list(text: string, low: number, high: number, names: readonly string[]): boolean[] {
-  const bits = new Array<boolean>(high + 1).fill(false);
+  const bits = Array.from({ length: high + 1 }, () => false);
   for (const range of text.split(',')) {
     const [span = '', step = '1'] = range.split('/');
     const [first = '', last = first] = span === '*' ? [`${low}`, `${high}`] : span.split('-');
@@ -41,18 +41,41 @@ function read(when: string): Entry {
   const days = list(dow, 0, 7, DAYS);
   if (days[0] || days[7]) days[0] = days[7] = true;
   return {
-    bits: [list(minute, 0, 59, []), list(hour, 0, 23, []), list(dom, 1, 31, []), list(month, 1, 12, MONTHS), days],
+    bits: [
+      list(minute, 0, 59, []),
+      list(hour, 0, 23, []),
+      list(dom, 1, 31, []),
+      list(month, 1, 12, MONTHS),
+      days,
+    ],
     stars: fields.map(field => field.startsWith('*')),
   };
+}
+
+const clocks = new Map<string, readonly number[]>();
+
+/** What the host's clock shows at each minute from `first` on, in local minutes; Intl is slow, so it is kept. */
+function localMinutes(timezone: string, first: number, to: number): readonly number[] {
+  const key = `${timezone} ${first} ${to}`;
+  const known = clocks.get(key);
+  if (known !== undefined) return known;
+  const clock = clockOf(timezone);
+  const minutes = Array.from(
+    { length: (to - first) / MINUTE },
+    (_, index) => clock(first + index * MINUTE) / MINUTE,
+  );
+  clocks.set(key, minutes);
+  return minutes;
 }
 
 /** Every start of a line in [from, to), by the clock of the host. */
 export function startsByTheSource(when: string, timezone: string, from: number, to: number): number[] {
   const { bits, stars } = read(when);
   const [minStar, hrStar, domStar, , dowStar] = stars;
-  const clock = clockOf(timezone);
   const starts: number[] = [];
-  let now = from - 12 * 60 * MINUTE;
+  const first = from - 12 * 60 * MINUTE;
+  const clock = localMinutes(timezone, first, to);
+  let now = first;
   const findJobs = (vtime: number, doWild: boolean, doNonWild: boolean): void => {
     const tm = new Date(vtime * MINUTE);
     const has = (index: number, value: number): boolean => bits[index]?.[value] === true;
@@ -63,9 +86,9 @@ export function startsByTheSource(when: string, timezone: string, from: number, 
     const isWild = minStar === true || hrStar === true;
     if (((doNonWild && !isWild) || (doWild && isWild)) && now >= from) starts.push(now);
   };
-  let virtualTime = clock(now) / MINUTE;
+  let virtualTime = clock[0] ?? 0;
   for (now += MINUTE; now < to; now += MINUTE) {
-    const timeRunning = clock(now) / MINUTE;
+    const timeRunning = clock[(now - first) / MINUTE] ?? 0;
     const timeDiff = timeRunning - virtualTime;
     if (timeDiff === 1) {
       virtualTime = timeRunning;

@@ -16,7 +16,9 @@ describe('the block of the tick', () => {
   });
 
   it('ends a last line that has no end, since cron would not run it', () => {
-    expect(withBlock('0 1 * * * x', '/a', [LINE])).toBe(`0 1 * * * x\n# BEGIN tock /a\n${LINE}\n# END tock /a\n`);
+    expect(withBlock('0 1 * * * x', '/a', [LINE])).toBe(
+      `0 1 * * * x\n# BEGIN tock /a\n${LINE}\n# END tock /a\n`,
+    );
   });
 
   it('is replaced in its place, and nothing around it', () => {

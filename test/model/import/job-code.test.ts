@@ -25,7 +25,9 @@ function definitionsIn(code: string): Record<string, unknown>[] {
 
 describe('jobCode', () => {
   it('writes one definition for each line', () => {
-    expect(codeOf('# comment\n30 2 * * * /opt/backup.sh --all\n')).toBe(`// Imported from cron by \`tock import crontab\`. Review each definition; then add importedJobs to the job module:
+    expect(
+      codeOf('# comment\n30 2 * * * /opt/backup.sh --all\n'),
+    ).toBe(`// Imported from cron by \`tock import crontab\`. Review each definition; then add importedJobs to the job module:
 //   export const jobs = [...importedJobs];
 import { defineShellJob } from 'pg-tock';
 
@@ -87,10 +89,18 @@ export const importedJobs = [
   });
 
   it('gives no identifier twice, and none that is a word of the language', () => {
-    const code = codeOf('1 1 * * * /opt/class\n1 1 * * * /opt/7zip\n1 1 * * * /opt/a-b\n1 1 * * * /opt/a_b\n1 1 * * * /opt/environment\n');
+    const code = codeOf(
+      '1 1 * * * /opt/class\n1 1 * * * /opt/7zip\n1 1 * * * /opt/a-b\n1 1 * * * /opt/a_b\n1 1 * * * /opt/environment\n',
+    );
     expect(code).toContain('export const classJob =');
     expect(code).toContain('export const job7zip =');
-    expect(definitionsIn(code).map(({ name }) => name)).toEqual(['class', '7zip', 'a-b', 'a-b-2', 'environment']);
+    expect(definitionsIn(code).map(({ name }) => name)).toEqual([
+      'class',
+      '7zip',
+      'a-b',
+      'a-b-2',
+      'environment',
+    ]);
     expect(toCamelCase('a-b', new Set(['aB']))).toBe('aB2');
   });
 

@@ -33,7 +33,10 @@ describe('readCalendar', () => {
   });
 
   it('reads a zone', () => {
-    expect(readCalendar('Sat 10:00 America/New_York')).toMatchObject({ cron: '0 10 * * 6', timezone: 'America/New_York' });
+    expect(readCalendar('Sat 10:00 America/New_York')).toMatchObject({
+      cron: '0 10 * * 6',
+      timezone: 'America/New_York',
+    });
     expect(readCalendar('daily UTC')).toMatchObject({ cron: '0 0 * * *', timezone: 'UTC' });
   });
 
@@ -45,17 +48,27 @@ describe('readCalendar', () => {
     expect(schedule.next(Date.UTC(2027, 0, 4))).toBe(Date.UTC(2027, 1, 1));
   });
 
-  it.each(['', '12', '25:00', 'Fri..Mon 10:00', '2026-12-25 10:00', '*-*~07/1', '*-*-* 10:00:00.5', 'Funday', '*-13-1', '@5'])(
-    'says why not: %s',
-    text => {
-      expect(readCalendar(text)).toEqual(expect.any(String));
-    },
-  );
+  it.each([
+    '',
+    '12',
+    '25:00',
+    'Fri..Mon 10:00',
+    '2026-12-25 10:00',
+    '*-*~07/1',
+    '*-*-* 10:00:00.5',
+    'Funday',
+    '*-13-1',
+    '@5',
+  ])('says why not: %s', text => {
+    expect(readCalendar(text)).toEqual(expect.any(String));
+  });
 });
 
 describe('readUnitFile', () => {
   it('reads sections, lists, comments, and lines that go on', () => {
-    const unit = readUnitFile('# c\n[Timer]\nOnCalendar=daily\n;c\nOnCalendar = *:0/5\nUnit=a \\\n  b\n[X]\nA=1\nA=\n');
+    const unit = readUnitFile(
+      '# c\n[Timer]\nOnCalendar=daily\n;c\nOnCalendar = *:0/5\nUnit=a \\\n  b\n[X]\nA=1\nA=\n',
+    );
     expect(unit.get('Timer.OnCalendar')).toEqual(['daily', '*:0/5']);
     expect(lastOf(unit, 'Timer.Unit')).toMatch(/^a {2,}b$/);
     expect(unit.get('X.A')).toEqual([]);
@@ -136,7 +149,10 @@ describe('translateTimer', () => {
   });
 
   it('lets a shell run several commands, or variables', () => {
-    const { jobs } = translate('OnCalendar=daily\n', '[Service]\nExecStart=/bin/a "it\'s" *\nExecStart=/bin/b $HOME/x\n');
+    const { jobs } = translate(
+      'OnCalendar=daily\n',
+      '[Service]\nExecStart=/bin/a "it\'s" *\nExecStart=/bin/b $HOME/x\n',
+    );
     expect(jobs[0]).toMatchObject({ command: null, shell: `/bin/a 'it'\\''s' '*' && /bin/b "$HOME/x"` });
   });
 
@@ -146,7 +162,9 @@ describe('translateTimer', () => {
       '[Service]\nUser=www\nProtectSystem=strict\nExecStart=-/bin/a\n',
     );
     expect(jobs[0]?.queue).toBe('www');
-    expect(differences.join('\n')).toMatch(/ignores a failure[^]*TOCK_QUEUES=www[^]*not carried over: ProtectSystem/);
+    expect(differences.join('\n')).toMatch(
+      /ignores a failure[^]*TOCK_QUEUES=www[^]*not carried over: ProtectSystem/,
+    );
   });
 
   it.each([

@@ -58,15 +58,18 @@ export function readCalendar(text: string): Calendar | string {
 
 /** `1-5` for `Mon..Fri`. Null: a name is not known, or a range runs backwards. */
 function weekdays(text: string): string | null {
-  const entries = text.replace(/,$/, '').split(',').map(entry => {
-    const [from = '', to = from] = entry.split(/\.\.|-/);
-    const [first, last] = [dayOf(from), dayOf(to)];
-    if (first < 0 || last < 0) return null;
-    if (first === last) return `${first}`;
-    // Systemd's week begins on Monday: Fri..Sun is 5-7.
-    const end = last === 0 ? 7 : last;
-    return first > end || first === 0 ? null : `${first}-${end}`;
-  });
+  const entries = text
+    .replace(/,$/, '')
+    .split(',')
+    .map(entry => {
+      const [from = '', to = from] = entry.split(/\.\.|-/);
+      const [first, last] = [dayOf(from), dayOf(to)];
+      if (first < 0 || last < 0) return null;
+      if (first === last) return `${first}`;
+      // Systemd's week begins on Monday: Fri..Sun is 5-7.
+      const end = last === 0 ? 7 : last;
+      return first > end || first === 0 ? null : `${first}-${end}`;
+    });
   return entries.includes(null) ? null : entries.join(',');
 }
 
@@ -86,11 +89,13 @@ function others(weekday: string): string {
 }
 
 function readDate(text: string): { readonly month: string; readonly day: string } | string {
-  const [, year = '*', month = '', sign = '', day = ''] = /^(?:([^-~]+)-)?([^-~]+)([-~])([^-~]+)$/.exec(text) ?? [];
+  const [, year = '*', month = '', sign = '', day = ''] =
+    /^(?:([^-~]+)-)?([^-~]+)([-~])([^-~]+)$/.exec(text) ?? [];
   if (year !== '*') return `${text} names years: write at for one instant, or startAt and endAt`;
   const read = field(month, 1, 12);
   if (read === null) return `${text} is no date that cron can name`;
-  if (sign === '~') return /^0?1$/.test(day) ? { month: read, day: 'L' } : `${text} counts from the end of the month`;
+  if (sign === '~')
+    return /^0?1$/.test(day) ? { month: read, day: 'L' } : `${text} counts from the end of the month`;
   const days = field(day, 1, 31);
   return days === null ? `${text} is no date that cron can name` : { month: read, day: days };
 }

@@ -30,7 +30,19 @@ export interface TimerContext {
 }
 
 /** Settings of a service that are carried over, or mean nothing for a definition. */
-const KNOWN = new Set(['Type', 'ExecStart', 'User', 'Group', 'WorkingDirectory', 'Environment', 'TimeoutStartSec', 'RemainAfterExit', 'StandardOutput', 'StandardError', 'SyslogIdentifier']);
+const KNOWN = new Set([
+  'Type',
+  'ExecStart',
+  'User',
+  'Group',
+  'WorkingDirectory',
+  'Environment',
+  'TimeoutStartSec',
+  'RemainAfterExit',
+  'StandardOutput',
+  'StandardError',
+  'SyslogIdentifier',
+]);
 
 /** Translates one timer. @param names those that are taken, to which the new ones are added */
 export function translateTimer(unit: TimerUnit, context: TimerContext, names: Set<string>): TimerResult {
@@ -42,14 +54,21 @@ export function translateTimer(unit: TimerUnit, context: TimerContext, names: Se
   if (typeof command === 'string') return failed(command);
   const schedules = schedulesOf(timer, context, differences);
   if (schedules.taken.length === 0)
-    return failed(schedules.problems[0] ?? 'it has no OnCalendar; what is to run at the start of a host belongs in systemd');
+    return failed(
+      schedules.problems[0] ??
+        'it has no OnCalendar; what is to run at the start of a host belongs in systemd',
+    );
   const user = lastOf(service, 'Service.User');
   const queue = user !== null && user !== context.user ? user.replace(/[^A-Za-z0-9._@-]/g, '-') : null;
   if (queue !== null)
-    differences.push(`systemd runs it as ${user ?? ''}; Tock runs it as the user who ticks. Let ${user ?? ''} tick with TOCK_QUEUES=${queue}`);
+    differences.push(
+      `systemd runs it as ${user ?? ''}; Tock runs it as the user who ticks. Let ${user ?? ''} tick with TOCK_QUEUES=${queue}`,
+    );
   const folder = lastOf(service, 'Service.WorkingDirectory')?.replace(/^-/, '') ?? null;
   const timeout = readSpan(lastOf(service, 'Service.TimeoutStartSec') ?? '');
-  const others = [...new Set([...service.keys()].filter(key => key.startsWith('Service.')).map(key => key.slice(8)))].filter(key => !KNOWN.has(key));
+  const others = [
+    ...new Set([...service.keys()].filter(key => key.startsWith('Service.')).map(key => key.slice(8))),
+  ].filter(key => !KNOWN.has(key));
   if (others.length > 0) differences.push(`not carried over: ${others.join(', ')}`);
   const base = nameOfCommand(name.replace(/\.timer$/, ''));
   const jobs = schedules.taken.map(({ schedule, text }) => ({
@@ -100,8 +119,13 @@ function schedulesOf(timer: UnitFile, { timezone }: TimerContext, differences: s
   const again = lastOf(timer, 'Timer.OnUnitActiveSec');
   const every = readSpan(again ?? '');
   if (again !== null && every !== null && every >= 1000) {
-    differences.push('systemd counts from the last start; every is aligned to the clock, the same on all hosts');
-    found.taken.push({ schedule: { every: durationText(every), ...common }, text: `OnUnitActiveSec=${again}` });
+    differences.push(
+      'systemd counts from the last start; every is aligned to the clock, the same on all hosts',
+    );
+    found.taken.push({
+      schedule: { every: durationText(every), ...common },
+      text: `OnUnitActiveSec=${again}`,
+    });
   }
   return found;
 }
@@ -120,13 +144,16 @@ function zoneProblem(zone: string | null): string | null {
 function commandOf(service: UnitFile, differences: string[]): Pick<CodeJob, 'command' | 'shell'> | string {
   const commands = service.get('Service.ExecStart') ?? [];
   const words = commands.map(text => splitWords(text.replace(/^[-@:+!|]+/, '')));
-  if (commands.some(text => /^[-@:+!|]*@/.test(text))) return 'ExecStart with @ names another argv[0], which a definition cannot';
-  if (commands.some(text => /^[:+!|]*-/.test(text))) differences.push('ExecStart begins with -, so systemd ignores a failure; a run fails');
+  if (commands.some(text => /^[-@:+!|]*@/.test(text)))
+    return 'ExecStart with @ names another argv[0], which a definition cannot';
+  if (commands.some(text => /^[:+!|]*-/.test(text)))
+    differences.push('ExecStart begins with -, so systemd ignores a failure; a run fails');
   if (words.length === 0) return 'its service has no ExecStart';
   const flat = words.flat();
   if (words.includes(null) || flat.includes(null)) return 'a quote in ExecStart has no end';
   const all = words as string[][];
-  if (all.flat().some(word => /%[^%]/.test(word))) return 'ExecStart has a specifier of systemd (%): write its value';
+  if (all.flat().some(word => /%[^%]/.test(word)))
+    return 'ExecStart has a specifier of systemd (%): write its value';
   const [first = [], ...more] = all.map(each => each.map(word => word.replaceAll('%%', '%')));
   const isPlain = !all.flat().some(word => word.includes('$'));
   if (isPlain && more.length === 0) return { command: first, shell: null };
@@ -138,7 +165,9 @@ function commandOf(service: UnitFile, differences: string[]): Pick<CodeJob, 'com
 function quoted(word: string): string {
   if (/^[\w./:@%+,=-]+$/.test(word)) return word;
   const isExpanded = /\$\{?\w/.test(word);
-  return isExpanded ? `"${word.replace(/["\\`]/g, char => `\\${char}`).replaceAll('$$', String.raw`\$`)}"` : `'${word.replaceAll("'", `'\\''`)}'`;
+  return isExpanded
+    ? `"${word.replace(/["\\`]/g, char => `\\${char}`).replaceAll('$$', String.raw`\$`)}"`
+    : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 function environmentOf(service: UnitFile): Record<string, string> {
