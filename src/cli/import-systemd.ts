@@ -57,7 +57,10 @@ async function importSystemd(shell: Shell, flags: SystemdFlags, paths: readonly 
     const service = lastOf(timer, 'Timer.Unit') ?? path.basename(file).replace(/\.timer$/, '.service');
     const text = await readFile(path.join(path.dirname(file), service), 'utf8').catch(() => null);
     const unit = { name: path.basename(file), timer, service: text === null ? null : readUnitFile(text) };
-    results.push({ file, result: translateTimer(unit, { timezone, user: userName() }, names) });
+    results.push({
+      file,
+      result: translateTimer(unit, { timezone, user: process.env['SUDO_USER'] || userName() }, names),
+    });
   }
   const jobs = results.flatMap(({ result }) => result.jobs);
   const code = jobCode(jobs, `systemd on ${hostname()} by \`tock import systemd\``);

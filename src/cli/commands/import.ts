@@ -210,7 +210,8 @@ async function readAll(
       kind,
       timezone,
       hasUser: source.hasUser,
-      user: userName(),
+      // Under sudo, the lines of root are those of another user.
+      user: process.env['SUDO_USER'] || userName(),
       homeOf: (user: string | null) => homes.get(user ?? userName()) ?? null,
     };
     return { source, translation: translate(crontab, context, names) };

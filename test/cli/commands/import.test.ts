@@ -50,8 +50,10 @@ describe('tock import crontab', () => {
 
   it('reads standard input, and a system crontab by its user column', async () => {
     const { stdout, stderr } = await kit.tock(['import', 'crontab', '-', '--system', ...BERLIN], {
-      input: '0 1 * * * root /opt/x\n',
+      input: '0 1 * * * www-data /opt/x\n0 2 * * * root /opt/y\n',
+      env: { SUDO_USER: 'app' },
     });
+    expect(stdout).toContain("  queue: 'www-data',");
     expect(stdout).toContain("  queue: 'root',");
     expect(stderr).toContain('TOCK_QUEUES=root');
   });
