@@ -8,8 +8,10 @@ import { addAlerts } from './commands/alerts.js';
 import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
 import { addCompletion } from './commands/completion.js';
+import { addCrontab } from './commands/crontab.js';
 import { addDashboard } from './commands/dashboard.js';
 import { addDoctor } from './commands/doctor.js';
+import { addImport } from './commands/import.js';
 import { addJobs } from './commands/jobs.js';
 import { addMetrics } from './commands/metrics.js';
 import { addMigrate } from './commands/migrate.js';
@@ -33,7 +35,7 @@ import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addDashboard, addMigrate, addPrune, addAdopt]],
+  ['Run the scheduler:', [addTick, addStart, addDashboard, addPrune]],
   [
     'Inspect:',
     [
@@ -52,7 +54,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ],
   ['Act:', [addRun, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
-  ['Set up:', [addSchema, addCompletion, addUninstall]],
+  ['Set up:', [addCrontab, addImport, addMigrate, addSchema, addCompletion, addAdopt, addUninstall]],
 ];
 
 export async function runProgram(args: readonly string[]): Promise<number> {

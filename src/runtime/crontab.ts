@@ -1,4 +1,4 @@
-// Reads the crontabs of this host, as far as this user may.
+// Reads the crontabs of this host, as far as this user may, and writes the user's own.
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
@@ -6,9 +6,11 @@ import path from 'node:path';
 import { packageFolder, projectFolder } from '../environment/paths.js';
 import { processIdentity } from '../environment/process-identity.js';
 import type { Checkout, CrontabText } from '../model/doctor/crontab.js';
+import { TockError } from '../model/errors.js';
 
-const SYSTEM_FOLDER = '/etc/cron.d';
-const SYSTEM_FILE = '/etc/crontab';
+export const SYSTEM_FOLDER = '/etc/cron.d';
+export const SYSTEM_FILE = '/etc/crontab';
+const TIMEOUT_MS = 5000;
 
 /** The user's crontab and those of the system. Null: none could be read. */
 export async function readCrontabs(): Promise<CrontabText[] | null> {
@@ -25,8 +27,8 @@ export async function readCrontabs(): Promise<CrontabText[] | null> {
 async function readOwn(): Promise<CrontabText | null> {
   const source = `crontab of ${userName()}`;
   return await new Promise(resolve => {
-    execFile('crontab', ['-l'], { timeout: 5000 }, (error, stdout, stderr) => {
-      const isEmpty = error !== null && /no crontab for/i.test(stderr);
+    execFile('crontab', ['-l'], { timeout: TIMEOUT_MS }, (error, stdout, stderr) => {
+      const isEmpty = error !== null && NONE.test(stderr);
       resolve(error === null || isEmpty ? { source, hasUser: false, text: isEmpty ? '' : stdout } : null);
     });
   });
@@ -40,7 +42,46 @@ async function readSystem(file: string): Promise<CrontabText | null> {
   }
 }
 
-function userName(): string {
+const NONE = /no crontab for/i;
+
+/** The user's crontab, byte by byte; null: there is none. @throws TockError TOCK_NOT_FOUND without cron */
+export async function readOwnCrontab(): Promise<Buffer | null> {
+  return await new Promise((resolve, reject) => {
+    execFile('crontab', ['-l'], { timeout: TIMEOUT_MS, encoding: 'buffer' }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else if (NONE.test(stderr.toString())) resolve(null);
+      else reject(crontabFailed('read', error, stderr.toString()));
+    });
+  });
+}
+
+/** Replaces the user's crontab; null removes it. @throws TockError TOCK_NOT_FOUND if cron refuses it */
+export async function writeOwnCrontab(content: Buffer | null): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const args = content === null ? ['-r'] : ['-'];
+    const child = execFile('crontab', args, { timeout: TIMEOUT_MS }, (error, _stdout, stderr) => {
+      if (error === null) resolve();
+      else reject(crontabFailed('write', error, stderr));
+    });
+    // A crontab program that fails early does not read it.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(content ?? '');
+  });
+}
+
+function crontabFailed(what: 'read' | 'write', error: Error, stderr: string): TockError {
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+  const why = stderr.trim().replace(/\s*\n\s*/g, ' ') || error.message;
+  return new TockError(
+    'TOCK_NOT_FOUND',
+    isMissing
+      ? 'this host has no program crontab: install cron, or name a file'
+      : `the crontab of ${userName()} cannot be ${what === 'read' ? 'read' : 'written'}: ${why}`,
+    { cause: error },
+  );
+}
+
+export function userName(): string {
   try {
     return userInfo().username;
   } catch {

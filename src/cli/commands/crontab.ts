@@ -1,0 +1,217 @@
+// `tock crontab install`, `remove` and `show`: the line that ticks, as a marked block in the user's crontab.
+import { existsSync } from 'node:fs';
+import { access } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { type Checkout, findTickLines, tickLineFor } from '../../model/doctor/crontab.js';
+import { TockError } from '../../model/errors.js';
+import { readBlock, withBlock, withoutBlock } from '../../model/import/tick-block.js';
+import { quote } from '../../model/names.js';
+import { didYouMean } from '../../model/nearest.js';
+import { shellWord } from '../../model/shell-word.js';
+import { readOwnCrontab, thisCheckout, userName, writeOwnCrontab } from '../../runtime/crontab.js';
+import { isConfirmed } from '../confirm.js';
+import { examples, withJson } from '../flags/flags.js';
+import { action, type CommonOptions, type Shell } from '../shell.js';
+import { showChanges } from '../switch-crontab.js';
+import { cleanLine } from '../terminal.js';
+
+interface CrontabFlags extends CommonOptions {
+  readonly databaseUrlFile?: string;
+  readonly yes?: true;
+}
+
+const SUBCOMMANDS = ['install', 'remove', 'show'];
+const URL_FILE = '/etc/tock/database-url';
+
+export function addCrontab(program: Command): Command {
+  const command = program
+    .command('crontab')
+    .summary('install, remove or show the line that ticks')
+    .description(
+      'Keeps one marked block in your crontab: the line that ticks, with the absolute paths of this project on this host. All other lines stay, byte for byte. install, remove and show each take --json.',
+    )
+    .argument('[install|remove|show]', 'what to do; see tock crontab install --help')
+    .addHelpText(
+      'after',
+      examples(
+        ['tock crontab show', 'the line, and whether it is installed'],
+        ['tock crontab install', 'shows the change, and asks'],
+        ['tock crontab remove --yes', 'in a script'],
+      ),
+    )
+    .action(action(refuse));
+  for (const add of [addInstall, addRemove, addShow])
+    add(command).helpOption('-h, --help', 'print this help');
+  return command;
+}
+
+function addInstall(command: Command): Command {
+  return withUrlFile(
+    withJson(command.command('install'))
+      .summary('add the line that ticks, or bring it up to date')
+      .description(
+        'Adds the block to your crontab, or replaces the one of this project. Cron gives a command almost no environment, so the line names everything: node, the tick, the folder, and the file with the database’s URL.',
+      ),
+  )
+    .option('-y, --yes', 'do not ask')
+    .addHelpText(
+      'after',
+      examples(
+        ['tock crontab install', 'after npm run build'],
+        ['tock crontab install --database-url-file /etc/tock/database-url --yes', 'in a script'],
+      ),
+    )
+    .action(action(install));
+}
+
+function addRemove(command: Command): Command {
+  return withJson(command.command('remove'))
+    .summary('remove the line that ticks')
+    .description('Removes the block of this project from your crontab.')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', examples(['tock crontab remove', 'shows the change, and asks']))
+    .action(action(remove));
+}
+
+function addShow(command: Command): Command {
+  return withUrlFile(
+    withJson(command.command('show'))
+      .summary('show the line that ticks')
+      .description('Shows the block of this project in your crontab, and the line that install would write.'),
+  )
+    .addHelpText('after', examples(['tock crontab show', 'changes nothing']))
+    .action(action(show));
+}
+
+function withUrlFile(command: Command): Command {
+  return command.option(
+    '--database-url-file <file>',
+    `the file that holds the database’s URL (default: DATABASE_URL_FILE; ${URL_FILE} if only DATABASE_URL is set)`,
+  );
+}
+
+async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undefined): Promise<number> {
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    word === undefined
+      ? 'say what: tock crontab install, remove or show (see tock crontab --help)'
+      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock crontab install, remove or show (see tock crontab --help)`,
+  );
+}
+
+async function install(shell: Shell, flags: CrontabFlags): Promise<number> {
+  const checkout = checkoutFor(flags);
+  if (!existsSync(checkout.tickScript))
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `there is no ${checkout.tickScript}: build the project first (npm run build)`,
+    );
+  const before = await readCrontabText();
+  const line = Buffer.from(tickLineFor(checkout)).toString('latin1');
+  const after = withBlock(before ?? '', folderOf(checkout), [line]);
+  const isChanged = before !== after;
+  for (const note of await notesOn(checkout, before ?? '')) shell.note(note);
+  if (!isChanged) {
+    shell.document({ changed: false, installed: true, line: tickLineFor(checkout) });
+    shell.say('the line is in place: nothing to change');
+    return 0;
+  }
+  return await change(shell, flags, { before, after, installed: true, line: tickLineFor(checkout) });
+}
+
+async function remove(shell: Shell, flags: CrontabFlags): Promise<number> {
+  const checkout = checkoutFor(flags);
+  const before = await readCrontabText();
+  const after = withoutBlock(before ?? '', folderOf(checkout));
+  if (before === null || before === after) {
+    shell.document({ changed: false, installed: false });
+    shell.say(
+      `the crontab of ${userName()} has no block of ${cleanLine(checkout.folder)}: nothing to remove`,
+    );
+    return 0;
+  }
+  return await change(shell, flags, { before, after, installed: false });
+}
+
+async function show(shell: Shell, flags: CrontabFlags): Promise<number> {
+  const checkout = checkoutFor(flags);
+  const block = readBlock((await readCrontabText()) ?? '', folderOf(checkout));
+  const line = tickLineFor(checkout);
+  const found = block?.map(each => Buffer.from(each, 'latin1').toString('utf8')) ?? null;
+  const isCurrent = found?.length === 1 && found[0] === line;
+  shell.document({ installed: found !== null, isCurrent, block: found, line });
+  if (found === null) shell.say('not installed; tock crontab install would add:');
+  else {
+    for (const each of found) shell.say(cleanLine(each));
+    if (isCurrent) return 0;
+    shell.say('this is not what this project needs now; tock crontab install would write:');
+  }
+  shell.say(cleanLine(line));
+  return 0;
+}
+
+interface Change {
+  readonly before: string | null;
+  readonly after: string;
+  readonly installed: boolean;
+  readonly line?: string;
+}
+
+async function change(
+  shell: Shell,
+  { yes }: CrontabFlags,
+  { before, after, ...result }: Change,
+): Promise<number> {
+  showChanges(shell, `crontab of ${userName()}`, before ?? '', after);
+  if (!(await isConfirmed(shell, yes, `change the crontab of ${userName()}`))) {
+    shell.note('nothing was changed');
+    return 1;
+  }
+  if ((await readCrontabText()) !== before)
+    throw new TockError('TOCK_BAD_STATE', 'the crontab has just been changed; look again');
+  await writeOwnCrontab(after === '' ? null : Buffer.from(after, 'latin1'));
+  shell.document({ changed: true, ...result });
+  shell.say(
+    result.installed ? 'installed: the next minute ticks' : 'removed: cron no longer ticks this project',
+  );
+  return 0;
+}
+
+/** Bytes as latin1 text, so that what is not UTF-8 stays; null: there is no crontab. */
+async function readCrontabText(): Promise<string | null> {
+  return (await readOwnCrontab())?.toString('latin1') ?? null;
+}
+
+/** As it stands in the crontab. */
+const folderOf = ({ folder }: Checkout): string => Buffer.from(folder).toString('latin1');
+
+function checkoutFor({ databaseUrlFile: file }: CrontabFlags): Checkout {
+  const checkout = thisCheckout(process.env);
+  if (file === undefined) return checkout;
+  return { ...checkout, variables: { ...checkout.variables, DATABASE_URL_FILE: path.resolve(file) } };
+}
+
+async function notesOn(checkout: Checkout, crontab: string): Promise<string[]> {
+  const notes: string[] = [];
+  const { variables, hasUrlInEnvironment, folder } = checkout;
+  const file = variables['DATABASE_URL_FILE'] ?? (hasUrlInEnvironment ? URL_FILE : null);
+  const isReadable =
+    file === null ||
+    (await access(file).then(
+      () => true,
+      () => false,
+    ));
+  if (!isReadable)
+    notes.push(
+      `${file} cannot be read yet: install -D -m 0600 -o ${shellWord(userName())} /dev/null ${shellWord(file)}, then write the database's URL into it`,
+    );
+  if (file === null) notes.push('no DATABASE_URL is set: ticks will use the embedded server of this folder');
+  const text = Buffer.from(withoutBlock(crontab, folderOf(checkout)), 'latin1').toString('utf8');
+  const other = findTickLines([{ source: '', hasUser: false, text }]).find(
+    ({ isCommentedOut, command }) => !isCommentedOut && command.includes(folder),
+  );
+  if (other !== undefined)
+    notes.push(`another line ticks this folder already, which does no harm and is not needed: ${other.line}`);
+  return notes;
+}

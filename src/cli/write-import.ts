@@ -1,0 +1,41 @@
+// Writes what an import has made: code and report, to files or to the terminal.
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { TockError } from '../model/errors.js';
+import { isConfirmed } from './confirm.js';
+import type { Shell } from './shell.js';
+import { cleanBlock, cleanLine } from './terminal.js';
+
+export interface WriteFlags {
+  readonly out?: string;
+  readonly report?: string;
+  readonly yes?: true;
+}
+
+/** Resolves to the exit code: 1 if a file is not to be overwritten. */
+export async function writeImport(
+  shell: Shell,
+  { out, report: to, yes }: WriteFlags,
+  code: string,
+  report: string,
+): Promise<number> {
+  if (out === undefined) shell.say(code.trimEnd());
+  else if (!(await write(shell, out, code, yes))) return 1;
+  if (to !== undefined) return (await write(shell, to, `${report}\n`, yes)) ? 0 : 1;
+  if (!shell.json) process.stderr.write(`${cleanBlock(report)}\n`);
+  return 0;
+}
+
+/** False: the person does not want it. */
+async function write(shell: Shell, file: string, content: string, yes: true | undefined): Promise<boolean> {
+  if (existsSync(file) && !(await isConfirmed(shell, yes, `overwrite ${file}`))) {
+    shell.note('nothing was written');
+    return false;
+  }
+  await writeFile(file, content).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TockError('TOCK_FOLDER_NOT_WRITABLE', `${file} cannot be written: ${why}`, { cause: error });
+  });
+  shell.say(`wrote ${cleanLine(file)}`);
+  return true;
+}

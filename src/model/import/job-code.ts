@@ -1,0 +1,120 @@
+// TypeScript for imported jobs: one definition each, with what it comes from in comments.
+import { toCamelCase } from './camel-case.js';
+
+/** A definition to be written. */
+export interface CodeJob {
+  readonly name: string;
+  /** One line each. */
+  readonly comments: readonly string[];
+  /** The options of a schedule, in the order in which they are written. */
+  readonly schedule: Readonly<Record<string, unknown>>;
+  /** A text for /bin/sh, or a program with its arguments: one of the two is null. */
+  readonly shell: string | null;
+  readonly command: readonly string[] | null;
+  readonly cwd: string | null;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: string | null;
+  readonly queue: string | null;
+  /** A duration. */
+  readonly timeout: string | null;
+}
+
+/**
+ * A module that exports the definitions, and `importedJobs`, the list of them.
+ * @param origin what they are imported from, and by which command
+ */
+export function jobCode(jobs: readonly CodeJob[], origin: string): string {
+  const environments = sharedEnvironments(jobs);
+  const identifiers = new Set(environments.values());
+  const named = jobs.map(job => {
+    const identifier = toCamelCase(job.name, identifiers);
+    identifiers.add(identifier);
+    return { job, identifier };
+  });
+  const constants = [...environments].map(
+    ([key, name]) => `const ${name} = ${objectText(JSON.parse(key) as Record<string, string>, '')};\n`,
+  );
+  const list = named.map(({ identifier }) => `  ${identifier},\n`).join('');
+  return [
+    `// Imported from ${origin}. Review each definition; then add importedJobs to the job module:`,
+    '//   export const jobs = [...importedJobs];',
+    "import { defineShellJob } from 'pg-tock';",
+    '',
+    ...constants,
+    ...named.map(({ job, identifier }) => definition(job, identifier, environments)),
+    `export const importedJobs = [${list === '' ? '' : `\n${list}`}];`,
+    '',
+  ].join('\n');
+}
+
+/** Environments that more than one definition has, by their JSON; each becomes a constant. */
+function sharedEnvironments(jobs: readonly CodeJob[]): Map<string, string> {
+  const counts = new Map<string, number>();
+  for (const { env } of jobs) {
+    const key = JSON.stringify(env);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  const shared = [...counts].filter(([key, count]) => count > 1 && key !== '{}').map(([key]) => key);
+  return new Map(shared.map((key, index) => [key, index === 0 ? 'environment' : `environment${index + 1}`]));
+}
+
+function definition(job: CodeJob, identifier: string, environments: ReadonlyMap<string, string>): string {
+  const environment = environments.get(JSON.stringify(job.env)) ?? objectText(job.env, '  ');
+  const options: readonly (readonly [name: string, text: string | null])[] = [
+    ['name', literal(job.name)],
+    ['schedule', valueText(job.schedule)],
+    ['shell', job.shell === null ? null : literal(job.shell)],
+    ['command', job.command === null ? null : valueText(job.command)],
+    ['cwd', job.cwd === null ? null : literal(job.cwd)],
+    ['env', Object.keys(job.env).length === 0 ? null : environment],
+    ['stdin', job.stdin === null ? null : literal(job.stdin)],
+    ['queue', job.queue === null ? null : literal(job.queue)],
+    ['timeout', job.timeout === null ? null : literal(job.timeout)],
+  ];
+  return [
+    ...job.comments.map(comment => `// ${oneLine(comment)}`),
+    `export const ${identifier} = defineShellJob({`,
+    ...options.flatMap(([name, text]) => (text === null ? [] : [`  ${name}: ${text},`])),
+    '  // As before: what fails waits for its next time.',
+    '  retry: { maxAttempts: 1 },',
+    '});',
+    '',
+  ].join('\n');
+}
+
+/** Texts, lists and objects of them. */
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
+  if (typeof value === 'string') return literal(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  const entries = Object.entries(value).map(([name, each]) => `${propertyName(name)}: ${valueText(each)}`);
+  return `{ ${entries.join(', ')} }`;
+}
+
+function objectText(values: Readonly<Record<string, string>>, indent: string): string {
+  const entries = Object.entries(values).map(([name, value]) => `${propertyName(name)}: ${literal(value)}`);
+  const short = `{ ${entries.join(', ')} }`;
+  if (short.length <= 80) return short;
+  return `{\n${entries.map(entry => `${indent}  ${entry},\n`).join('')}${indent}}`;
+}
+
+const propertyName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name));
+
+/** Line ends of Unicode, and characters that change the direction of text. */
+const HIDDEN = /[\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
+
+/** A string as TypeScript, in the quotes that need fewer escapes. */
+function literal(text: string): string {
+  const json = JSON.stringify(text).replace(
+    HIDDEN,
+    char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  if (text.includes("'")) return json;
+  return `'${json.slice(1, -1).replaceAll(String.raw`\"`, '"')}'`;
+}
+
+/** For a comment: no character of it can end the line. */
+function oneLine(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u001F]+/g, ' ').replace(HIDDEN, '');
+}
