@@ -7,6 +7,7 @@ export type { CursorReset, ResetCursorsOptions } from './engine/definitions/rese
 export type { ScheduleInput, VersionGuard } from './engine/definitions/schedules.js';
 export type { DoctorOptions } from './engine/doctor/examine.js';
 export type { SettingsInput } from './engine/engine.js';
+export { defineShellJob } from './engine/execute/shell/define-shell-job.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
 export type { MaterializeResult } from './engine/materialize/materialize.js';
@@ -74,6 +75,7 @@ export type {
 export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
 export type { LogLevel, LogsOption } from './model/job/logs-option.js';
 export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
+export type { ShellCommand, ShellJobOptions, ShellOutput } from './model/job/shell-options.js';
 export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';

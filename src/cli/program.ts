@@ -9,6 +9,7 @@ import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
 import { addDashboard } from './commands/dashboard.js';
 import { addDoctor } from './commands/doctor.js';
+import { addExec } from './commands/exec.js';
 import { addJobs } from './commands/jobs.js';
 import { addMetrics } from './commands/metrics.js';
 import { addMigrate } from './commands/migrate.js';
@@ -47,7 +48,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
       addMetrics,
     ],
   ],
-  ['Act:', [addRun, addRetry, addCancel, addBackfill]],
+  ['Act:', [addRun, addExec, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
 ];
 
