@@ -94,10 +94,10 @@ describe('a shell job', () => {
       ],
     ]);
     expect(failed.errors[0]?.stack).toBeNull();
-    expect((await linesOf(failed.id)).toSorted()).toEqual([
-      ['no such table', { stream: 'stderr' }],
-      ['out', null],
-    ]);
+    const lines = await linesOf(failed.id);
+    expect(lines).toHaveLength(2);
+    expect(lines).toContainEqual(['no such table', { stream: 'stderr' }]);
+    expect(lines).toContainEqual(['out', null]);
   });
 
   it('succeeds and is retried by the codes that it names; others are final', async () => {

@@ -51,7 +51,7 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
     case 'dead':
     case 'cancelled':
       if (run.trigger === 'exec')
-        return 'nothing: it was executed by tock exec, whose next call is a new run';
+        return 'nothing; it was executed by tock exec, whose next call is a new run';
       return `nothing, unless you put it back into the queue: tock retry ${run.id}`;
     case 'skipped':
       return `nothing; it was not executed: ${cleanLine(skipText(run.skipReason ?? 'the reason is not on record'))}`;
