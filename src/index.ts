@@ -7,7 +7,6 @@ export type { CursorReset, ResetCursorsOptions } from './engine/definitions/rese
 export type { ScheduleInput, VersionGuard } from './engine/definitions/schedules.js';
 export type { DoctorOptions } from './engine/doctor/examine.js';
 export type { SettingsInput } from './engine/engine.js';
-export { defineShellJob } from './engine/execute/shell/define-shell-job.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
 export type { MaterializeResult } from './engine/materialize/materialize.js';
@@ -75,7 +74,12 @@ export type {
 export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
 export type { LogLevel, LogsOption } from './model/job/logs-option.js';
 export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
-export type { ShellCommand, ShellJobOptions, ShellOutput } from './model/job/shell-options.js';
+export type {
+  ShellCommand,
+  ShellCommandOptions,
+  ShellJobOptions,
+  ShellOutput,
+} from './model/job/shell-options.js';
 export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
@@ -122,6 +126,7 @@ export type { ReapedRuns } from './store/runs/reap.js';
 export type { Adoption } from './store/schema/database-identity.js';
 export type { MigrateResult } from './store/schema/migrate.js';
 export { createTock } from './tock/create-tock.js';
+export { defineShellJob } from './tock/define-shell-job.js';
 export type {
   AdoptOptions,
   CancelOptions,

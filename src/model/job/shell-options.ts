@@ -28,7 +28,8 @@ export type ShellCommand =
       readonly command?: undefined;
     };
 
-interface CommandOptions<Payload> {
+/** How the command of a shell job runs, and what its end means. */
+export interface ShellCommandOptions<Payload = unknown> {
   /** The working directory. Default: that of the worker. */
   readonly cwd?: string;
   /** Variables in addition to those of the worker; undefined removes one. */
@@ -60,7 +61,7 @@ export type ShellJobOptions<
   Name extends string = string,
 > = Omit<JobOptions<Schema, ShellOutput, Name>, 'run'> &
   ShellCommand &
-  CommandOptions<StandardSchemaV1.InferOutput<Schema>>;
+  ShellCommandOptions<StandardSchemaV1.InferOutput<Schema>>;
 
 /** A checked command. */
 export interface ShellSpec extends ExitRules {
@@ -77,7 +78,7 @@ export interface ShellSpec extends ExitRules {
   readonly readsProgress: boolean;
 }
 
-type OwnOptions = CommandOptions<never> & { readonly command?: unknown; readonly shell?: unknown };
+type OwnOptions = ShellCommandOptions<never> & { readonly command?: unknown; readonly shell?: unknown };
 const OWN = optionNames<OwnOptions>({
   command: true,
   shell: true,

@@ -1,12 +1,8 @@
 // defineShellJob: a job whose handler is a command.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { makeJob, namingFile } from '../../../model/job/define-job.js';
-import type { Job } from '../../../model/job/job.js';
-import {
-  readShellOptions,
-  type ShellJobOptions,
-  type ShellOutput,
-} from '../../../model/job/shell-options.js';
+import { makeJob, namingFile } from '../model/job/define-job.js';
+import type { Job } from '../model/job/job.js';
+import { readShellOptions, type ShellJobOptions, type ShellOutput } from '../model/job/shell-options.js';
 
 /**
  * Defines a job that runs a command, in a process group of its own. It takes the options of defineJob except
@@ -22,7 +18,7 @@ export function defineShellJob<
     const { job, spec } = readShellOptions(options);
     const run: Job<Schema, ShellOutput, Name>['run'] = async (ctx, payload) => {
       // Loaded late: a tick that has nothing to do starts no process.
-      const { runShellJob } = await import('./shell-job.js');
+      const { runShellJob } = await import('../engine/execute/shell/shell-job.js');
       return await runShellJob(spec, ctx, payload);
     };
     return makeJob<Schema, ShellOutput, Name>({ ...job, run }, file);
