@@ -5,12 +5,14 @@ import type { OutputName } from './run-command.js';
 
 export interface OutputSinks {
   readonly onLine: (name: OutputName, text: string) => void;
-  readonly onProgress: (fraction: number, line: string) => void;
+  /** `stage`: the line; null if it holds nothing but the percentage. */
+  readonly onProgress: (fraction: number, stage: string | null) => void;
   /** In place of the rule for progress. */
   readonly progressPattern: RegExp | null;
 }
 
 const MAX_LAST_LINE = 500;
+const ONLY_PERCENTAGE = /^\s*[\d.]+ ?%\s*$/;
 
 /** Reads both outputs of one attempt. */
 export class OutputLog {
@@ -21,7 +23,7 @@ export class OutputLog {
   constructor({ onLine, onProgress, progressPattern }: OutputSinks) {
     const readProgress = (text: string) => {
       const fraction = progressOf(text, progressPattern);
-      if (fraction !== null) onProgress(fraction, text.trim());
+      if (fraction !== null) onProgress(fraction, ONLY_PERCENTAGE.test(text) ? null : text.trim());
     };
     const readerOf = (name: OutputName) =>
       new LineReader(text => {

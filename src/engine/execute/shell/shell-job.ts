@@ -21,8 +21,8 @@ export async function runShellJob(spec: ShellSpec, ctx: JobContext, payload: unk
   signal.throwIfAborted();
   const output = new OutputLog({
     onLine: (name, text) => log.info(name === 'stderr' ? { stream: name } : {}, text),
-    onProgress: (fraction, line) => {
-      if (spec.readsProgress) ctx.progress(fraction, line);
+    onProgress: (fraction, stage) => {
+      if (spec.readsProgress) ctx.progress(fraction, stage ?? undefined);
     },
     progressPattern: spec.progressPattern,
   });

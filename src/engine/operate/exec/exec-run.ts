@@ -76,9 +76,9 @@ export class ExecRun {
     this.active.log.add(describeLine('info', text, fields, logs.maxBytes), performance.now());
   }
 
-  progress(fraction: number, stage: string): void {
+  progress(fraction: number, stage: string | null): void {
     const events = ++this.active.progressEvents;
-    const text = stage.slice(0, 200).replaceAll('\0', '').toWellFormed();
+    const text = stage?.slice(0, 200).replaceAll('\0', '').toWellFormed() ?? null;
     this.active.progress = { fraction, stage: text, events };
   }
 

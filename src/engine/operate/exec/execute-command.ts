@@ -94,7 +94,7 @@ async function executeAttempt(
   const [program = '', ...args] = plan.command;
   const output = new OutputLog({
     onLine: (name, text) => run?.addLine(name, text),
-    onProgress: (fraction, line) => run?.progress(fraction, line),
+    onProgress: (fraction, stage) => run?.progress(fraction, stage),
     progressPattern: null,
   });
   const variables = runVariables(
