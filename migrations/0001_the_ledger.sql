@@ -212,7 +212,7 @@ create table tock.job_runs (
   traceparent          text,
   last_traceparent     text,
   constraint job_runs_status_check check (status in ('queued', 'running', 'failed', 'succeeded', 'dead', 'cancelled', 'skipped')),
-  constraint job_runs_trigger_check check (trigger in ('cron', 'manual', 'api', 'chain', 'backfill')),
+  constraint job_runs_trigger_check check (trigger in ('cron', 'manual', 'api', 'chain', 'backfill', 'exec')),
   constraint job_runs_attempts_check check (attempts >= 0 and max_attempts >= 1)
 ) partition by list (status);
 

@@ -45,7 +45,8 @@ month or day in which they ended.
 \`\`\`mermaid
 stateDiagram-v2
   [*] --> queued: enqueue, materialize
-  [*] --> skipped: materialize
+  [*] --> running: tock exec
+  [*] --> skipped: materialize, tock exec
 ${[...new Set(arrows)].join('\n')}
 ${FINISHED_STATUSES.map(state => `  ${state} --> [*]`).join('\n')}
 \`\`\`
@@ -58,7 +59,7 @@ ${[...LIVE_STATUSES, ...FINISHED_STATUSES].map(state => `| \`${state}\` | ${STAT
 
 A row changes its state through one of these and in no other way. Moves by the \`holder\` must match the run's id,
 its fence, and the worker that holds the lease; where they do not, they change nothing. \`claim\` and \`retry\` raise
-the fence.
+the fence. A run of [\`tock exec\`](shell-jobs.md#tock-exec) begins as \`running\`, and stays so until it has ended.
 
 | move | from | to | by | when |
 | --- | --- | --- | --- | --- |

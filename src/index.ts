@@ -74,6 +74,12 @@ export type {
 export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
 export type { LogLevel, LogsOption } from './model/job/logs-option.js';
 export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
+export type {
+  ShellCommand,
+  ShellCommandOptions,
+  ShellJobOptions,
+  ShellOutput,
+} from './model/job/shell-options.js';
 export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
@@ -120,6 +126,7 @@ export type { ReapedRuns } from './store/runs/reap.js';
 export type { Adoption } from './store/schema/database-identity.js';
 export type { MigrateResult } from './store/schema/migrate.js';
 export { createTock } from './tock/create-tock.js';
+export { defineShellJob } from './tock/define-shell-job.js';
 export type {
   AdoptOptions,
   CancelOptions,

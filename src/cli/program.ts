@@ -11,6 +11,7 @@ import { addCompletion } from './commands/completion.js';
 import { addCrontab } from './commands/crontab.js';
 import { addDashboard } from './commands/dashboard.js';
 import { addDoctor } from './commands/doctor.js';
+import { addExec } from './commands/exec.js';
 import { addImport } from './commands/import.js';
 import { addJobs } from './commands/jobs.js';
 import { addMetrics } from './commands/metrics.js';
@@ -52,7 +53,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
       addMetrics,
     ],
   ],
-  ['Act:', [addRun, addRetry, addCancel, addBackfill]],
+  ['Act:', [addRun, addExec, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
   ['Set up:', [addCrontab, addImport, addMigrate, addSchema, addCompletion, addAdopt, addUninstall]],
 ];

@@ -238,9 +238,12 @@ function checkedPriority(priority: number | undefined): number | undefined {
   return priority;
 }
 
+/** Runs of `tock exec` are not enqueued. */
+const ENQUEUED_BY = TRIGGERS.filter(trigger => trigger !== 'exec');
+
 function checkTrigger(trigger: string): string {
-  if ((TRIGGERS as readonly string[]).includes(trigger)) return trigger;
-  throw new TockError('TOCK_BAD_OPTION', `trigger ${quote(trigger)} is none of ${TRIGGERS.join(', ')}`);
+  if ((ENQUEUED_BY as readonly string[]).includes(trigger)) return trigger;
+  throw new TockError('TOCK_BAD_OPTION', `trigger ${quote(trigger)} is none of ${ENQUEUED_BY.join(', ')}`);
 }
 
 function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 'debounce'>) {

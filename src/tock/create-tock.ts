@@ -174,6 +174,7 @@ export function assembleTock(
       atWork: () => opened?.atWork() ?? [],
       crash: async thrown => await opened?.crash(thrown),
       adopt: later((tock, ...input) => tock.adopt(...input)),
+      beginExec: later((tock, ...input) => tock.beginExec(...input)),
       audit: { list: later((tock, ...input) => tock.audit.list(...input)) },
       as: next => actingFor(checkOperator(next, operator)),
       close,

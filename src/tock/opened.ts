@@ -19,6 +19,7 @@ import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
 import * as alerts from '../engine/operate/alerts.js';
+import { beginExec } from '../engine/operate/exec/begin-exec.js';
 import { cancelMany, retryMany } from '../engine/operate/many.js';
 import * as queues from '../engine/operate/queues.js';
 import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
@@ -249,6 +250,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     forgetHost: async host => await forgetHost(may('forgetHost'), host),
     prune: async pruneOptions =>
       await prune(may('prune'), checked('prune', pruneOptions), { isByHand: true }),
+    beginExec: async (execOptions, stop) => await beginExec(mayWork('runs.wait'), execOptions, stop),
     logger: acting.logger,
     atWork: () => [...workers].flatMap(worker => worker.atWork()),
     crash: async thrown => {

@@ -10,6 +10,7 @@ import type { RunAtWork } from '../engine/execute/crash.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
 import type { AlertTest } from '../engine/operate/alerts.js';
+import type { ExecBeginning } from '../engine/operate/exec/begin-exec.js';
 import type { CancelManyOptions, ManyResult, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
@@ -30,6 +31,7 @@ import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
+import type { ExecOptions } from '../model/shell/exec-options.js';
 import type { AlertMute, AlertRecord } from '../store/alerts/deliveries.js';
 import type { Database } from '../store/connection/database.js';
 import type { AuditFilter } from '../store/reads/audit.js';
@@ -250,7 +252,12 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
   close(): Promise<void>;
 }
 
-export interface OpenedTock extends Omit<Tock, 'jobs' | 'as'> {
+/** For `tock exec`. */
+interface Exec {
+  readonly beginExec: (options: ExecOptions, stop: AbortSignal) => Promise<ExecBeginning>;
+}
+
+export interface OpenedTock extends Omit<Tock, 'jobs' | 'as'>, Exec {
   as(operator: Operator): OpenedTock;
   readonly database: Database;
   readonly logger: Logger;
@@ -259,7 +266,7 @@ export interface OpenedTock extends Omit<Tock, 'jobs' | 'as'> {
 }
 
 /** The methods for Tock's own programs. */
-export interface ShellTock extends Tock {
+export interface ShellTock extends Tock, Exec {
   as(operator: Operator): ShellTock;
   /**
    * Asks, with one statement over `pool`, whether a tick would find anything to do. Resolves to the summary

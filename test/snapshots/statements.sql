@@ -784,6 +784,82 @@ where n.nspname = 'tock';
 -- evaluate-without-jit
 set local jit = off;
 
+-- exec-attempt-failed
+with held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
+  order by r.id
+  for update
+), noted as (
+  update tock.job_runs_live r set errors = case when $4::jsonb is null then r.errors
+    else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || $4::jsonb) end
+  from held where r.id = held.id
+  returning r.id, r.definition_id, r.job
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from noted f
+  where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by f.definition_id, f.job
+)
+select count(*)::integer as count from noted;
+
+-- exec-begin
+with taken as (
+  insert into tock.job_keys (idempotency_key, run_id) values ($1::text, nextval('tock.job_runs_id_seq'))
+  on conflict do nothing
+  returning idempotency_key, run_id
+), begun as (
+  insert into tock.job_runs_live (id, job, queue, trigger, max_attempts, idempotency_key, payload, run_at, created_at, status, attempts, fence, started_at, locked_by, locked_until, live_key)
+  select t.run_id, $2::text, 'exec', 'exec', $3::integer, t.idempotency_key, $4::jsonb, tock.now(), tock.now(), 'running', 1, 1, tock.now(), $5, tock.now() + $6 * interval '1 millisecond', case when $7::boolean then null else 'exec:' || $2::text end
+  from taken t
+  on conflict (live_key) where live_key is not null do nothing
+  returning id
+), skipped as (
+  insert into tock.job_runs_finished (id, job, queue, trigger, max_attempts, idempotency_key, payload, run_at, created_at, status, skip_reason, finished_at)
+  select t.run_id, $2::text, 'exec', 'exec', $3::integer, t.idempotency_key, $4::jsonb, tock.now(), tock.now(), 'skipped', 'overlap', tock.now()
+  from taken t where t.run_id not in (select b.id from begun b)
+  returning id
+)
+select (select t.run_id::text from taken t) as id, exists (select from begun) as "isBegun",
+  (select count(*) from skipped) as skipped;
+
+-- exec-key-holder
+select k.run_id::text as id, r.status from tock.job_keys k left join tock.job_runs r on r.id = k.run_id
+where k.idempotency_key = $1;
+
+-- exec-look
+with clock as materialized (
+  select date_trunc('minute', tock.now() + interval '30 seconds', 'UTC') as minute
+), wanted as materialized (
+  select c.minute, 'exec:' || $1::text || ':' ||
+    coalesce($2::text, to_char(c.minute at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"')) as key from clock c
+)
+select w.key, (extract(epoch from w.minute) * 1000)::float8 as minute,
+  exists (select from tock.job_keys k where k.idempotency_key = w.key) as "isTaken",
+  (select r.id::text from tock.job_runs_live r where r.live_key = 'exec:' || $1::text) as "liveId",
+  array(select r.id::text from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = 'exec' and r.priority = 0 and r.run_at <= tock.now() and r.job = $1
+      and r.trigger = 'exec' and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
+    order by r.run_at, r.id limit 100) as expired
+from wanted w;
+
+-- exec-next-attempt
+with held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
+  order by r.id
+  for update
+)
+update tock.job_runs_live r set attempts = r.attempts + 1, fence = r.fence + 1, run_at = tock.now(), started_at = tock.now(),
+  locked_until = tock.now() + $4 * interval '1 millisecond', progress = null
+from held where r.id = held.id
+returning r.fence;
+
+-- exec-runs-among
+select r.id::text as id from tock.job_runs_finished r
+where r.id = any($1::bigint[]) and r.trigger = 'exec' and r.status in ('dead', 'cancelled')
+order by r.id;
+
 -- expired-ids
 with recursive queue_priorities as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
@@ -1120,6 +1196,10 @@ select exists (select from pg_locks
 
 -- is-copy
 select tock.is_copy() as "isCopy";
+
+-- is-exec-name
+select exists (select from tock.job_runs_live r where r.live_key = 'exec:' || $1::text) or coalesce(
+  (select r.trigger from tock.job_runs_finished r where r.job = $1 order by r.id desc limit 1) = 'exec', false) as found;
 
 -- is-idle
 with recursive queue_priorities as (
@@ -2375,7 +2455,7 @@ with recursive queue_priorities as (
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), expired as materialized (
   select e.* from queue_priorities p cross join lateral (
-    select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+    select r.id, r.job, (r.attempts >= r.max_attempts or r.trigger = 'exec') as is_last from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id
@@ -2478,7 +2558,7 @@ with recursive queue_priorities as (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), expired as materialized (
-  select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+  select r.id, r.job, (r.attempts >= r.max_attempts or r.trigger = 'exec') as is_last from tock.job_runs_live r
   where r.id = any($1::bigint[]) and r.blocked_on is null and r.status in ('running')
     and (r.locked_until < tock.now() or r.locked_until is null)
   order by r.id limit $2
@@ -2676,7 +2756,7 @@ update tock.figures_progress p set final_until = least(p.final_until, $2), count
 
 -- retry-runs
 with target as materialized (
-  select r.id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status in ('dead', 'cancelled')
+  select r.id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status in ('dead', 'cancelled') and r.trigger <> 'exec'
   order by r.id for update
 ), gone as (
   delete from tock.job_runs_finished r

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Why, WhyVerdict } from '../../engine/why/why.js';
 import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
+import { isName, quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
 import { definitionWords } from '../../model/planning/schedule-words.js';
 import { RUN_STATUSES } from '../../model/run/states.js';
@@ -41,15 +41,22 @@ async function why(
 ): Promise<number> {
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const [record] = await tock.schedules.list({ name, removed: true });
-    if (!record) throw await unknown(tock, name);
+    // Without a definition, it may be a name of `tock exec`: that is answered below.
+    if (!record && !(await isExecuted(tock, name))) throw await unknown(tock, name);
     // Unquoted, `2026-03-08 02:30` is two arguments.
     const answer = await tock.why(name, time.join(' '));
     shell.document(answer);
     if (shell.json) return 0;
-    shell.say(`${paint('bold', cleanLine(name))}: ${cleanLine(definitionWords(record) || 'no schedule')}`);
+    const words = record === undefined ? '' : definitionWords(record);
+    shell.say(`${paint('bold', cleanLine(name))}: ${cleanLine(words || 'no schedule')}`);
     sayAnswer(shell, answer);
     return 0;
   });
+}
+
+async function isExecuted(tock: Tock, name: string): Promise<boolean> {
+  const [newest] = isName(name) ? await tock.runs.list({ job: name, limit: 1 }) : [];
+  return newest?.trigger === 'exec';
 }
 
 async function unknown(tock: Tock, name: string): Promise<TockError> {

@@ -50,6 +50,8 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
       return runningStep(run, now);
     case 'dead':
     case 'cancelled':
+      if (run.trigger === 'exec')
+        return 'nothing; it was executed by tock exec, whose next call is a new run';
       return `nothing, unless you put it back into the queue: tock retry ${run.id}`;
     case 'skipped':
       return `nothing; it was not executed: ${cleanLine(skipText(run.skipReason ?? 'the reason is not on record'))}`;

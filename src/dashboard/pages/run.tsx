@@ -119,7 +119,7 @@ function Now({ view, read: { run, now } }: { readonly view: View; readonly read:
 
 function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }) {
   const { id, status } = run;
-  const canRetry = TRANSITIONS.retry.from.some(from => from === status);
+  const canRetry = run.trigger !== 'exec' && TRANSITIONS.retry.from.some(from => from === status);
   return (
     <>
       {canRetry ? (

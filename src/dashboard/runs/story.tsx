@@ -112,6 +112,7 @@ function createdText({ trigger, scheduledFor, occurrenceCount, generation }: Run
     api: 'Enqueued by the app',
     chain: 'Made because another run had ended',
     backfill: 'Made by a backfill',
+    exec: 'Executed by tock exec',
   }[trigger];
   const more = [
     scheduledFor !== null && occurrenceCount > 1 ? `stands for ${occurrenceCount} occurrences` : '',

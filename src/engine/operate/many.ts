@@ -19,12 +19,13 @@ import type { Session } from '../../store/connection/database.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
 import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/runs/run-list.js';
 import { getRun } from '../../store/reads/runs.js';
+import { readExecRuns } from '../../store/runs/exec/begin.js';
 import { type CancelledRuns, cancelRuns, retryRuns } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
-import { retry } from './runs.js';
+import { notRepeatable, retry } from './runs.js';
 
 const BATCH_SIZE = 200;
 /** Of runs that could not be retried, these many are named. */
@@ -90,7 +91,10 @@ export async function retryMany(
   const audited: Audited = { details: detailsOf(wanted, { attempts }), partOf: null };
   return await actOnMany(engine, wanted, options, async (ids, failed) => {
     try {
-      return { queued: await retryBatch(engine, ids, attempts, audited) };
+      const queued = await retryBatch(engine, ids, attempts, audited);
+      const others = queued === ids.length ? [] : await readExecRuns(engine.database, ids);
+      for (const id of others) failed(id, notRepeatable(id));
+      return { queued };
     } catch (error) {
       if (!isUniqueViolation(error) && !isDataError(error)) throw error;
     }

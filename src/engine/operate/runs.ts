@@ -6,6 +6,7 @@ import { checkMaxAttempts } from '../../model/run/retry.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
+import { EXEC_TRIGGER } from '../../store/runs/exec/begin.js';
 import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { requireOriginal } from '../../store/schema/database-identity.js';
@@ -60,9 +61,18 @@ export async function retry(
     );
   }
   const now = await findRun(engine, id);
+  if (now.trigger === EXEC_TRIGGER) throw notRepeatable(id);
   throw new TockError(
     'TOCK_BAD_STATE',
     `run ${id} is ${now.status}; only ${TRANSITIONS.retry.from.join(' and ')} runs can be retried`,
+  );
+}
+
+/** For a run of `tock exec`. */
+export function notRepeatable(id: string): TockError {
+  return new TockError(
+    'TOCK_BAD_STATE',
+    `run ${id} was executed by tock exec, and no worker can repeat it: call tock exec again, with another --key`,
   );
 }
 

@@ -22,6 +22,7 @@ import {
   type WhyDefinition,
   type WhyRow,
 } from '../../store/reads/why/why.js';
+import { isExecName } from '../../store/runs/exec/begin.js';
 import type { Engine } from '../engine.js';
 import { answer, answerDay, MAX_ANSWERS_OF_A_DAY, type Why } from './answer.js';
 import { whyChain } from './chain.js';
@@ -50,7 +51,7 @@ async function whyOf(
   known: Map<string, Promise<Why>>,
 ): Promise<Why> {
   const definition = await readWhyDefinition(engine.database, name);
-  if (!definition) throw unknown(engine, name);
+  if (!definition) throw await unknown(engine, name);
   const spec = scheduleOfColumns(definition);
   const table = timetableOf(definition, spec ?? { ...NO_SCHEDULE, timezone: definition.timezone });
   if (typeof table === 'string') {
@@ -80,7 +81,12 @@ async function whyOf(
   return await whyTime({ engine, definition, table, rows }, explained);
 }
 
-function unknown(engine: Engine, name: string): TockError {
+async function unknown(engine: Engine, name: string): Promise<TockError> {
+  if (await isExecName(engine.database, name))
+    return new TockError(
+      'TOCK_UNKNOWN_JOB',
+      `${quote(name)} is executed by tock exec, whose schedule is not known here, as in a crontab: tock runs --job ${name} lists its runs`,
+    );
   const remedy = engine.registry.jobs.has(name)
     ? 'it is in code, and the next tick registers it'
     : 'tock jobs lists them';

@@ -43,35 +43,48 @@ export function defineJob<
   Output = unknown,
   const Name extends string = string,
 >(options: JobOptions<Schema, Output, Name>): Job<Schema, Output, Name> {
+  return namingFile(options, file => makeJob(options, file));
+}
+
+/** Calls `make`; its errors begin with the file that called defineJob or defineShellJob, and the job. */
+export function namingFile<Made>(options: unknown, make: (file: string | null) => Made): Made {
   const file = callerFile();
   try {
-    if (typeof options !== 'object' || options === null)
-      throw badJob('defineJob takes an object with a name and a run function');
-    checkOptions(options, OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
-    checkName(options.name, 'job');
-    if (typeof options.run !== 'function') throw badJob(`job ${options.name} has no run function`);
-    checkSchema(options.name, options.payload);
-    if (options.retry !== undefined) checkRetryPolicy(options.retry);
-    if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
-      throw badJob('timeout must be longer than 0');
-    readIsolate(options.isolate);
-    readLogsOption(options.logs, null, 'TOCK_BAD_JOB');
-    if (options.queue !== undefined) checkName(options.queue, 'queue');
-    checkPriority(options.priority);
-    checkConcurrencyLimit(options.concurrency);
-    checkOnDead(options.name, options.onDead);
-    const job: Job<Schema, Output, Name> = Object.freeze({
-      ...withoutTypeOnly(options),
-      kind: 'tock.job',
-      file,
-    });
-    describeDefinition(job);
-    return job;
+    return make(file);
   } catch (error) {
     if (error instanceof TockError)
       throw new TockError(error.code, `${where(file, options)}${error.message}`, { cause: error });
     throw error;
   }
+}
+
+/** Checks the options of a job, and makes it. @throws TockError as {@link defineJob}, without the file */
+export function makeJob<Schema extends StandardSchemaV1, Output, Name extends string>(
+  options: JobOptions<Schema, Output, Name>,
+  file: string | null,
+): Job<Schema, Output, Name> {
+  if (typeof options !== 'object' || options === null)
+    throw badJob('defineJob takes an object with a name and a run function');
+  checkOptions(options, OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
+  checkName(options.name, 'job');
+  if (typeof options.run !== 'function') throw badJob(`job ${options.name} has no run function`);
+  checkSchema(options.name, options.payload);
+  if (options.retry !== undefined) checkRetryPolicy(options.retry);
+  if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
+    throw badJob('timeout must be longer than 0');
+  readIsolate(options.isolate);
+  readLogsOption(options.logs, null, 'TOCK_BAD_JOB');
+  if (options.queue !== undefined) checkName(options.queue, 'queue');
+  checkPriority(options.priority);
+  checkConcurrencyLimit(options.concurrency);
+  checkOnDead(options.name, options.onDead);
+  const job: Job<Schema, Output, Name> = Object.freeze({
+    ...withoutTypeOnly(options),
+    kind: 'tock.job',
+    file,
+  });
+  describeDefinition(job);
+  return job;
 }
 
 /** Drops a schema that checks nothing, so that enqueueing takes the short path without a schema. */
@@ -120,7 +133,7 @@ function where(file: string | null, options: unknown): string {
     .join('');
 }
 
-const HERE = /[\\/](define-job\.[jt]s|chunk-[^\\/]+\.js)/;
+const HERE = /[\\/](define-(?:shell-)?job\.[jt]s|chunk-[^\\/]+\.js|core-[0-9a-f]{8}\.cjs)/;
 
 /** The file that called defineJob, from the call stack without Tock's own frames. */
 function callerFile(): string | null {

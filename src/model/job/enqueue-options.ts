@@ -26,7 +26,7 @@ export interface EnqueueOptions {
   readonly priority?: number;
   readonly maxAttempts?: number;
   /** Default `api`. */
-  readonly trigger?: Trigger;
+  readonly trigger?: Exclude<Trigger, 'exec'>;
   /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
   readonly client?: QueryClient;
 }

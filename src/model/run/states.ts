@@ -111,7 +111,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'dead',
     by: 'reaper',
-    when: 'its lease expired on the last attempt',
+    when: 'its lease expired on the last attempt, or tock exec executed it',
   },
   reapToCancelled: {
     name: 'reap',
@@ -192,7 +192,7 @@ export const SKIP_REASONS = {
 /** Why an expected occurrence gave no execution. */
 export type SkipReason = keyof typeof SKIP_REASONS;
 
-export const TRIGGERS = ['cron', 'manual', 'api', 'chain', 'backfill'] as const;
+export const TRIGGERS = ['cron', 'manual', 'api', 'chain', 'backfill', 'exec'] as const;
 /** What made the run. */
 export type Trigger = (typeof TRIGGERS)[number];
 

@@ -2,6 +2,7 @@
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { EXEC_TRIGGER } from './exec/begin.js';
 import {
   AFTER_MOVE,
   type AfterMove,
@@ -85,7 +86,7 @@ const RETRY = statement<{ ids: string; attempts: number | null }, { id: string }
   'retry-runs',
   `
 with target as materialized (
-  select r.id from tock.job_runs_finished r where r.id = any(:ids::bigint[]) and r.status in (${statuses('retry')})
+  select r.id from tock.job_runs_finished r where r.id = any(:ids::bigint[]) and r.status in (${statuses('retry')}) and r.trigger <> '${EXEC_TRIGGER}'
   order by r.id for update
 ), gone as (
   delete from tock.job_runs_finished r
@@ -105,7 +106,8 @@ returning id::text as id`,
 /**
  * Puts dead or cancelled runs back into the queue, due now: each is a new generation with `attempts` more
  * attempts (default: as many as its job's definition gives). The fence grows, so that no older holder can
- * write. Returns the ids of those that were dead or cancelled.
+ * write. Those of `tock exec` are left: no worker can execute them. Returns the ids of those that were dead
+ * or cancelled.
  */
 export async function retryRuns(
   session: Session,

@@ -18,6 +18,7 @@ import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { noteFailures } from './alert-events.js';
 import { QUEUE_PRIORITIES } from './claim/queue-priorities.js';
+import { EXEC_TRIGGER } from './exec/begin.js';
 import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
 import {
   AFTER_MOVE,
@@ -33,9 +34,12 @@ import {
   writeOutbox,
 } from './transition.js';
 
+// No worker can repeat what a process of `tock exec` was to do.
+const IS_LAST = `(r.attempts >= r.max_attempts or r.trigger = '${EXEC_TRIGGER}')`;
+
 const EXPIRED = `
   select e.* from queue_priorities p cross join lateral (
-    select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+    select r.id, r.job, ${IS_LAST} as is_last from tock.job_runs_live r
     where ${isExpired('r', 'p')}
     order by r.run_at, r.id
     limit :limit
@@ -44,7 +48,7 @@ const EXPIRED = `
   limit :limit`;
 
 const EXPIRED_OF_THESE = `
-  select r.id, r.job, r.attempts >= r.max_attempts as is_last from tock.job_runs_live r
+  select r.id, r.job, ${IS_LAST} as is_last from tock.job_runs_live r
   where r.id = any(:ids::bigint[]) and r.blocked_on is null and r.status in (${statuses('reapToFailed')})
     and ${isLeaseExpired('r')}
   order by r.id limit :limit

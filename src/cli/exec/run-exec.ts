@@ -1,0 +1,96 @@
+// What `tock exec` does with its run, its signals and its output.
+
+import type { OutputName } from '../../engine/execute/shell/run-command.js';
+import type { ExecBeginning } from '../../engine/operate/exec/begin-exec.js';
+import { type ExecEnvironment, executeCommand } from '../../engine/operate/exec/execute-command.js';
+import { StopRequests } from '../../engine/operate/exec/stop-requests.js';
+import type { ExecOptions, ExecPlan } from '../../model/shell/exec-options.js';
+import { judgeError } from '../../runtime/exit-codes.js';
+import { type Shell, withTock } from '../shell.js';
+
+export interface ExecPolicy {
+  readonly ifUnreachable: 'run' | 'skip';
+  /** Exit code of a skipped run. */
+  readonly skipCode: number;
+}
+
+/** Resolves to the exit code. */
+export async function runExec(
+  shell: Shell,
+  options: ExecOptions,
+  plan: ExecPlan,
+  policy: ExecPolicy,
+): Promise<number> {
+  const stops = stopRequests();
+  const common = { stops, onOutput: passOn, note: (text: string) => shell.note(text) };
+  let exitCode: number | null = null;
+  try {
+    await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+      const beginning = await tock.beginExec(options, stops.signal);
+      exitCode = await executeBegun(shell, plan, policy, beginning, common);
+    });
+  } catch (error) {
+    const { exitCode: ownCode, message } = judgeError(error, shell.config.schema);
+    // The command has ended, and only closing the connections failed.
+    if (exitCode !== null) return exitCode;
+    if (ownCode !== UNREACHABLE || policy.ifUnreachable === 'skip') throw error;
+    shell.note(`${message}; the command is executed without a run in the history`);
+    return (await executeCommand(plan, { ...common, run: null, key: null, minute: null })).exitCode;
+  }
+  return exitCode ?? 1;
+}
+
+/** Of a database that cannot be reached. */
+const UNREACHABLE = 3;
+
+async function executeBegun(
+  shell: Shell,
+  plan: ExecPlan,
+  { skipCode }: ExecPolicy,
+  beginning: ExecBeginning,
+  common: Pick<ExecEnvironment, 'stops' | 'onOutput' | 'note'>,
+): Promise<number> {
+  if (beginning.kind !== 'begun') {
+    // Cron mails whatever is printed: with the exit code 0, only a person at a terminal is to read this.
+    if (process.stderr.isTTY || skipCode !== 0) shell.note(skippedText(beginning));
+    return skipCode;
+  }
+  const { run, key, minute } = beginning;
+  const { exitCode, recorded } = await executeCommand(plan, { ...common, run, key, minute });
+  if (recorded?.kind === 'lost')
+    shell.note(`run ${run.id} was taken for dead before; the exit code ${exitCode} is not recorded`);
+  if (recorded?.kind === 'unwritten') {
+    const { message } = judgeError(recorded.reason, shell.config.schema);
+    shell.note(
+      `the exit code ${exitCode} of run ${run.id} is not recorded, and the run will be taken for dead: ${message}`,
+    );
+  }
+  return exitCode;
+}
+
+function skippedText(beginning: Exclude<ExecBeginning, { kind: 'begun' }>): string {
+  if (beginning.kind === 'overlap') {
+    const live = beginning.liveId === null ? 'an earlier run' : `run ${beginning.liveId}`;
+    return `skipped, because ${live} is still live (see --overlap); this is run ${beginning.id}`;
+  }
+  const { id, key, status } = beginning;
+  return `skipped, because ${key} belongs to run ${id}, which ${status === null ? 'was pruned' : `is ${status}`}; another --key makes another run`;
+}
+
+/** From now on, signals do not end this process: its command gets them. */
+function stopRequests(): StopRequests {
+  const stops = new StopRequests();
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stops.receive(name));
+  return stops;
+}
+
+/** As it comes, byte by byte. A slow reader makes the command wait; one that is gone does not. */
+function passOn(name: OutputName, chunk: Buffer): Promise<void> | null {
+  const stream = name === 'stdout' ? process.stdout : process.stderr;
+  if (stream.destroyed || stream.writableEnded) return null;
+  let written: () => void = () => undefined;
+  const isWritten = new Promise<void>(resolve => {
+    written = resolve;
+  });
+  return stream.write(chunk, () => written()) ? null : isWritten;
+}
