@@ -1,6 +1,7 @@
 // What an error of the driver means: whether to try again, and how to say it to a person.
 import { TockError } from '../../model/errors.js';
 import { redact } from '../../model/run/sanitize.js';
+import { missingGrant } from './missing-grant.js';
 
 /** The SQLSTATE of an error; null if the server did not answer. */
 export function sqlState(error: unknown): string | null {
@@ -88,6 +89,10 @@ export function explainDatabaseError(error: unknown, schema: string): unknown {
       `the schema ${schema} lacks what this version needs (${message}); run: tock migrate`,
       { cause: error },
     );
+  }
+  if (state === '42501') {
+    const grant = missingGrant(message, schema);
+    return grant === null ? error : new TockError('TOCK_FORBIDDEN', `${message}; ${grant}`, { cause: error });
   }
   if (!isConnectionFailure(error)) return error;
   return new TockError(
