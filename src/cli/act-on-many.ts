@@ -69,7 +69,7 @@ export async function actOnMany(shell: Shell, flags: ManyFlags, runAction: RunAc
   const limited = flags.limit === undefined ? {} : { limit: flags.limit };
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const { matched } = await act(tock, match, { ...limited, dryRun: true });
-    if (matched === 0) await requireKnown(tock, flags);
+    if (matched === 0) await requireKnown(shell, tock, flags);
     const isCapped = matched > MAX_COUNTED;
     const number = isCapped ? `more than ${MAX_COUNTED}` : matched;
     const what = `${number} ${listText(statuses)} ${matched === 1 ? 'run' : 'runs'}${scopeText(flags)}`;

@@ -3,6 +3,8 @@ import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { didYouMean } from '../model/nearest.js';
 import type { Tock } from '../tock/types.js';
+import { jobsInCode } from './jobs-in-code.js';
+import type { Shell } from './shell.js';
 
 const MAX_DEFINITIONS = 100_000;
 
@@ -31,15 +33,22 @@ export interface NamedFilter {
 }
 
 /**
- * For a filter that matched no run: refuses a job or a definition that neither a definition nor a run has.
+ * For a filter that matched no run: refuses a job or a definition that is neither in code nor in the
+ * database.
  * @throws TockError TOCK_UNKNOWN_JOB
  */
-export async function requireKnown(tock: Tock, { job, definition }: NamedFilter): Promise<void> {
+export async function requireKnown(
+  shell: Shell,
+  tock: Tock,
+  { job, definition }: NamedFilter,
+): Promise<void> {
   if (job === undefined && definition === undefined) return;
   const records = await tock.schedules.list({ limit: MAX_DEFINITIONS, removed: true });
-  const names = records.map(each => each.name);
+  // Perhaps not registered yet. A module that cannot be loaded is the concern of other commands.
+  const inCode = (await jobsInCode(shell).catch(() => [])).map(each => each.name);
+  const names = [...inCode, ...records.map(each => each.name)];
   if (definition !== undefined && !names.includes(definition)) throw unknown('definition', definition, names);
-  const jobs = new Set(records.map(each => each.job));
+  const jobs = new Set([...inCode, ...records.map(each => each.job)]);
   if (job === undefined || jobs.has(job)) return;
   // One-off runs of a job that is no longer in code.
   if ((await tock.runs.list({ job, limit: 1 })).length === 0) throw unknown('job', job, jobs);
@@ -48,6 +57,6 @@ export async function requireKnown(tock: Tock, { job, definition }: NamedFilter)
 function unknown(what: string, name: string, known: Iterable<string>): TockError {
   return new TockError(
     'TOCK_UNKNOWN_JOB',
-    `there is no ${what} ${quote(name)}, neither among the definitions nor in any run${didYouMean(name, known) || ' (tock jobs lists them)'}`,
+    `there is no ${what} ${quote(name)}, neither in code nor in the database${didYouMean(name, known) || ' (tock jobs lists them)'}`,
   );
 }

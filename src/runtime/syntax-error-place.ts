@@ -1,5 +1,5 @@
-// Finds the line of a syntax error, which Node tells nobody but the terminal: `node --check` of the job module
-// and of the files that it imports. Nothing of them is executed.
+// Finds the line of a syntax error, which an import that fails does not have: by `node --check` of the job
+// module and of the files that it imports. Nothing of them is executed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -46,7 +46,7 @@ async function runs(shell: Shell, flags: RunsFlags): Promise<number> {
   const { json: _, ...filter } = flags;
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const found = await tock.runs.list(filter);
-    if (found.length === 0) await requireKnown(tock, filter);
+    if (found.length === 0) await requireKnown(shell, tock, filter);
     shell.document({ runs: found });
     if (shell.json) return 0;
     const isFiltered = Object.keys(filter).length > 1;

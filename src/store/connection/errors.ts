@@ -1,7 +1,7 @@
 // What an error of the driver means: whether to try again, and how to say it to a person.
 import { TockError } from '../../model/errors.js';
+import { missingGrant } from '../../model/missing-grant.js';
 import { redact } from '../../model/run/sanitize.js';
-import { missingGrant } from './missing-grant.js';
 
 /** The SQLSTATE of an error; null if the server did not answer. */
 export function sqlState(error: unknown): string | null {

@@ -112,9 +112,9 @@ const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, R
   'reap-these',
   reap(EXPIRED_OF_THESE),
 );
-// The planner takes the few queues and priorities for a hundred, and the plan for one that is worth compiling.
-// A process that is frozen between its statements would keep the others from reaping: the server ends its
-// session.
+// The planner takes the few queues and priorities for a hundred, and the plan for one that is worth
+// compiling. A process that is frozen between its statements would keep the others from reaping: the server
+// ends its session.
 const BEGIN_REAPING = statement<object, { isMine: boolean }>(
   'begin-reaping',
   `select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine",

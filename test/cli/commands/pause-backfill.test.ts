@@ -125,7 +125,7 @@ describe('tock backfill', () => {
       [['steady', '--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], /is empty/, 2],
       [['steady', '--from', '2026-01-01T00:00:00Z'], /required option.*--to/, 2],
       [['greet', ...window], /has no schedule/, 1],
-      [['nothing', ...window], /no definition "nothing"/, 1],
+      [['nothing', ...window], /no definition "nothing"/, 2],
     ];
     for (const [args, message, exitCode] of refused) {
       const { code, stdout, stderr } = await harness.tock(['backfill', ...args]);

@@ -71,10 +71,7 @@ describe('tock runs', () => {
   });
 
   it.each([
-    [
-      ['--job', 'gret'],
-      'there is no job "gret", neither among the definitions nor in any run; did you mean greet?',
-    ],
+    [['--job', 'gret'], 'there is no job "gret", neither in code nor in the database; did you mean greet?'],
     [['--definition', 'nigtly'], 'there is no definition "nigtly", neither'],
     [['--job', 'xyzzy', '--json'], '(tock jobs lists them)'],
   ])('refuses a name that nothing has: %j', async (args, message) => {

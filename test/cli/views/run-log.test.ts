@@ -134,7 +134,7 @@ describe('tock show', () => {
       expect(stripVTControlCharacters(waited.stdout)).toMatch(/INFO +first[^]*INFO +first/);
       const { id } = await harness.json<{ id: string }>(['run', 'talks-twice']);
       const ticked = await harness.beginInTerminal(['tick'], { env }).ended;
-      expect(stripVTControlCharacters(ticked.stdout)).toMatch(/INFO +first[^]* 1 claimed/);
+      expect(stripVTControlCharacters(ticked.stdout)).toMatch(/INFO +first[^]* 2 claimed/);
       expect((await harness.tock(['show', id, '--log'])).stdout).toContain('log of attempt 1');
       const silent = await harness.tock(['tick'], { env });
       expect(silent.stderr).toBe('');
