@@ -86,7 +86,7 @@ export function cut(text: string, width: number): string {
 
 /** As {@link cut}, but the end is kept. */
 export function cutStart(text: string, width: number): string {
-  const backwards = (each: string) => [...each].reverse().join('');
+  const backwards = (each: string) => Array.from(each).toReversed().join('');
   return widthOf(text) <= width ? text : backwards(cut(backwards(text), width));
 }
 
