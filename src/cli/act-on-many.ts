@@ -8,6 +8,7 @@ import type { Tock } from '../tock/types.js';
 import { isConfirmed } from './confirm.js';
 import { type CommonOptions, type Shell, withTock } from './shell.js';
 import { cleanLine } from './terminal.js';
+import { requireKnown } from './unknown-names.js';
 import { createProgressView } from './views/progress-view.js';
 
 export interface ManyFlags extends CommonOptions {
@@ -68,6 +69,7 @@ export async function actOnMany(shell: Shell, flags: ManyFlags, runAction: RunAc
   const limited = flags.limit === undefined ? {} : { limit: flags.limit };
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const { matched } = await act(tock, match, { ...limited, dryRun: true });
+    if (matched === 0) await requireKnown(shell, tock, flags);
     const isCapped = matched > MAX_COUNTED;
     const number = isCapped ? `more than ${MAX_COUNTED}` : matched;
     const what = `${number} ${listText(statuses)} ${matched === 1 ? 'run' : 'runs'}${scopeText(flags)}`;

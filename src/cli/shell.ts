@@ -100,6 +100,11 @@ export async function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
+/** For commands that execute handlers: a person at a terminal sees what these log, from `info` on. */
+export function infoInTerminal(): { readonly defaultLogLevel?: 'info' } {
+  return process.stderr.isTTY ? { defaultLogLevel: 'info' } : {};
+}
+
 const SLOW_MS = 500;
 
 /** Opens Tock, works with it, closes it. Reports a slow step on standard error. */

@@ -84,6 +84,12 @@ export function cut(text: string, width: number): string {
   return `${kept.trimEnd()}…`;
 }
 
+/** As {@link cut}, but the end is kept. */
+export function cutStart(text: string, width: number): string {
+  const backwards = (each: string) => Array.from(each).toReversed().join('');
+  return widthOf(text) <= width ? text : backwards(cut(backwards(text), width));
+}
+
 /** Columns of the terminal; null if the stream is not one: then nothing is cut. */
 export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): number | null {
   return stream.isTTY ? Math.max(stream.columns || 80, 20) : null;

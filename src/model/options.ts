@@ -31,8 +31,22 @@ export function checkOptions(
   }
 }
 
+/** What other schedulers and languages call an option. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  tz: ['timezone'],
+  zone: ['timezone'],
+  retries: ['retry', 'maxAttempts'],
+  attempts: ['retry', 'maxAttempts'],
+  retryLimit: ['retry', 'maxAttempts'],
+  interval: ['every'],
+  handler: ['run'],
+  data: ['payload'],
+};
+
 function meant(name: string, known: ReadonlySet<string>): string {
-  const near = nearMisses(name, known).map(quote);
+  const other = Object.hasOwn(OTHER_NAMES, name) ? (OTHER_NAMES[name] ?? []) : [];
+  const renamed = other.filter(each => known.has(each)).slice(0, 1);
+  const near = (renamed.length > 0 ? renamed : nearMisses(name, known)).map(quote);
   return near.length === 0 ? `; it has ${[...known].join(', ')}` : `; did you mean ${near.join(' or ')}?`;
 }
 

@@ -2,7 +2,9 @@
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import type { AlertOptions } from '../model/alerts/options.js';
+import { formatDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
+import { isJob } from '../model/job/define-job.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';
 
@@ -14,15 +16,21 @@ export interface JobModule {
   readonly alerts: AlertOptions | undefined;
 }
 
-/** @throws TockError TOCK_JOBS_NOT_FOUND, or defineJob's error for a bad job, with its file */
-export async function loadJobModule(modulePath: string): Promise<JobModule> {
+/** A module may fetch its configuration before it exports jobs. */
+const MAX_LOAD_MS = 30_000;
+
+/**
+ * @param limitMs how long the module may take to load
+ * @throws TockError TOCK_JOBS_NOT_FOUND, or defineJob's error for a bad job, with its file
+ */
+export async function loadJobModule(modulePath: string, limitMs = MAX_LOAD_MS): Promise<JobModule> {
   if (!existsSync(modulePath)) {
     throw new TockError(
       'TOCK_JOBS_NOT_FOUND',
       `there is no job module at ${modulePath}: build the project (npm run build), or set TOCK_JOBS to a compiled module`,
     );
   }
-  const loaded = await importModule(modulePath);
+  const loaded = await importModule(modulePath, limitMs);
   const exported: Record<string, unknown> =
     loaded['jobs'] === undefined ? { ...(loaded['default'] as object) } : loaded;
   const { jobs, hooks = {}, alerts } = exported;
@@ -32,26 +40,44 @@ export async function loadJobModule(modulePath: string): Promise<JobModule> {
       `hooks of ${modulePath} is no object; write: export const hooks = { onDead: run => … }`,
     );
   // What is in it is checked by createTock.
-  if (Array.isArray(jobs))
+  if (Array.isArray(jobs) && jobs.every(isJob))
     return { jobs: jobs as readonly AnyJob[], hooks, alerts: alerts as AlertOptions | undefined };
-  throw new TockError(
-    'TOCK_JOBS_NOT_FOUND',
-    `${modulePath} exports no array named jobs; write: export const jobs = [ … ]`,
-  );
+  const { noJobsExported } = await import('./job-module-failure.js');
+  throw noJobsExported(modulePath, loaded, jobs);
 }
 
 export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
   return (await loadJobModule(modulePath)).jobs;
 }
 
-async function importModule(modulePath: string): Promise<Record<string, unknown>> {
+async function importModule(modulePath: string, limitMs: number): Promise<Record<string, unknown>> {
   try {
-    return (await import(pathToFileURL(modulePath).href)) as Record<string, unknown>;
+    const loading = import(pathToFileURL(modulePath).href) as Promise<Record<string, unknown>>;
+    return await withinTime(loading, modulePath, limitMs);
   } catch (error) {
     if (error instanceof TockError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new TockError('TOCK_JOBS_NOT_FOUND', `the job module ${modulePath} cannot be loaded: ${reason}`, {
-      cause: error,
-    });
+    const { jobModuleFailure } = await import('./job-module-failure.js');
+    throw jobModuleFailure(modulePath, error);
   }
+}
+
+/** Gives up when the time is over, or at once when nothing is left that could end the loading. */
+async function withinTime<T>(loading: Promise<T>, modulePath: string, limitMs: number): Promise<T> {
+  let stop = () => {};
+  const tooLong = new Promise<never>((_resolve, reject) => {
+    const giveUp = () =>
+      reject(
+        new TockError(
+          'TOCK_JOBS_NOT_FOUND',
+          `the job module ${modulePath} does not finish loading: a top-level await, in it or in what it imports, waits for more than ${formatDuration(limitMs)} or for ever; move it into a handler`,
+        ),
+      );
+    const timer = setTimeout(giveUp, limitMs).unref();
+    process.once('beforeExit', giveUp);
+    stop = () => {
+      clearTimeout(timer);
+      process.off('beforeExit', giveUp);
+    };
+  });
+  return await Promise.race([loading, tooLong]).finally(stop);
 }

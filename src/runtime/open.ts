@@ -136,9 +136,11 @@ interface EarlyConnection {
 }
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {
-  onStep?.('starting the embedded PostgreSQL');
+  onStep?.('connecting to the embedded PostgreSQL');
   const { startEmbeddedServer } = await import('../embedded/embedded-server.js');
-  return await startEmbeddedServer({ folder: config.dataFolder });
+  // Logs only if the server is not up.
+  const log = () => onStep?.('starting the embedded PostgreSQL');
+  return await startEmbeddedServer({ folder: config.dataFolder, log });
 }
 
 /** A dead server is a warning, because the daemon waits for it. A failed restart is an error. */

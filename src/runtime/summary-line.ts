@@ -26,6 +26,7 @@ export function summaryLine(summary: TickSummary, jobCount: number): string {
     counted(executed.lost, 'lost'),
     summary.stoppedEarly ? 'stopped early' : null,
   ].filter(part => part !== null);
-  const text = parts.length > 0 ? parts.join(', ') : `nothing due, ${jobCount} jobs`;
+  const text =
+    parts.length > 0 ? parts.join(', ') : `nothing due, ${jobCount} ${jobCount === 1 ? 'job' : 'jobs'}`;
   return `${new Date().toISOString()} tick: ${text} in ${formatDuration(summary.durationMs)}`;
 }

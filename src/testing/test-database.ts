@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { TockError } from '../model/errors.js';
 import { openDatabase } from '../store/connection/database.js';
+import { explainDatabaseError } from '../store/connection/errors.js';
 import { DATABASE_MARK, SCHEMA_MARK } from './test-clock.js';
 
 export interface TestPlace {
@@ -14,11 +15,32 @@ export interface TestPlace {
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
+/** The server for tests, and what named it: `connectionString`, `TOCK_TEST_DATABASE_URL`. */
+export interface TestServer {
+  readonly url: string;
+  readonly namedBy: string;
+}
+
 /**
  * Makes a database or schema, marked as the kit's, whose name begins with `tock_test_`.
  * @param schema Tock's schema in a database of its own
+ * @throws TockError whose message says which setting to correct
  */
-export async function createTestPlace(server: string, schema: string): Promise<TestPlace> {
+export async function createTestPlace({ url, namedBy }: TestServer, schema: string): Promise<TestPlace> {
+  try {
+    return await createPlace(url, schema);
+  } catch (error) {
+    const explained = explainDatabaseError(error, schema);
+    if (!(explained instanceof TockError)) throw error;
+    const { code, message } = explained;
+    // Tests never use DATABASE_URL.
+    throw new TockError(code, message.replaceAll(/\bDATABASE_URL\b|\bconnectionString\b/g, namedBy), {
+      cause: error,
+    });
+  }
+}
+
+async function createPlace(server: string, schema: string): Promise<TestPlace> {
   const name = `tock_test_${process.pid}_${randomBytes(6).toString('hex')}`;
   try {
     await runOn(server, [

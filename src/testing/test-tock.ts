@@ -18,7 +18,7 @@ import { capturingLogger, type LogLine } from './captured-logs.js';
 import { CREATE_ENDED_RUNS, type DrainOptions, drain } from './drain.js';
 import { type ChangeContext, instrumentJobs } from './instrumented-jobs.js';
 import { installClock, type TestClock } from './test-clock.js';
-import { createTestPlace } from './test-database.js';
+import { createTestPlace, type TestServer } from './test-database.js';
 import { sharedServer } from './test-server.js';
 
 /** Options of {@link openTestTock}: those of createTock, except for the database and the clock. */
@@ -115,8 +115,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   const registry = createRegistry(jobs);
   const settings = readSettings(rest);
 
-  const server = given ?? (process.env['TOCK_TEST_DATABASE_URL'] || (await sharedServer()));
-  const place = await createTestPlace(server, schema);
+  const place = await createTestPlace(await serverFor(given), schema);
   const reach = { connectionString: place.connectionString, schema: place.schema };
   const database = openDatabase({ ...reach, ...(connections === undefined ? {} : { connections }) });
   const tock = createTock({ ...rest, jobs, logger, pool: database.pool, schema: place.schema });
@@ -204,6 +203,14 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     close: async () => await (closed ??= close()),
   };
   return disposable(test);
+}
+
+async function serverFor(given: string | undefined): Promise<TestServer> {
+  if (given !== undefined) return { url: given, namedBy: 'connectionString' };
+  const url = process.env['TOCK_TEST_DATABASE_URL'];
+  return url
+    ? { url, namedBy: 'TOCK_TEST_DATABASE_URL' }
+    : { url: await sharedServer(), namedBy: 'TOCK_TEST_DATABASE_URL' };
 }
 
 async function executeOnce(engine: Engine, tock: Tock, id: string): Promise<RunRecord> {

@@ -72,8 +72,8 @@ describe('tock cancel by filter', () => {
   });
 
   it('says that nothing matches, and asks nothing', async () => {
-    const { code, stdout } = await harness.tock(['cancel', '--job', 'nobody']);
-    expect(stdout).toBe('no queued or failed runs of job "nobody"\n');
+    const { code, stdout } = await harness.tock(['cancel', '--job', 'doomed']);
+    expect(stdout).toBe('no queued or failed runs of job "doomed"\n');
     expect(code).toBe(0);
   });
 
@@ -141,6 +141,6 @@ describe('tock retry by filter', () => {
     expect(stdout).toContain('1 could not be retried');
     expect(stderr).toContain(`run ${dead} cannot be retried now: another run with its key "shop:1" is live`);
     expect(code).toBe(1);
-    expect(await harness.json(['retry', '--definition', 'nobody', '--yes'])).toMatchObject({ matched: 0 });
+    expect(await harness.json(['retry', '--definition', 'doomed', '--yes'])).toMatchObject({ matched: 0 });
   });
 });

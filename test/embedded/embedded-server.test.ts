@@ -9,6 +9,8 @@ import { describe, expect, it } from 'vitest';
 import { run } from '../../src/embedded/embedded-process.js';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
 import { fitsSocket, socketFile } from '../../src/embedded/embedded-socket.js';
+import { readConfig } from '../../src/runtime/configuration.js';
+import { openTock } from '../../src/runtime/open.js';
 import {
   finish,
   isRoot,
@@ -65,6 +67,22 @@ describe('startEmbeddedServer', () => {
     await server.stop();
     expect(await isServed(server.dataDirectory)).toBe(false);
     expect(await readdir(path.dirname(server.dataDirectory))).not.toContain('lock');
+  });
+
+  it('is said to be starting only by a command that starts it', async () => {
+    const config = { ...readConfig({ TOCK_DATA: await newFolder() }), databaseUrl: null };
+    const open = async () => {
+      const steps: string[] = [];
+      const onStep = (step: string) => void steps.push(step);
+      const opened = await openTock({ config, needsJobs: false, migrate: 'unchecked', onStep });
+      return { ...opened, steps };
+    };
+    const first = await open();
+    const second = await open();
+    expect(first.steps).toContain('starting the embedded PostgreSQL');
+    expect(second.steps).toEqual(['connecting to the embedded PostgreSQL']);
+    await second.close();
+    await first.close();
   });
 
   it('creates the named database once, and keeps the data and the URL from start to start', async () => {

@@ -72,7 +72,7 @@ describe('a tick with nothing to do', () => {
   it('loads neither the engine nor what only the engine needs', async () => {
     expect(await tick()).toMatch(/1 registered/);
     const { told, bundles, sources, evaluated } = await loadedBy();
-    expect(told).toMatch(/nothing due, 1 jobs/);
+    expect(told).toMatch(/nothing due, 1 job in/);
     // What it must have: else this test would look at nothing.
     expect(sources.some(file => file.endsWith('src/runtime/tick-command.ts'))).toBe(true);
     expect(evaluated.some(file => file.startsWith('node_modules/pg/'))).toBe(true);

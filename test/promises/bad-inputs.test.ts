@@ -90,7 +90,7 @@ const cell = (answer: string | null) =>
     ? '-'
     : answer
         // Where defineJob was called.
-        .replaceAll(/\S*bad-inputs\.ts: /g, '')
+        .replaceAll(/\S*bad-inputs\.ts:\d+: /g, '')
         .replaceAll(/(.)\1{40,}/g, '$1…')
         // oxlint-disable-next-line no-control-regex -- such characters are what some inputs are made of
         .replaceAll(/[\0-\u001f]/g, ' ')

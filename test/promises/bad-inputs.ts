@@ -201,6 +201,7 @@ export const REFUSED: readonly BadInput[] = [
   zone('Mars/Phobos'),
   zone('UTC+3'),
   zone('local'),
+  zone('Asia/Mumbai'),
 
   cron('empty', ''),
   cron('null', null),
@@ -213,8 +214,30 @@ export const REFUSED: readonly BadInput[] = [
   cron('a sign', '+5 * * * *'),
   cron('a fraction', '1.5 * * * *'),
   cron('a date that never comes', '0 0 30 2 *'),
+  cron('a time zone in front', 'CRON_TZ=Europe/Berlin 0 2 * * *'),
+  cron('a time zone behind', '0 2 * * * Europe/Berlin'),
+  cron('a line of a crontab', '0 2 * * * /usr/bin/backup --all'),
+  cron('a range that runs backwards', '0 23-3/2 * * *'),
+  cron('`L-3`', '0 0 L-3 * *'),
+  cron('`~`', '0~30 2 * * *'),
+  {
+    input: 'every: null',
+    code: () => defineJob({ name: 'a', schedule: { every: null as never }, run }),
+  },
+  {
+    input: 'exclude: all that there is',
+    code: tock =>
+      tock.schedules.upsert({ name: 'a', job: 'plain', every: '2m', exclude: [{ cron: '*/2 * * * *' }] }),
+    cli: ['schedule', 'add', 'a', '--job', 'plain', '--every', '2m', '--exclude', '*/2 * * * *'],
+  },
   cron('1025 characters', `${'0,'.repeat(508)}0 * * * *`),
 
+  option('`retries` of a job', () =>
+    defineJob({ name: 'a', retries: 5, run } as { name: string; run: () => null }),
+  ),
+  option('`tz` of a schedule', () =>
+    defineJob({ name: 'a', schedule: { cron: '0 0 * * *', tz: 'UTC' } as { cron: string }, run }),
+  ),
   option('`maxAtempts` of `retry`', () =>
     defineJob({ name: 'a', retry: { maxAtempts: 3 } as { maxAttempts?: number }, run }),
   ),
@@ -271,5 +294,14 @@ export const REFUSED: readonly BadInput[] = [
     input: 'job that does not exist: `plian`',
     code: tock => tock.enqueue('plian'),
     cli: ['run', 'plian'],
+  },
+  {
+    input: 'definition that does not exist: `plian`',
+    code: tock => tock.schedules.pause('plian'),
+    cli: ['pause', 'plian'],
+  },
+  {
+    input: 'runs of a job that does not exist: `plian`',
+    cli: ['runs', '--job', 'plian'],
   },
 ];

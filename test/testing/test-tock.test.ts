@@ -347,4 +347,30 @@ describe('the place', () => {
       message: expect.not.stringContaining('secret'),
     });
   });
+
+  it('names the setting of the server for tests that cannot be used, never DATABASE_URL', async () => {
+    const before = process.env['TOCK_TEST_DATABASE_URL'];
+    const messageFor = async (url: string, connectionString?: string) => {
+      process.env['TOCK_TEST_DATABASE_URL'] = url;
+      const opening = openTestTock(connectionString === undefined ? {} : { connectionString });
+      const error = (await opening.catch((thrown: unknown) => thrown)) as Error;
+      return error.message;
+    };
+    try {
+      const nowhere = 'postgres://ada:secret@127.0.0.1:1/app';
+      const refused = await messageFor(nowhere);
+      expect(refused).toMatch(
+        /^cannot reach the database: .*check that the server runs and that TOCK_TEST_DATABASE_URL names/,
+      );
+      expect(await messageFor('mysql://root@127.0.0.1/app')).toMatch(
+        /^TOCK_TEST_DATABASE_URL is no URL of a PostgreSQL/,
+      );
+      const given = await messageFor('postgres://127.0.0.1:1/other', nowhere);
+      expect(given).toContain('that connectionString names its host');
+      for (const message of [refused, given]) expect(message).not.toMatch(/(?<!TEST_)DATABASE_URL|secret/);
+    } finally {
+      if (before === undefined) delete process.env['TOCK_TEST_DATABASE_URL'];
+      else process.env['TOCK_TEST_DATABASE_URL'] = before;
+    }
+  });
 });

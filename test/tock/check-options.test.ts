@@ -28,6 +28,22 @@ describe('defineJob', () => {
       'TOCK_BAD_JOB',
       'defineJob has no option "shedule"; did you mean "schedule"?',
     ],
+    [{ retries: 5 }, 'TOCK_BAD_JOB', 'defineJob has no option "retries"; did you mean "retry"?'],
+    [
+      { retry: { attempts: 3 } },
+      'TOCK_BAD_JOB',
+      'retry has no option "attempts"; did you mean "maxAttempts"?',
+    ],
+    [
+      { schedule: { cron: '@daily', overlaps: 'skip' } },
+      'TOCK_BAD_SCHEDULE',
+      'schedule has no option "overlaps"; did you mean "overlap"?',
+    ],
+    [
+      { schedule: { cron: '@daily', tz: 'UTC' } },
+      'TOCK_BAD_SCHEDULE',
+      'schedule has no option "tz"; did you mean "timezone"?',
+    ],
     [
       { retry: { maxAtempts: 3 } },
       'TOCK_BAD_JOB',

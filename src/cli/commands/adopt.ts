@@ -54,7 +54,7 @@ function describe({ isCopy, queued, failed, running, scheduled, nextAt, notedAt 
   const next = nextAt === null ? '' : `; the first occurrence is at ${localTime(nextAt)}`;
   return [
     `this database is a copy of another one, recorded ${localTime(notedAt)}`,
-    `it holds ${queued + failed} waiting runs, ${running} that were running, and ${scheduled} schedules${next}`,
+    `it holds ${queued + failed} waiting ${queued + failed === 1 ? 'run' : 'runs'}, ${running} that ${running === 1 ? 'was' : 'were'} running, and ${scheduled} ${scheduled === 1 ? 'schedule' : 'schedules'}${next}`,
     'once adopted, it executes them. If the original still ticks, everything runs twice',
   ];
 }

@@ -6,6 +6,7 @@ import { utcText } from '../../model/schedule/instant-text.js';
 import { examples, instant, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { onDefinition } from '../unknown-names.js';
 import { nextText } from '../views/definition-text.js';
 import { createProgressView } from '../views/progress-view.js';
 
@@ -45,7 +46,9 @@ async function backfill(shell: Shell, flags: BackfillFlags, name: string): Promi
     const onProgress = ({ done, occurrences, made }: BackfillProgress) =>
       view.show(done, occurrences, `${done} of ${occurrences}, ${made} made`);
     const options = { from, to, dryRun, onProgress };
-    const result = await tock.schedules.backfill(name, options).finally(view.end);
+    const result = await onDefinition(tock, name, () => tock.schedules.backfill(name, options)).finally(
+      view.end,
+    );
     const [definition = null] = await tock.schedules.list({ name });
     shell.document({ definition: name, from: utcText(from), to: utcText(to), dryRun, ...result });
     shell.say(`${paint('bold', cleanLine(name))}: ${resultText(result, dryRun)}`);

@@ -6,6 +6,7 @@ import { utcText } from '../../model/schedule/instant-text.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { onDefinition } from '../unknown-names.js';
 import { nextText } from '../views/definition-text.js';
 
 interface PauseFlags extends CommonOptions {
@@ -43,21 +44,29 @@ export function addResume(program: Command): Command {
 
 async function pause(shell: Shell, { note }: PauseFlags, name: string): Promise<number> {
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
-    const definition = await tock.schedules.pause(name, note === undefined ? {} : { note });
+    const definition = await onDefinition(tock, name, () =>
+      tock.schedules.pause(name, note === undefined ? {} : { note }),
+    );
     shell.document({ definition });
-    shell.say(`${paint('bold', cleanLine(definition.name))} is ${nextText(definition)}`);
+    const paused = nextText({ ...definition, vanishedAt: null });
+    shell.say(`${paint('bold', cleanLine(definition.name))} is ${paused}`);
+    if (definition.vanishedAt !== null) shell.say(vanishedText(definition.name));
     return 0;
   });
 }
 
 async function resume(shell: Shell, _flags: CommonOptions, name: string): Promise<number> {
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
-    const { skipped, ...definition } = await tock.schedules.resume(name);
+    const { skipped, ...definition } = await onDefinition(tock, name, () => tock.schedules.resume(name));
     shell.document({ definition, skipped });
     shell.say(`${paint('bold', cleanLine(definition.name))} is not paused; ${nextText(definition)}`);
     if (skipped) shell.say(skippedText(definition.name, skipped));
     return 0;
   });
+}
+
+function vanishedText(name: string): string {
+  return `it is no longer in code, so it gets no runs anyway; to remove it: tock schedule remove ${cleanLine(name)}`;
 }
 
 function skippedText(

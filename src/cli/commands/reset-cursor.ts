@@ -4,13 +4,12 @@ import type { Command } from 'commander';
 import type { CursorReset } from '../../engine/definitions/reset-cursors.js';
 import { formatSpan } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
-import { didYouMean } from '../../model/nearest.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { Tock } from '../../tock/types.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { unknownDefinition } from '../unknown-names.js';
 
 interface ResetFlags extends CommonOptions {
   readonly all?: true;
@@ -65,11 +64,7 @@ async function resetCursor(shell: Shell, flags: ResetFlags, names: readonly stri
 
 async function requireDefinition(tock: Tock, name: string): Promise<void> {
   if ((await tock.schedules.list({ name })).length > 0) return;
-  const known = (await tock.schedules.list()).map(each => each.name);
-  throw new TockError(
-    'TOCK_UNKNOWN_JOB',
-    `there is no definition ${quote(name)} in the database${didYouMean(name, known) || ' (tock jobs lists them)'}`,
-  );
+  throw await unknownDefinition(tock, name);
 }
 
 function resetText({ definition, from, to, nextAt }: CursorReset, dryRun: boolean): string {

@@ -12,7 +12,7 @@ import type { RunRecord } from '../../store/reads/runs.js';
 import type { ShellTock, Tock } from '../../tock/types.js';
 import { count, duration, examples, instant, withJson } from '../flags/flags.js';
 import { readPayload } from '../flags/payload-source.js';
-import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
 import { logLines } from '../views/run-log.js';
 import { errorLine, nameOf, nextStep, tookText } from '../views/run-text.js';
@@ -82,7 +82,9 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
     );
   }
   const stop = flags.wait ? stopSignal() : null;
-  return await withTock(shell, {}, async ({ tock }) => {
+  // With --log the lines are printed at the end.
+  const options = flags.wait && !flags.log ? infoInTerminal() : {};
+  return await withTock(shell, options, async ({ tock }) => {
     const made = await enqueue(tock, name, payload, flags);
     if (stop) return await waitForEnd(shell, tock, made, flags, stop);
     const run = await tock.runs.get(made.id);

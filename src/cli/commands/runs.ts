@@ -5,6 +5,7 @@ import type { RunRecord } from '../../store/reads/runs.js';
 import { count, examples, runId, statuses, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';
+import { requireKnown } from '../unknown-names.js';
 import { errorLine, nameOf, tookText } from '../views/run-text.js';
 import { type Cell, type Column, drawTable } from '../views/table.js';
 import { hostZone, localStamp } from '../views/time-text.js';
@@ -45,6 +46,7 @@ async function runs(shell: Shell, flags: RunsFlags): Promise<number> {
   const { json: _, ...filter } = flags;
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const found = await tock.runs.list(filter);
+    if (found.length === 0) await requireKnown(shell, tock, filter);
     shell.document({ runs: found });
     if (shell.json) return 0;
     const isFiltered = Object.keys(filter).length > 1;
@@ -62,10 +64,10 @@ function columns(): readonly Column[] {
     { title: 'id', align: 'right' },
     { title: 'job', flexible: true },
     { title: 'status' },
-    { title: 'attempts', align: 'right' },
-    { title: `due (${hostZone()})` },
-    { title: 'took', align: 'right' },
-    { title: 'trigger' },
+    { title: 'attempts', align: 'right', optional: true },
+    { title: `due (${hostZone()})`, keepsEnd: true },
+    { title: 'took', align: 'right', optional: true },
+    { title: 'trigger', optional: true },
     { title: 'key, or error', flexible: true },
   ];
 }

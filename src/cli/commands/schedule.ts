@@ -16,6 +16,7 @@ import {
 } from '../flags/schedule-flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { onDefinition, unknownDefinition } from '../unknown-names.js';
 import { nextText } from '../views/definition-text.js';
 
 interface GuardFlags extends CommonOptions {
@@ -90,7 +91,7 @@ function addRemove(schedule: Command): Command {
   return withGuard(withJson(schedule.command('remove')))
     .summary('remove a schedule')
     .description(
-      'Removes a schedule. Queued runs that are not due yet are withdrawn; its history stays. If it is added again under this name, it gets the same id.',
+      'Removes a schedule that was made at run time, or a definition that is no longer in code. Queued runs that are not due yet are withdrawn; its history stays. If it is added again under this name, it gets the same id.',
     )
     .argument('<name>', 'name of the schedule')
     .addHelpText('after', examples(['tock schedule remove tenant-7', 'no more runs of it']))
@@ -140,9 +141,7 @@ async function setOne(shell: Shell, flags: ScheduleFlags & GuardFlags, name: str
   const payload = await readPayload(flags.payload);
   return await withTock(shell, {}, async ({ tock }) => {
     const [before] = await tock.schedules.list({ name });
-    if (!before) {
-      throw new TockError('TOCK_NOT_FOUND', `there is no schedule ${quote(name)} (tock jobs lists them)`);
-    }
+    if (!before) throw await unknownDefinition(tock, name);
     // Values that are not given are written back as read, so the version must not have changed since.
     const ifVersion = flags.ifVersion ?? before.version;
     const definition = await tock.schedules.upsert(changedInput(before, flags, payload), { ifVersion });
@@ -153,7 +152,8 @@ async function setOne(shell: Shell, flags: ScheduleFlags & GuardFlags, name: str
 async function removeOne(shell: Shell, { ifVersion }: GuardFlags, name: string): Promise<number> {
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const guard = ifVersion === undefined ? {} : { ifVersion };
-    return report(shell, await tock.schedules.remove(name, guard), 'removed');
+    const removed = await onDefinition(tock, name, () => tock.schedules.remove(name, guard));
+    return report(shell, removed, 'removed');
   });
 }
 

@@ -29,14 +29,14 @@ export function addShow(program: Command): Command {
       'Shows one run: its times, its attempts and their errors, the worker that holds it, its payload and output, and what happens next.',
     )
     .argument('<run>', 'id of the run')
-    .option('--stack', 'with the stack and the causes of each error')
+    .option('--stack', 'with the stack of each error and of its causes')
     .option('--follow', 'wait until it has ended; exit code 0 if it succeeded, otherwise 1')
     .option('--log', 'with the lines that its handler has logged; with --follow, as they are written')
     .addHelpText(
       'after',
       examples(
         ['tock show 812', 'a page for people'],
-        ['tock show 812 --stack', 'with the stacks and causes of errors'],
+        ['tock show 812 --stack', 'with the stacks of errors'],
         ['tock show 812 --follow', 'each attempt, error and progress as it happens'],
         ['tock show 812 --log', 'what its handler has logged, by attempt'],
       ),
@@ -136,13 +136,14 @@ function attemptLines(run: RunRecord, withStack: boolean): string[] {
     return [
       `  ${paint('yellow', `attempt ${error.attempt}`)}  ${localTime(new Date(error.at))}  ${first}`,
       ...others.map(line => `    ${line}`),
-      ...(withStack ? [...stackLines(error.stack, '    '), ...nestedLines(error, '    ')] : []),
+      ...(withStack ? stackLines(error.stack, '    ') : []),
+      ...nestedLines(error, '    ', withStack),
     ];
   });
   if (run.status === 'succeeded') lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded`);
   if (run.status === 'running') lines.push(`  ${paint('cyan', `attempt ${run.attempts}`)}  is running`);
-  const hasMore = run.errors.some(({ stack, cause, errors }) => Boolean(stack ?? cause ?? errors));
-  if (hasMore && !withStack) lines.push(paint('dim', '  (--stack shows the stacks and causes)'));
+  if (!withStack && run.errors.some(({ stack }) => Boolean(stack)))
+    lines.push(paint('dim', '  (--stack shows the stacks)'));
   return [`${paint('bold', 'attempts')}: ${run.attempts} of ${run.maxAttempts}`, ...lines];
 }
 

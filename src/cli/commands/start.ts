@@ -82,10 +82,11 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
           definitions: records.slice(0, MAX_ROWS),
           ...(served ? { dashboard: served.link ?? served.url } : {}),
         });
-        const what = `up to ${concurrency} runs at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
+        const what = `up to ${concurrency} ${concurrency === 1 ? 'run' : 'runs'} at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
         shell.say(
           `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C lets running jobs finish, then stops.`,
         );
+        if (jobs.length > 0) shell.say(paint('dim', nextCommands(jobs, records)));
         await aborted(stop);
         await drain(shell, tock, daemon);
         await served?.close();
@@ -93,6 +94,13 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
       });
     },
   );
+}
+
+/** What to type next, elsewhere. */
+function nextCommands(jobs: readonly AnyJob[], [first]: readonly DefinitionRecord[]): string {
+  const job = jobs.find(({ name }) => name === first?.job) ?? jobs[0];
+  const run = job === undefined ? [] : [`tock run ${cleanLine(job.name)} --wait`];
+  return `in another terminal: ${['tock status', 'tock runs', ...run].join(', ')}`;
 }
 
 function noJobs(module: string): string {

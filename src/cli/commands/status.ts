@@ -123,7 +123,7 @@ function facts({
     ],
     [
       'database',
-      `${oldestSnapshot ? `oldest snapshot ${formatDuration(oldestSnapshot.ageMs)}, held by pid ${oldestSnapshot.pid}` : 'no old snapshot'}; ${deadRows} dead rows`,
+      `${oldestSnapshot ? `oldest snapshot ${formatDuration(oldestSnapshot.ageMs)}, held by pid ${oldestSnapshot.pid}` : 'no old snapshot'}; ${deadRows} dead ${deadRows === 1 ? 'row' : 'rows'}`,
     ],
     [
       'partitions',

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { stopSignal } from '../../runtime/stop-signal.js';
 import { count, duration, examples, withJson } from '../flags/flags.js';
-import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
+import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../shell.js';
 
 interface TickFlags extends CommonOptions {
   readonly budget?: string;
@@ -36,7 +36,8 @@ export function addTick(program: Command): Command {
 async function tick(shell: Shell, flags: TickFlags): Promise<number> {
   const { config } = shell;
   const stop = stopSignal();
-  return await withTock(shell, { migrate: flags.migrate === true }, async ({ tock, jobs }) => {
+  const options = { migrate: flags.migrate === true, ...infoInTerminal() };
+  return await withTock(shell, options, async ({ tock, jobs }) => {
     const concurrency = flags.concurrency ?? config.concurrency;
     const { underCrashGuard } = await import('../../runtime/crash-guard.js');
     const summary = await underCrashGuard({ name: 'tock tick', tock, stop }, () =>

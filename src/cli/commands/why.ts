@@ -1,15 +1,14 @@
 // `tock why`: why a definition did, or did not, run at a time.
 import type { Command } from 'commander';
 import type { Why, WhyVerdict } from '../../engine/why/why.js';
-import { TockError } from '../../model/errors.js';
-import { isName, quote } from '../../model/names.js';
-import { didYouMean } from '../../model/nearest.js';
+import { isName } from '../../model/names.js';
 import { definitionWords } from '../../model/planning/schedule-words.js';
 import { RUN_STATUSES } from '../../model/run/states.js';
 import type { Tock } from '../../tock/types.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
+import { unknownDefinition } from '../unknown-names.js';
 
 export function addWhy(program: Command): Command {
   return withJson(program.command('why'))
@@ -42,7 +41,7 @@ async function why(
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const [record] = await tock.schedules.list({ name, removed: true });
     // Without a definition, it may be a name of `tock exec`: that is answered below.
-    if (!record && !(await isExecuted(tock, name))) throw await unknown(tock, name);
+    if (!record && !(await isExecuted(tock, name))) throw await unknownDefinition(tock, name);
     // Unquoted, `2026-03-08 02:30` is two arguments.
     const answer = await tock.why(name, time.join(' '));
     shell.document(answer);
@@ -57,14 +56,6 @@ async function why(
 async function isExecuted(tock: Tock, name: string): Promise<boolean> {
   const [newest] = isName(name) ? await tock.runs.list({ job: name, limit: 1 }) : [];
   return newest?.trigger === 'exec';
-}
-
-async function unknown(tock: Tock, name: string): Promise<TockError> {
-  const known = (await tock.schedules.list()).map(each => each.name);
-  return new TockError(
-    'TOCK_UNKNOWN_JOB',
-    `there is no definition ${quote(name)} in the database${didYouMean(name, known) || ' (tock jobs lists them; the next tick registers those in code)'}`,
-  );
 }
 
 function sayAnswer(shell: Shell, { local, verdict, sentences, occurrences }: Why): void {

@@ -8,8 +8,11 @@ import { localTime, relative } from './time-text.js';
 
 /** In the definition's own zone and in UTC; or why there is no next occurrence. */
 export function nextText(record: DefinitionRecord, now = Date.now()): string {
-  const { nextAt, after, timezone, pausedAt, pauseReason, brokenReason, vanishedAt } = record;
-  if (vanishedAt) return 'no next occurrence: it was removed';
+  const { nextAt, after, timezone, pausedAt, pauseReason, brokenReason, vanishedAt, origin } = record;
+  if (vanishedAt)
+    return origin === 'code'
+      ? 'no next occurrence: it is no longer in code'
+      : 'no next occurrence: it was removed';
   if (pausedAt) {
     const why = pauseReason === null ? '' : ` (${cleanLine(pauseReason)})`;
     return `paused${why}: no runs are made until it is resumed`;

@@ -19,19 +19,29 @@ export function stackLines(stack: string | null, indent: string): string[] {
   return frames.map(line => paint('dim', `${indent}${line.trim()}`));
 }
 
-/** `caused by …` and `1 of 3: …`, with their stacks and what lies beneath them. */
-export function nestedLines({ cause, errors = [], leftOut = 0 }: ErrorDescription, indent: string): string[] {
+/** Without stacks, the first members say enough. */
+const MAX_MEMBERS = 5;
+
+/** `caused by …` and `1 of 3: …`, with what lies beneath them; with their stacks if so wished. */
+export function nestedLines(
+  { cause, errors = [], leftOut = 0 }: ErrorDescription,
+  indent: string,
+  withStacks: boolean,
+): string[] {
   const describe = (nested: ErrorDescription, label: string) => {
     const [first = '', ...others] = errorText(nested);
     return [
       `${indent}${paint('yellow', label)} ${first}`,
       ...others.map(line => `${indent}  ${line}`),
-      ...stackLines(nested.stack, `${indent}  `),
-      ...nestedLines(nested, `${indent}  `),
+      ...(withStacks ? stackLines(nested.stack, `${indent}  `) : []),
+      ...nestedLines(nested, `${indent}  `, withStacks),
     ];
   };
+  const members = withStacks ? errors : errors.slice(0, MAX_MEMBERS);
+  const hidden = errors.length - members.length;
   return [
-    ...errors.flatMap((member, index) => describe(member, `${index + 1} of ${errors.length}:`)),
+    ...members.flatMap((member, index) => describe(member, `${index + 1} of ${errors.length}:`)),
+    ...(hidden === 0 ? [] : [paint('dim', `${indent}… and ${hidden} more (--stack)`)]),
     ...(cause === undefined ? [] : describe(cause, 'caused by')),
     ...(leftOut === 0 ? [] : [paint('dim', `${indent}(${leftOut} more not kept)`)]),
   ];

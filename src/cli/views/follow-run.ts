@@ -1,5 +1,6 @@
 // Follows a run until it has ended: `tock show --follow`.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorOnOneLine } from '../../model/run/root-cause.js';
 import { isFinished } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
@@ -71,9 +72,9 @@ function stepsSince(before: RunRecord | null, run: RunRecord): string[] {
   const fresh = run.errors.filter(
     error => known === undefined || error.attempt > known.attempt || error.at > known.at,
   );
-  const steps = fresh.map(({ at, attempt, name, message }) => {
-    const what = cleanLine(`${name}: ${message.split('\n')[0] ?? ''}`);
-    return `${localTime(new Date(at))}  ${paint('yellow', `attempt ${attempt} of ${run.maxAttempts} failed`)}: ${what}`;
+  const steps = fresh.map(error => {
+    const failed = paint('yellow', `attempt ${error.attempt} of ${run.maxAttempts} failed`);
+    return `${localTime(new Date(error.at))}  ${failed}: ${cleanLine(errorOnOneLine(error))}`;
   });
   if (run.attempts > before.attempts && run.startedAt !== null) {
     const on = run.worker === null ? '' : ` on ${cleanLine(run.worker)}`;

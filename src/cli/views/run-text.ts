@@ -1,6 +1,7 @@
 // A run as text: its name, how long it took, its error, the next step.
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
+import { errorOnOneLine } from '../../model/run/root-cause.js';
 import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { cleanLine, cut, paint } from '../terminal.js';
@@ -18,13 +19,13 @@ export function tookText({ startedAt, finishedAt, status }: RunRecord, now = Dat
   return status === 'running' ? `${formatSpan(Math.max(now - startedAt.getTime(), 0))} …` : '';
 }
 
-/** Why it was skipped or cancelled, or the first line of its last error; otherwise empty. */
+/** Why it was skipped or cancelled, or its last error with its cause; otherwise empty. */
 export function errorLine(run: RunRecord): string {
   if (run.status === 'succeeded') return '';
   if (run.skipReason !== null)
     return cleanLine(run.status === 'skipped' ? skipText(run.skipReason) : run.skipReason);
   const last = run.errors.at(-1);
-  return last === undefined ? '' : cleanLine(`${last.name}: ${last.message.split('\n')[0] ?? ''}`);
+  return last === undefined ? '' : cleanLine(errorOnOneLine(last));
 }
 
 export function skipText(reason: string): string {

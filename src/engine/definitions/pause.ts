@@ -18,7 +18,8 @@ import {
 
 /**
  * Pauses a definition: it gets no new runs until it is resumed, and what is queued is executed. Safe to
- * repeat; a new note replaces the old one.
+ * repeat; a new note replaces the old one. A definition that vanished from code can be paused too: the pause
+ * holds when it is in code again.
  * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one that has no schedule
  */
 export async function pauseDefinition(

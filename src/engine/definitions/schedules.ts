@@ -16,6 +16,7 @@ import {
   SCHEDULE_OPTIONS,
 } from '../../model/planning/definition.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
+import { utcText } from '../../model/schedule/instant-text.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import {
@@ -187,8 +188,9 @@ async function writeSchedule(
   const { name } = described.columns;
   let row = await lockDefinition(session, name);
   if (row === null && (ifVersion ?? 0) === 0) {
-    if (await insertDefinition(session, writtenRow(described, await readNow(session))))
-      return { made: 'made', before: null };
+    const now = await readNow(session);
+    refusePast(described, null, now);
+    if (await insertDefinition(session, writtenRow(described, now))) return { made: 'made', before: null };
     // Another transaction was inserting it, and the insert waited for its commit.
     row = await lockDefinition(session, name);
   }
@@ -206,6 +208,7 @@ async function editSchedule(
 ): Promise<Change> {
   const isSame = [row.fingerprint, storedFingerprint(row)].includes(described.fingerprint);
   if (isSame && !row.is_vanished && !row.is_broken) return 'unchanged';
+  refusePast(described, row.is_vanished ? null : row, await readNow(session));
   await materializeBeforeEdit(session, engine, [row.id]);
   const now = Math.max(await readNow(session), row.cursor_ms);
   if (row.is_paused && !row.is_vanished) await recordSpan(session, row, now, 'paused');
@@ -217,9 +220,21 @@ async function editSchedule(
   return 'made';
 }
 
+/** Refuses a single time that has passed: it would never run. An edit may keep the one that it has. */
+function refusePast({ columns }: DescribedDefinition, before: StoredDefinition | null, now: number): void {
+  if (columns.at === null) return;
+  const at = Date.parse(columns.at);
+  if (at > now || before?.at?.getTime() === at) return;
+  throw new TockError(
+    'TOCK_BAD_SCHEDULE',
+    `at ${utcText(at)} is in the past, so it would never run (the database has ${utcText(now)}); write a later time, or enqueue a run`,
+  );
+}
+
 /**
- * Removes a schedule that was made at run time. Its queued runs that are not yet due are withdrawn (skipped,
- * `edited`), others are executed. The row is kept, hidden: a new schedule of that name gets the same id.
+ * Removes a schedule that was made at run time, or a definition that vanished from code. Its queued runs that
+ * are not yet due are withdrawn (skipped, `edited`), others are executed. The row is kept, hidden: a new
+ * schedule of that name, or the job when it is in code again, gets the same id.
  * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
  */
 export async function removeSchedule(
@@ -230,10 +245,11 @@ export async function removeSchedule(
   checkVersion(ifVersion);
   const record = await engine.database.transaction(async session => {
     const row = requireDefinition(await lockDefinition(session, name), name);
-    if (row.origin === 'code') throw definedInCode(name);
+    if (row.origin === 'code' && !row.is_vanished) throw definedInCode(name);
     requireVersion(name, row, ifVersion);
     const now = Math.max(await readNow(session), row.cursor_ms);
-    await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
+    // One that vanished has had no occurrences since.
+    if (!row.is_vanished) await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
     await supersedeRuns(session, [row.id]);
     await markRemoved(session, row.id, now);
     const details = { version: row.version, job: row.job };

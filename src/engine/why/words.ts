@@ -3,6 +3,7 @@ import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { fateWithoutRow, type Stop, stopOf } from '../../model/explain/without-row.js';
 import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import { errorOnOneLine } from '../../model/run/root-cause.js';
 import { type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
 import type { Zone } from '../../model/schedule/zone.js';
 import type { RunRecord } from '../../store/reads/runs.js';
@@ -44,7 +45,7 @@ type Text = (date: Date | null) => string;
 function outcome(run: RunRecord, text: Text): string {
   const attempts = `attempt ${run.attempts} of ${run.maxAttempts}`;
   const last = run.errors.at(-1);
-  const error = last ? `; the last error: ${last.name}: ${last.message.split('\n')[0] ?? ''}` : '';
+  const error = last ? `; the last error: ${errorOnOneLine(last)}` : '';
   const by = run.trigger === 'cron' ? '' : ` (made by ${run.trigger})`;
   switch (run.status) {
     case 'succeeded':

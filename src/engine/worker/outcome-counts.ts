@@ -3,6 +3,7 @@ import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
+import { causeText } from '../../model/run/root-cause.js';
 import { withoutStacks } from '../../model/run/sanitize.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
@@ -46,7 +47,7 @@ export function countOutcome(
   counts[word]++;
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
-  const why = error ? `: ${error.message.split('\n')[0]}` : '';
+  const why = error ? `: ${error.message.split('\n')[0]}${causeText(error)}` : '';
   const next = outcome?.transition === 'fail' ? `; next attempt in ${formatDuration(outcome.delayMs)}` : '';
   engine.logger[LEVELS[word]](
     {

@@ -36,7 +36,7 @@ const OPTIONS = optionNames<AnyJob>({
 /**
  * Defines a job. Checks the name, the schedule, the retry policy and the limits when the module is loaded, so
  * that no mistake waits for the first run.
- * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with the file
+ * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with file, line
  */
 export function defineJob<
   const Schema extends StandardSchemaV1 = StandardSchemaV1,
@@ -48,12 +48,16 @@ export function defineJob<
 
 /** Calls `make`; its errors begin with the file that called defineJob or defineShellJob, and the job. */
 export function namingFile<Made>(options: unknown, make: (file: string | null) => Made): Made {
-  const file = callerFile();
+  const { file, line } = callerPlace();
   try {
     return make(file);
   } catch (error) {
     if (error instanceof TockError)
-      throw new TockError(error.code, `${where(file, options)}${error.message}`, { cause: error });
+      throw new TockError(
+        error.code,
+        `${where(file === null ? null : `${file}:${line}`, options)}${error.message}`,
+        { cause: error },
+      );
     throw error;
   }
 }
@@ -125,9 +129,9 @@ function checkOnDead(name: string, onDead: string | { readonly name: string } | 
     throw badJob(`onDead of job ${name} is the job itself; name another, or raise retry.maxAttempts`);
 }
 
-function where(file: string | null, options: unknown): string {
+function where(place: string | null, options: unknown): string {
   const name = (options as { name?: unknown } | null)?.name;
-  return [file, typeof name === 'string' ? `job ${quote(name)}` : null]
+  return [place, typeof name === 'string' ? `job ${quote(name)}` : null]
     .filter(Boolean)
     .map(part => `${part}: `)
     .join('');
@@ -135,13 +139,22 @@ function where(file: string | null, options: unknown): string {
 
 const HERE = /[\\/](define-(?:shell-)?job\.[jt]s|chunk-[^\\/]+\.js|core-[0-9a-f]{8}\.cjs)/;
 
-/** The file that called defineJob, from the call stack without Tock's own frames. */
-function callerFile(): string | null {
+interface Place {
+  readonly file: string | null;
+  readonly line: string;
+}
+
+/** Where defineJob was called, from the call stack without Tock's own frames. */
+function callerPlace(): Place {
   const lines = (new Error().stack ?? '').split('\n').slice(1);
   for (const line of lines) {
-    const file = /(?:\(|at (?:async )?)((?:file:\/\/)?[^()\s][^()]*?):\d+:\d+\)?$/.exec(line)?.[1];
+    const [, file, at = ''] =
+      /(?:\(|at (?:async )?)((?:file:\/\/)?[^()\s][^()]*?):(\d+):\d+\)?$/.exec(line) ?? [];
     if (file && !HERE.test(file) && !file.startsWith('node:'))
-      return file.startsWith('file://') ? decodeURIComponent(file.slice('file://'.length)) : file;
+      return {
+        file: file.startsWith('file://') ? decodeURIComponent(file.slice('file://'.length)) : file,
+        line: at,
+      };
   }
-  return null;
+  return { file: null, line: '' };
 }

@@ -13,16 +13,16 @@ import {
   yearOf,
 } from './calendar.js';
 import { type CronFields, dayMask } from './cron-fields.js';
-import { dayGate, type Exclusions, minuteExcluded } from './exclusions.js';
+import { type DayGates, isOpenAt } from './day-gates.js';
 
 export interface CivilSet {
   readonly fields: CronFields;
-  readonly exclusions: Exclusions | null;
+  readonly gates: DayGates;
 }
 
 /** The least civil time of the set that is >= `civil`, or Infinity if there is none up to the year 2200. */
 export function nextCivil(set: CivilSet, civil: number): number {
-  const { fields, exclusions } = set;
+  const { fields, gates } = set;
   const from = Math.floor(civil / DAY_SECONDS);
   let time = civil - from * DAY_SECONDS;
   for (let day = from; ; day++) {
@@ -30,17 +30,17 @@ export function nextCivil(set: CivilSet, civil: number): number {
     if (found === Number.POSITIVE_INFINITY) return found;
     if (found > from) time = 0;
     day = found;
-    const gate = dayGate(exclusions, fields, day);
+    const gate = gates(day);
     if (gate === 'closed') continue;
     let at = nextTime(fields, time);
-    while (at >= 0 && gate !== 'open' && minuteExcluded(gate, at)) at = nextTime(fields, at - (at % 60) + 60);
+    while (at >= 0 && gate !== 'open' && !isOpenAt(gate, at)) at = nextTime(fields, at - (at % 60) + 60);
     if (at >= 0) return day * DAY_SECONDS + at;
   }
 }
 
 /** The greatest civil time of the set that is <= `civil`, or -Infinity if there is none since 1900. */
 export function previousCivil(set: CivilSet, civil: number): number {
-  const { fields, exclusions } = set;
+  const { fields, gates } = set;
   const from = Math.floor(civil / DAY_SECONDS);
   let time = civil - from * DAY_SECONDS;
   for (let day = from; ; day--) {
@@ -48,11 +48,10 @@ export function previousCivil(set: CivilSet, civil: number): number {
     if (found === Number.NEGATIVE_INFINITY) return found;
     if (found < from) time = DAY_SECONDS - 1;
     day = found;
-    const gate = dayGate(exclusions, fields, day);
+    const gate = gates(day);
     if (gate === 'closed') continue;
     let at = previousTime(fields, time);
-    while (at >= 0 && gate !== 'open' && minuteExcluded(gate, at))
-      at = previousTime(fields, at - (at % 60) - 1);
+    while (at >= 0 && gate !== 'open' && !isOpenAt(gate, at)) at = previousTime(fields, at - (at % 60) - 1);
     if (at >= 0) return day * DAY_SECONDS + at;
   }
 }

@@ -1,9 +1,11 @@
 // Compiles a schedule into two pure functions: the next and the previous occurrence of an instant.
 import { TockError } from '../errors.js';
+import { badSchedule, show } from './bad-schedule.js';
 import { nextInstant, previousInstant } from './civil.js';
-import { type CivilSet } from './civil-walk.js';
-import { readCron } from './cron-fields.js';
+import type { CivilSet } from './civil-walk.js';
+import { createDayGates } from './day-gates.js';
 import { EARLIEST_MS, LATEST_MS } from './instant-text.js';
+import { createOpenGrid, type Interval, type OpenGrid } from './open-grid.js';
 import { type ReadSpec, readSpec, type ScheduleSpec } from './spec.js';
 
 /** A set of instants, all of them whole seconds, between the years 1900 and 2200. */
@@ -14,16 +16,16 @@ export interface CompiledSchedule {
   readonly previous: (before: number) => number | null;
 }
 
-type Step = (second: number) => number | null;
-
-/** Inclusive, in seconds, without startAt and endAt. */
+/** In seconds. Instants beyond the bound need not be found; startAt and endAt are the caller's. */
 interface Instants {
-  readonly atOrAfter: Step;
-  readonly atOrBefore: Step;
+  readonly atOrAfter: (second: number, last: number) => number | null;
+  readonly atOrBefore: (second: number, first: number) => number | null;
 }
 
-/** After this many excluded intervals, an `every` counts as excluded for good. */
-const MAX_EXCLUDED = 200_000;
+const ALL_TIMES = { hours: 2 ** 24 - 1, minutes: { low: 2 ** 30 - 1, high: 2 ** 30 - 1 } };
+/** Exclusions must leave something between these; without startAt from 2020 on. No date is rarer. */
+const CHECKED_FROM = Date.UTC(2020, 0, 1) / 1000;
+const CHECKED_SECONDS = 40 * 366 * 86_400;
 
 /**
  * Compiles a schedule. Cheap to repeat: expressions and zones are cached, within bounds.
@@ -40,17 +42,19 @@ export function compileSchedule(spec: ScheduleSpec, seed?: string): CompiledSche
   };
   const first = Math.ceil((read.startAt ?? EARLIEST_MS) / 1000);
   const last = Math.floor((read.endAt ?? LATEST_MS) / 1000);
+  if (read.timing.kind !== 'at' && (read.exclusions?.sets.length ?? 0) > 0)
+    requireSome(spec, read, instants());
   return {
     next(after) {
       const from = Math.max(Math.floor(checkTime(after) / 1000) + 1, first);
       if (from > last) return null;
-      const found = instants().atOrAfter(from);
+      const found = instants().atOrAfter(from, last);
       return found === null || found > last ? null : found * 1000;
     },
     previous(before) {
       const to = Math.min(Math.ceil(checkTime(before) / 1000) - 1, last);
       if (to < first) return null;
-      const found = instants().atOrBefore(to);
+      const found = instants().atOrBefore(to, first);
       return found === null || found < first ? null : found * 1000;
     },
   };
@@ -64,48 +68,44 @@ function checkTime(ms: number): number {
   );
 }
 
+/** Refuses exclusions that leave nothing: every later question would look through centuries. */
+function requireSome(spec: ScheduleSpec, { startAt }: ReadSpec, instants: Instants): void {
+  const from = startAt === null ? CHECKED_FROM : Math.ceil(startAt / 1000);
+  const last = from + CHECKED_SECONDS;
+  const found = instants.atOrAfter(from, last);
+  if (found !== null && found <= last) return;
+  const timing = spec.cron === undefined ? `every ${show(spec.every)}` : `cron ${show(spec.cron)}`;
+  throw badSchedule(
+    `exclude leaves no occurrence of ${timing}, for 40 years at least; exclude less, or choose other times`,
+  );
+}
+
 function instantsOf({ timing, zone, dst, exclusions }: ReadSpec): Instants {
   if (timing.kind === 'cron') {
-    const set: CivilSet = { fields: timing.fields, exclusions };
+    const set: CivilSet = { fields: timing.fields, gates: createDayGates(exclusions, timing.fields) };
     const mapping = timing.fields.everyHour ? 'literal' : dst;
     return {
       atOrAfter: second => nextInstant(set, zone, mapping, second),
       atOrBefore: second => previousInstant(set, zone, mapping, second),
     };
   }
-  const grid = timing.kind === 'every' ? everyGrid(timing.every, timing.phase) : oneInstant(timing.at);
-  if (exclusions === null) return grid;
-  const open: CivilSet = { fields: readCron('* * * * * *'), exclusions };
-  return {
-    atOrAfter: second => meet(second, grid.atOrAfter, from => nextInstant(open, zone, 'literal', from)),
-    atOrBefore: second => meet(second, grid.atOrBefore, to => previousInstant(open, zone, 'literal', to)),
-  };
-}
-
-function everyGrid(every: number, phase: number): Instants {
-  return {
-    atOrAfter: second => phase + Math.ceil((second - phase) / every) * every,
-    atOrBefore: second => phase + Math.floor((second - phase) / every) * every,
-  };
-}
-
-function oneInstant(ms: number): Instants {
+  const interval = timing.kind === 'at' ? { every: 1, phase: 0 } : timing;
+  const grid =
+    exclusions === null
+      ? plainGrid(interval)
+      : createOpenGrid(interval, zone, createDayGates(exclusions, ALL_TIMES));
+  if (timing.kind === 'every') return { atOrAfter: grid.next, atOrBefore: grid.previous };
   // Rounded up: a future time must not fall before the cursor.
-  const at = Math.ceil(ms / 1000);
+  const at = Math.ceil(timing.at / 1000);
   return {
-    atOrAfter: second => (second <= at ? at : null),
-    atOrBefore: second => (second >= at ? at : null),
+    atOrAfter: second => (second <= at ? grid.next(at, at) : null),
+    atOrBefore: second => (second >= at ? grid.previous(at, at) : null),
   };
 }
 
-/** The nearest instant in both sets, found by asking them in turn. */
-function meet(second: number, grid: Step, open: Step): number | null {
-  let at: number | null = second;
-  for (let step = 0; step < MAX_EXCLUDED; step++) {
-    const candidate: number | null = grid(at);
-    if (candidate === null) return null;
-    at = open(candidate);
-    if (at === null || at === candidate) return at;
-  }
-  return null;
+function plainGrid({ every, phase }: Interval): OpenGrid {
+  return {
+    next: from => phase + Math.ceil((from - phase) / every) * every,
+    previous: to => phase + Math.floor((to - phase) / every) * every,
+  };
 }

@@ -4,8 +4,8 @@ import type { CronFieldRule } from './cron-rules.js';
 /** Throws with the reason. */
 export type Refuse = (why: string) => never;
 
-/** `L`, `5L`, `friL`, `FRIL`; not `JUL`. */
-const LAST = /^(?:\d*|[A-Za-z]{3})L$/;
+/** `L`, `5L`, `friL`, `fril`; not `JUL`. */
+const LAST = /^(?:\d*|sun|mon|tue|wed|thu|fri|sat)L$/i;
 const HASH = /^H(?:\((\d+)-(\d+)\))?$/;
 
 /**
@@ -19,16 +19,41 @@ export function checkEntry(rule: CronFieldRule, entry: string, listed: boolean, 
   if (/\d\.|\.\d/.test(entry) && !entry.includes('#'))
     refuse(`has a fraction; write whole numbers, ${bounds(rule)}`);
   if (entry.includes('?')) refuse('uses ?, which is not in cron; write * for any');
+  if (entry.includes('~'))
+    refuse(`uses ~, a random value; write H${hashBounds(rule, entry)}, which the definition's name decides`);
   if (entry.includes('#')) return checkNth(rule, entry, listed, refuse);
-  if (LAST.test(entry)) return checkLast(rule, entry, refuse);
+  if (LAST.test(entry)) return checkLast(rule, `${entry.slice(0, -1)}L`, refuse);
+  if (/^L-\d+$/i.test(entry))
+    refuse(
+      'counts back from the last day, which is not in cron; write L for the last day, or a day such as 28',
+    );
+  if (/^(?:L?W|WL|\d+W)$/i.test(entry)) refuse(nearestWeekday(rule));
   const [base = '', step, ...more] = entry.split('/');
   if (more.length > 0) refuse('has more than one /; write one step, as in 0-30/10');
   if (step !== undefined) checkStep(rule, step, refuse);
   if (base === '*') return entry;
   if (base.startsWith('H')) return checkHash(rule, base, refuse) + (step === undefined ? '' : `/${step}`);
-  checkRange(rule, base, refuse);
+  checkRange(rule, base, step === undefined ? 1 : Number(step), refuse);
   return entry;
 }
+
+/** `(0-30)` for `0~30`; empty for `~`, and where the bounds do not fit. */
+function hashBounds(rule: CronFieldRule, entry: string): string {
+  const [, low, high] = /^(\d*)~(\d*)$/.exec(entry) ?? [];
+  if (low === undefined || high === undefined || low + high === '') return '';
+  const from = low === '' ? rule.min : Number(low);
+  const to = high === '' ? rule.hashMax : Number(high);
+  return from >= rule.min && from <= to && to <= rule.hashMax ? `(${from}-${to})` : '';
+}
+
+function nearestWeekday({ name }: CronFieldRule): string {
+  if (name !== 'day of month' && name !== 'weekday')
+    return 'uses W, which is not in cron; write whole numbers';
+  return 'uses W, which is not in cron; write days or weekdays: L as day of month is the last day, 5L as weekday the last Friday';
+}
+
+/** `a minute`, `an hour`. */
+const withArticle = (name: string) => `${name === 'hour' ? 'an' : 'a'} ${name}`;
 
 /** `0-59`, `1-12 or jan-dec`. */
 function bounds(rule: CronFieldRule): string {
@@ -42,30 +67,47 @@ function checkStep(rule: CronFieldRule, step: string, refuse: Refuse): void {
   if (size === 0) refuse(`has a step of 0, which never moves on; write 1-${rule.span} after the /`);
   if (size > rule.span) {
     refuse(
-      `has a step of ${step}, but a ${rule.name} has ${rule.span} values; write 1-${rule.span}, or use the option every for longer intervals`,
+      `has a step of ${step}, but ${withArticle(rule.name)} has ${rule.span} values; write 1-${rule.span}, or use the option every for longer intervals`,
     );
   }
 }
 
-function checkRange(rule: CronFieldRule, text: string, refuse: Refuse): void {
+function checkRange(rule: CronFieldRule, text: string, step: number, refuse: Refuse): void {
   const [from = '', to, ...more] = text.split('-');
   if (more.length > 0) refuse('has more than one -; write one range, as in 1-5');
   const first = readValue(rule, from, refuse);
   if (to === undefined) return;
   const last = readValue(rule, to, refuse);
-  if (first <= last) return;
+  if (first > last) refuse(`runs backwards; write ${forwards(rule, { first, last, step })}`);
+}
+
+interface Range {
+  readonly first: number;
+  readonly last: number;
+  readonly step: number;
+}
+
+/** The same values without running backwards: `22-23,0-2` for `22-2`. */
+function forwards(rule: CronFieldRule, { first, last, step }: Range): string {
+  if (rule.span === 7 && first === 7) return rangeText({ first: 0, last, step });
   // As the end of a range Sunday is 7: fri-sun is 5-7.
-  const fix =
-    rule.span === 7 && last === 0
-      ? `${first}-7`
-      : `${first}-${rule.max === 7 ? 6 : rule.max},${rule.min}-${last}`;
-  refuse(`runs backwards; write ${fix}`);
+  if (rule.span === 7 && last === 0) return rangeText({ first, last: 7, step });
+  const end = rule.min + rule.span - 1;
+  const next = first + (Math.floor((end - first) / step) + 1) * step - rule.span;
+  const early = rangeText({ first, last: end, step });
+  return next > last ? early : `${early},${rangeText({ first: next, last, step })}`;
+}
+
+function rangeText({ first, last, step }: Range): string {
+  if (first + step > last) return `${first}`;
+  return `${first}-${last}${step === 1 ? '' : `/${step}`}`;
 }
 
 function readValue(rule: CronFieldRule, text: string, refuse: Refuse): number {
   if (/^\d+$/.test(text)) {
     const value = Number(text);
-    if (value < rule.min || value > rule.max) refuse(`is out of range; a ${rule.name} is ${bounds(rule)}`);
+    if (value < rule.min || value > rule.max)
+      refuse(`is out of range; ${withArticle(rule.name)} is ${bounds(rule)}`);
     return value;
   }
   const name = text.toLowerCase();
@@ -73,9 +115,8 @@ function readValue(rule: CronFieldRule, text: string, refuse: Refuse): number {
   if (index >= 0) return index + rule.min;
   const start = rule.names.find(short => /^[a-z]{4,9}$/.test(name) && name.startsWith(short));
   if (start !== undefined) refuse(`has a long name; write ${start}`);
-  if (/^\d*w$/.test(name)) refuse('uses W, which is not in cron; write days or weekdays');
   return refuse(
-    `is not understood; a ${rule.name} is ${bounds(rule)}, a list (1,3), a range (1-5), a step (*/2) or *`,
+    `is not understood; ${withArticle(rule.name)} is ${bounds(rule)}, a list (1,3), a range (1-5), a step (*/2) or *`,
   );
 }
 

@@ -2,18 +2,14 @@
 // time, before a zone maps it to instants.
 import { checkOptions } from '../options.js';
 import { badSchedule, show } from './bad-schedule.js';
-import { bitFrom, has60 } from './bits.js';
-import { dayOf, monthLength, monthOf, packedDate, readDate, weekdayOf, yearOf } from './calendar.js';
-import { type CronFields, dayMask, readCron } from './cron-fields.js';
+import { readDate } from './calendar.js';
+import { type CronFields, readCron } from './cron-fields.js';
 
 /** Excluded days as day numbers, and excluded sets, each of whole minutes. */
 export interface Exclusions {
   readonly dates: ReadonlySet<number>;
   readonly sets: readonly CronFields[];
 }
-
-/** `open`: nothing of the day is excluded; `closed`: all; otherwise the sets that exclude some minutes. */
-export type DayGate = 'open' | 'closed' | readonly CronFields[];
 
 const MAX_ENTRIES = 10_000;
 const MAX_SETS = 100;
@@ -65,42 +61,4 @@ function readSet(entry: unknown, seed: string | undefined): CronFields {
     );
   }
   return readCron(cron, seed);
-}
-
-export function dayGate(exclusions: Exclusions | null, fields: CronFields, day: number): DayGate {
-  if (exclusions === null) return 'open';
-  if (exclusions.dates.has(day)) return 'closed';
-  if (exclusions.sets.length === 0) return 'open';
-  const active = exclusions.sets.filter(set => matchesDay(set, day));
-  if (active.length === 0) return 'open';
-  return hasFreeMinute(fields, active) ? active : 'closed';
-}
-
-/** Whether one of the sets contains the minute of `time`, in seconds of the day. */
-export function minuteExcluded(sets: readonly CronFields[], time: number): boolean {
-  const hour = Math.floor(time / 3600);
-  const minute = Math.floor(time / 60) % 60;
-  return sets.some(set => ((set.hours >>> hour) & 1) === 1 && has60(set.minutes, minute));
-}
-
-function matchesDay(fields: CronFields, day: number): boolean {
-  const packed = packedDate(day);
-  const date = dayOf(packed);
-  if (((fields.months >>> monthOf(packed)) & 1) === 0) return false;
-  const mask = dayMask(fields, monthLength(yearOf(packed), monthOf(packed)), weekdayOf(day - date + 1));
-  return ((mask >>> (date - 1)) & 1) === 1;
-}
-
-/** Checked hour by hour, so that fully excluded days are skipped as a whole. */
-function hasFreeMinute(fields: CronFields, sets: readonly CronFields[]): boolean {
-  for (let hour = bitFrom(fields.hours, 0); hour >= 0; hour = bitFrom(fields.hours, hour + 1)) {
-    let { low, high } = fields.minutes;
-    for (const set of sets) {
-      if (((set.hours >>> hour) & 1) === 0) continue;
-      low &= ~set.minutes.low;
-      high &= ~set.minutes.high;
-    }
-    if (low !== 0 || high !== 0) return true;
-  }
-  return false;
 }

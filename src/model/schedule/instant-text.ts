@@ -40,8 +40,9 @@ function readText(text: string, what: string): number {
   if (offset === undefined) {
     throw badSchedule(`${what} ${show(text)} has no offset; end it with Z, or with an offset such as +02:00`);
   }
-  // Date.parse would read 30 February as 2 March.
-  return readDate(date) === null ? Number.NaN : Date.parse(text);
+  // Date.parse would read 30 February as 2 March, and takes +05 only in some places.
+  const whole = text.replace(/([+-]\d{2})$/, '$1:00');
+  return readDate(date) === null ? Number.NaN : Date.parse(whole);
 }
 
 /** `2026-03-08T07:30:00Z`. */

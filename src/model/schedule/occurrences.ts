@@ -1,5 +1,7 @@
 // The public functions: when does, or did, a schedule fire? The host's own time zone does not matter.
 import { TockError } from '../errors.js';
+import { checkOptions } from '../options.js';
+import { SCHEDULE_OPTIONS } from '../planning/definition.js';
 import { show } from './bad-schedule.js';
 import { type CompiledSchedule, compileSchedule } from './compile.js';
 import type { ScheduleSpec } from './spec.js';
@@ -64,7 +66,11 @@ export function previousOccurrence(
 function compiled(schedule: ScheduleSpec | CompiledSchedule, name: string | undefined): CompiledSchedule {
   const ready =
     typeof schedule === 'object' && schedule !== null && 'next' in schedule && 'previous' in schedule;
-  return ready ? schedule : compileSchedule(schedule, name);
+  if (ready) return schedule;
+  // A whole schedule of a job will do; a misspelt option must not be ignored.
+  if (typeof schedule === 'object' && schedule !== null)
+    checkOptions(schedule, SCHEDULE_OPTIONS, 'the schedule', 'TOCK_BAD_SCHEDULE');
+  return compileSchedule(schedule, name);
 }
 
 function timeOf(date: Date, what: string): number {

@@ -116,15 +116,17 @@ function readTiming(spec: ScheduleSpec, seed: string | undefined): ReadSpec['tim
   return { kind: 'every', every: seconds, phase: offset };
 }
 
-function wholeSeconds(value: Duration | undefined, what: string): number {
+function wholeSeconds(value: Duration | null | undefined, what: string): number {
+  if (value === undefined || value === null)
+    throw badSchedule(`${what} is ${show(value)}; write a duration such as '5m', or leave it out`);
   const ms = readDuration(value, what);
   if (ms % 1000 !== 0) throw badSchedule(`${what} ${show(value)} is not whole seconds; write 1s, 90s or 5m`);
   return ms / 1000;
 }
 
-function readDuration(value: Duration | undefined, what: string): number {
+function readDuration(value: Duration, what: string): number {
   try {
-    return parseDuration(value ?? Number.NaN, what);
+    return parseDuration(value, what);
   } catch (error) {
     // All errors of a schedule have one code.
     throw error instanceof TockError ? badSchedule(error.message, error) : error;

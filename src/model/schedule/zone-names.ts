@@ -12,6 +12,32 @@ const REGIONS: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
+/** Cities that people write and the IANA database does not have; the city whose zone they share. */
+const OTHER_CITIES: Readonly<Record<string, string>> = {
+  'Africa/Johannesburg': 'cape_town durban pretoria',
+  'Africa/Lagos': 'abuja',
+  'America/Chicago': 'austin dallas houston minneapolis new_orleans',
+  'America/Los_Angeles': 'las_vegas portland san_diego san_francisco san_jose seattle',
+  'America/New_York': 'atlanta boston miami philadelphia pittsburgh washington washington_dc',
+  'America/Sao_Paulo': 'brasilia rio rio_de_janeiro',
+  'America/Toronto': 'ottawa quebec',
+  'Asia/Dubai': 'abu_dhabi',
+  'Asia/Jerusalem': 'haifa',
+  'Asia/Karachi': 'islamabad lahore',
+  'Asia/Kolkata': 'bangalore bengaluru bombay chennai delhi hyderabad mumbai new_delhi pune',
+  'Asia/Shanghai': 'beijing guangzhou peking shenzhen',
+  'Asia/Tokyo': 'kyoto nagoya osaka',
+  'Australia/Sydney': 'newcastle',
+  'Europe/Berlin': 'cologne dusseldorf frankfurt hamburg munich stuttgart',
+  'Europe/Istanbul': 'ankara',
+  'Europe/London': 'birmingham edinburgh glasgow liverpool manchester',
+  'Europe/Madrid': 'barcelona seville valencia',
+  'Europe/Moscow': 'saint_petersburg st_petersburg',
+  'Europe/Paris': 'lyon marseille nice toulouse',
+  'Europe/Rome': 'florence milan naples turin venice',
+  'Europe/Zurich': 'basel bern geneva',
+  'Pacific/Auckland': 'christchurch wellington',
+};
 const OFFSET = /^(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?$/i;
 const MAX_LENGTH = 64;
 let listed: ReadonlySet<string> | undefined;
@@ -66,10 +92,11 @@ function offsetHint(sign: string, hours: number, minutes: string): string {
 function nearest(text: string): string | undefined {
   const wanted = text.toLowerCase().replaceAll(' ', '_');
   const names = Intl.supportedValuesOf('timeZone');
-  const city = names.find(name =>
-    name.toLowerCase().endsWith(`/${wanted.slice(wanted.lastIndexOf('/') + 1)}`),
-  );
+  const wantedCity = wanted.slice(wanted.lastIndexOf('/') + 1);
+  const city = names.find(name => name.toLowerCase().endsWith(`/${wantedCity}`));
   if (city !== undefined) return city;
+  const shared = Object.entries(OTHER_CITIES).find(([, cities]) => cities.split(' ').includes(wantedCity));
+  if (shared !== undefined) return shared[0];
   let best: string | undefined;
   let least = 3;
   for (const name of names) {

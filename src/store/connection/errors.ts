@@ -1,5 +1,6 @@
 // What an error of the driver means: whether to try again, and how to say it to a person.
 import { TockError } from '../../model/errors.js';
+import { missingGrant } from '../../model/missing-grant.js';
 import { redact } from '../../model/run/sanitize.js';
 
 /** The SQLSTATE of an error; null if the server did not answer. */
@@ -88,6 +89,10 @@ export function explainDatabaseError(error: unknown, schema: string): unknown {
       `the schema ${schema} lacks what this version needs (${message}); run: tock migrate`,
       { cause: error },
     );
+  }
+  if (state === '42501') {
+    const grant = missingGrant(message, schema);
+    return grant === null ? error : new TockError('TOCK_FORBIDDEN', `${message}; ${grant}`, { cause: error });
   }
   if (!isConnectionFailure(error)) return error;
   return new TockError(

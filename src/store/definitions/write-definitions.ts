@@ -98,10 +98,15 @@ export async function markVanished(session: Session, ids: readonly string[]): Pr
   await runQuery(session, query);
 }
 
-/** Hides a definition that was made at run time, with its cursor at `now` at least. @param cursor epoch ms */
+/**
+ * Hides a definition that was made at run time, or has vanished from code, with its cursor at `now` at least.
+ * @param cursor epoch ms
+ */
 export async function markRemoved(session: Session, id: string, cursor: number): Promise<void> {
   const query = update
     .set(eb => ({
+      // Lists leave out what was made at run time and is gone; code that has it again takes it back.
+      origin: 'runtime',
       vanished_at: now,
       updated_at: now,
       version: eb('d.version', '+', 1),

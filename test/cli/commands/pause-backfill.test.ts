@@ -1,4 +1,7 @@
 // `tock pause`, `resume`, `backfill`: what they do, and what they say of it.
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CliHarness, openCliHarness } from '../cli-harness.js';
 
@@ -43,7 +46,26 @@ describe('tock pause and tock resume', () => {
     for (const command of ['pause', 'resume']) {
       const { code, stderr } = await harness.tock([command, 'nothing']);
       expect(stderr).toMatch(new RegExp(`^tock ${command}: there is no definition "nothing"`));
-      expect(code).toBe(1);
+      expect(code).toBe(2);
+    }
+    for (const args of [
+      ['pause'],
+      ['resume'],
+      ['backfill', '--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z'],
+      ['schedule', 'remove'],
+      ['schedule', 'set', '--priority', '1'],
+      ['reset-cursor'],
+      ['next'],
+      ['why', '2026-01-01'],
+    ]) {
+      // After the words of the command, before the time that why is asked about.
+      const words = args.filter(word => /^[a-z-]+$/.test(word) && !word.startsWith('--'));
+      const { code, stderr } = await harness.tock([...words, 'nigtly', ...args.slice(words.length)]);
+      expect([args[0], code, stderr]).toEqual([
+        args[0],
+        2,
+        expect.stringMatching(/there is no definition "nigtly".*did you mean nightly\?\n$/),
+      ]);
     }
     expect((await harness.tock(['pause', 'greet'])).stderr).toMatch(/has no schedule to pause/);
   });
@@ -103,13 +125,56 @@ describe('tock backfill', () => {
       [['steady', '--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], /is empty/, 2],
       [['steady', '--from', '2026-01-01T00:00:00Z'], /required option.*--to/, 2],
       [['greet', ...window], /has no schedule/, 1],
-      [['nothing', ...window], /no definition "nothing"/, 1],
+      [['nothing', ...window], /no definition "nothing"/, 2],
     ];
     for (const [args, message, exitCode] of refused) {
       const { code, stdout, stderr } = await harness.tock(['backfill', ...args]);
       expect(stderr).toMatch(message);
       expect(stdout).toBe('');
       expect(code).toBe(exitCode);
+    }
+  });
+});
+
+describe('a definition that has vanished from code', () => {
+  it('is paused in plain words, and removed from the lists; code that has it again takes it back', async () => {
+    const without = path.join(harness.folder, 'without.mjs');
+    await writeFile(
+      without,
+      `import * as all from './jobs.mjs';\nexport const jobs = all.jobs.filter(({ name }) => name !== 'steady');\n`,
+    );
+    const env = { TOCK_JOBS: without };
+    const client = new Client({ connectionString: harness.url });
+    await client.connect();
+    try {
+      const idOf = async () =>
+        (await client.query<{ id: string }>(`select id from tock.job_definitions where name = 'steady'`))
+          .rows;
+      const listed = async () => (await harness.tock(['jobs'], { env })).stdout.includes('\nsteady ');
+      const [before] = await idOf();
+      expect((await harness.tock(['tick'], { env })).stdout).toContain('1 vanished');
+      expect(await listed()).toBe(true);
+      const paused = await harness.tock(['pause', 'steady'], { env });
+      expect(paused.stdout).toBe(
+        'steady is paused: no runs are made until it is resumed\nit is no longer in code, so it gets no runs anyway; to remove it: tock schedule remove steady\n',
+      );
+      expect((await harness.tock(['resume', 'steady'])).stdout).toBe(
+        'steady is not paused; no next occurrence: it is no longer in code\n',
+      );
+      const inCode = await harness.tock(['schedule', 'remove', 'nightly']);
+      expect([inCode.code, inCode.stderr]).toEqual([1, expect.stringContaining('is defined in code')]);
+      const removed = await harness.tock(['schedule', 'remove', 'steady']);
+      expect([removed.code, removed.stdout]).toEqual([
+        0,
+        expect.stringMatching(/^steady removed, version 2: /),
+      ]);
+      expect(await listed()).toBe(false);
+      // The earlier set of definitions comes back when the newer one has not been seen for a while.
+      await client.query(`update tock.registrations set seen_at = now() - interval '1 hour'`);
+      expect((await harness.tock(['tick'])).stdout).toContain('1 changed');
+      expect([await idOf(), await listed()]).toEqual([[before], true]);
+    } finally {
+      await client.end();
     }
   });
 });

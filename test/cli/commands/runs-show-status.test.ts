@@ -40,7 +40,11 @@ describe('tock runs', () => {
     const lines = stdout.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^id +job +status +attempts +due \(UTC\) +took +trigger +key, or error$/);
     expect(lines[1]).toMatch(new RegExp(`^ *${hostile} +hopeless +dead +1/10 .* manual +Dead: given up`));
-    expect(lines[2]).toMatch(new RegExp(`^ *${dead} +broken +dead +2/2 .* manual +TypeError: no such$`));
+    expect(lines[2]).toMatch(
+      new RegExp(
+        `^ *${dead} +broken +dead +2/2 .* manual +TypeError: no such \\(caused by RangeError: too far\\)$`,
+      ),
+    );
     expect(lines[3]).toMatch(new RegExp(`^ *${well} +greet +succeeded +1/10 .* manual +greeting:1$`));
     expect(stdout.replaceAll('\n', '')).not.toMatch(COMMANDS_A_TERMINAL);
     expect(stderr).toBe('');
@@ -61,7 +65,21 @@ describe('tock runs', () => {
     expect((await harness.tock(['runs', '--limit', '1'])).stdout).toContain(
       `older runs: --before ${hostile}`,
     );
-    expect((await harness.tock(['runs', '--job', 'nobody'])).stdout).toBe('no runs match\n');
+    expect((await harness.tock(['runs', '--job', 'greet', '--status', 'dead'])).stdout).toBe(
+      'no runs match\n',
+    );
+  });
+
+  it.each([
+    [['--job', 'gret'], 'there is no job "gret", neither in code nor in the database; did you mean greet?'],
+    [['--definition', 'nigtly'], 'there is no definition "nigtly", neither'],
+    [['--job', 'xyzzy', '--json'], '(tock jobs lists them)'],
+  ])('refuses a name that nothing has: %j', async (args, message) => {
+    for (const command of [['runs'], ['retry', '--yes'], ['cancel', '--yes']]) {
+      const { code, stdout, stderr } = await harness.tock([...command, ...args]);
+      expect(stderr).toContain(args.includes('--json') ? 'TOCK_UNKNOWN_JOB' : message);
+      expect([code, stdout]).toEqual([2, '']);
+    }
   });
 
   it('prints the documented fields, ids as strings', async () => {
@@ -108,16 +126,16 @@ describe('tock show', () => {
     const { code, stdout } = await harness.tock(['show', dead], { env: NO_JOBS });
     expect(stdout).toMatch(new RegExp(`^run ${dead} of broken: dead, its attempts are used up`));
     expect(stdout).toMatch(
-      /\nattempts: 2 of 2\n {2}attempt 1 .* UTC {2}TypeError: no such\n {4}thing\n {2}attempt 2 /,
+      /\nattempts: 2 of 2\n {2}attempt 1 .* UTC {2}TypeError: no such\n {4}thing\n {4}caused by AggregateError: both\n/,
     );
-    expect(stdout).toContain('(--stack shows the stacks and causes)');
+    expect(stdout).toContain('(--stack shows the stacks)');
     expect(stdout).not.toContain('    at ');
     expect(stdout).toContain(`next: nothing, unless you put it back into the queue: tock retry ${dead}`);
     expect(code).toBe(0);
     expect((await harness.tock(['show', dead, '--stack'])).stdout).toMatch(/\n {4}at .*jobs\.mjs/);
   });
 
-  it('shows causes of an error, and members of an AggregateError, with --stack', async () => {
+  it('shows causes of an error, and members of an AggregateError; with --stack their stacks', async () => {
     const { stdout } = await harness.tock(['show', dead, '--stack']);
     const attempt = stdout.slice(stdout.indexOf('  attempt 1  '), stdout.indexOf('  attempt 2  '));
     const told = attempt.split('\n').filter(line => !/^ +at /.test(line));
@@ -131,7 +149,11 @@ describe('tock show', () => {
     ]);
     expect(attempt.match(/^ {6}at .*jobs\.mjs/m)).not.toBeNull();
     expect(attempt.match(/^ {8}at .*jobs\.mjs/m)).not.toBeNull();
-    expect((await harness.tock(['show', dead])).stdout).not.toContain('caused by');
+    const plain = (await harness.tock(['show', dead])).stdout;
+    expect(plain).toContain(
+      '    caused by AggregateError: both\n      of them\n      1 of 2: RangeError: too far\n      2 of 2: thrown string: a text red\n',
+    );
+    expect(plain).not.toContain('    at ');
   });
 
   it('has causes of an error in JSON too', async () => {

@@ -146,6 +146,10 @@ describe('tock schedule add', () => {
       [['add', 'a', '--job', 'greet', '--every', '1h', '--overlap', 'maybe'], /overlap "maybe" is none of/],
       [['add', 'a', '--job', 'greet', '--every', 'often'], /--every often: .*duration/],
       [['add', 'a b', '--job', 'greet', '--every', '1h'], /cannot be the name of a schedule/],
+      [
+        ['add', 'a', '--job', 'greet', '--at', '2020-05-01T10:00:00Z'],
+        /at 2020-05-01T10:00:00Z is in the past, so it would never run \(the database has 20\S+Z\)/,
+      ],
     ];
     for (const [args, message] of usage) {
       const { code, stdout, stderr } = await schedule(...args);
@@ -207,9 +211,9 @@ describe('tock schedule set', () => {
     expect(version.stderr).toMatch(/^tock schedule set: .*not at version 7: version 1 is there/);
     expect(version.code).toBe(1);
     expect((await schedule('set', 'tenant-1', '--cron', '0 8 * * *', '--if-version', '1')).code).toBe(0);
-    expect((await schedule('set', 'nothing', '--cron', '0 8 * * *')).stderr).toContain(
-      'there is no schedule',
-    );
+    const unknown = await schedule('set', 'tenant-11', '--cron', '0 8 * * *');
+    expect(unknown.stderr).toMatch(/there is no definition "tenant-11".*did you mean tenant-1 or tenant-2\?/);
+    expect(unknown.code).toBe(2);
     const inCode = await schedule('set', 'nightly', '--cron', '0 8 * * *');
     expect(inCode.stderr).toMatch(/defined in code/);
     expect(inCode.code).toBe(1);
@@ -225,7 +229,7 @@ describe('tock schedule remove', () => {
     expect((await harness.tock(['jobs'])).stdout).not.toContain('gone');
     const again = await schedule('remove', 'gone');
     expect(again.stderr).toMatch(/^tock schedule remove: there is no definition "gone"/);
-    expect(again.code).toBe(1);
+    expect(again.code).toBe(2);
     const back = await document('add', 'gone', '--job', 'greet', '--every', '2h');
     expect(back.definition).toMatchObject({ id, version: 3 });
   });

@@ -39,6 +39,9 @@ describe('tock start', () => {
     expect(stdout).toMatch(
       /\nrunning on \S+, up to 10 runs at once. Ctrl-C lets running jobs finish, then stops.\n/,
     );
+    expect(stdout).toMatch(
+      /\nin another terminal: tock status, tock runs, tock run (?:nightly|steady) --wait\n/,
+    );
     expect(stdout).toMatch(/\nstopping: nothing is running\nstopped: 0 succeeded, 0 failed, 0 dead\n$/);
     // On a busy machine a step that takes long is named as well.
     const lines = stderr.split('\n').filter(line => line !== '' && !line.endsWith(' …'));
@@ -121,6 +124,7 @@ describe('tock start', () => {
     );
     child.kill('SIGINT');
     const { code, stdout } = await ended;
+    expect(stdout).not.toContain('in another terminal');
     expect(stdout).toMatch(/^no jobs are defined in .*empty\.mjs\. Add one: .*defineJob.*jobs\/index\.ts/);
     expect(code).toBe(0);
   });

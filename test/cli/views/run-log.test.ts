@@ -1,4 +1,6 @@
 // `tock show --log`: a run's log on the page, as a document, and while it is written.
+import { spawnSync } from 'node:child_process';
+import { stripVTControlCharacters } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LogFollower } from '../../../src/cli/views/run-log.js';
@@ -121,6 +123,24 @@ describe('tock show', () => {
     const refused = await harness.tock(['run', 'talks-twice', '--log'], { env: ENV });
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--log needs --wait')]);
   });
+
+  const canFakeTerminal = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
+  it.skipIf(!canFakeTerminal)(
+    'is seen in a terminal while tock tick or tock run --wait executes it',
+    async () => {
+      const env = { TOCK_HEARTBEAT: '200ms', TOCK_LEASE: '10s' };
+      const waited = await harness.beginInTerminal(['run', 'talks-twice', '--wait'], { env }).ended;
+      expect(waited.code).toBe(0);
+      expect(stripVTControlCharacters(waited.stdout)).toMatch(/INFO +first[^]*INFO +first/);
+      const { id } = await harness.json<{ id: string }>(['run', 'talks-twice']);
+      const ticked = await harness.beginInTerminal(['tick'], { env }).ended;
+      expect(stripVTControlCharacters(ticked.stdout)).toMatch(/INFO +first[^]* 2 claimed/);
+      expect((await harness.tock(['show', id, '--log'])).stdout).toContain('log of attempt 1');
+      const silent = await harness.tock(['tick'], { env });
+      expect(silent.stderr).toBe('');
+      await harness.tock(['cancel', id]);
+    },
+  );
 
   it('says how much was left out, and that there is nothing', async () => {
     const id = await enqueue('talks-much');

@@ -180,12 +180,28 @@ describe('upsert', () => {
     expect(raced.filter(each => each.status === 'fulfilled')).toHaveLength(1);
   });
 
+  it('keeps a single time that has passed in an edit, and refuses it in a new schedule', async () => {
+    const { schedules } = test.tock;
+    const once = { name: 'once', job: plain, at: '2026-03-01T12:01:00Z' } as const;
+    expect(await schedules.upsert(once)).toMatchObject({ nextAt: new Date('2026-03-01T12:01:00Z') });
+    await test.setClock('2026-03-01T12:05:00Z');
+    expect(await schedules.upsert({ ...once, priority: 3 })).toMatchObject({ version: 2, nextAt: null });
+    const past = {
+      code: 'TOCK_BAD_SCHEDULE',
+      message: expect.stringMatching(/^at \S+ is in the past/) as string,
+    };
+    await expect(schedules.upsert({ ...once, at: '2026-03-01T12:02:00Z' })).rejects.toMatchObject(past);
+    await schedules.remove('once');
+    await expect(schedules.upsert(once)).rejects.toMatchObject(past);
+  });
+
   it('refuses what cannot be right before it writes, and names the remedy', async () => {
     const { schedules } = test.tock;
     const wrong: [ScheduleInput, string][] = [
       [{ ...minutely, payload: { tenant: 'seven' } as never }, 'TOCK_BAD_PAYLOAD'],
       [{ ...minutely, payload: (() => ({ tenant: 7 })) as never }, 'TOCK_BAD_PAYLOAD'],
       [{ name: 'a', job: 'nobody', every: '1h' }, 'TOCK_UNKNOWN_JOB'],
+      [{ name: 'a', job: plain, at: '2026-03-01T12:00:30Z' }, 'TOCK_BAD_SCHEDULE'],
       [{ name: 'a', job: plain }, 'TOCK_BAD_SCHEDULE'],
       [{ name: 'a', job: plain, cron: '61 * * * *' }, 'TOCK_BAD_SCHEDULE'],
       [{ name: 'a', job: plain, cron: '* * * * *', timezone: 'Mars/Base' }, 'TOCK_BAD_SCHEDULE'],

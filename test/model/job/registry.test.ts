@@ -67,7 +67,7 @@ describe('defineJob', () => {
     const attempt = () => job(options);
     expect(attempt).toThrow(expect.objectContaining({ name: 'TockError', code }));
     expect(attempt).toThrow(reason);
-    expect(attempt).toThrow(/^\S*registry\.test\.ts: /);
+    expect(attempt).toThrow(/^\S*registry\.test\.ts:\d+: /);
   });
 });
 

@@ -55,6 +55,22 @@ describe('nextOccurrence and previousOccurrence', () => {
     expect(previousOccurrence(daily, day(2))).toEqual(day(1));
   });
 
+  it('take the whole schedule of a job, and refuse an option that no schedule has', () => {
+    const whole = { ...daily, overlap: 'skip', jitter: '5m', payload: {} };
+    expect(nextOccurrence(whole, day(2))).toEqual(day(3));
+    for (const [option, meant] of [
+      ['timeZone', 'timezone'],
+      ['tz', 'timezone'],
+      ['excludes', 'exclude'],
+    ] as const)
+      expect(() => nextOccurrence({ ...daily, [option]: 'UTC' }, day(2))).toThrow(
+        expect.objectContaining({
+          code: 'TOCK_BAD_SCHEDULE',
+          message: `the schedule has no option "${option}"; did you mean "${meant}"?`,
+        }),
+      );
+  });
+
   it('give null if there is none', () => {
     expect(nextOccurrence({ at: day(1) }, day(1))).toBeNull();
     expect(previousOccurrence({ at: day(1) }, day(1))).toBeNull();

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { nextInstant, previousInstant } from '../../../src/model/schedule/civil.js';
 import { compileSchedule } from '../../../src/model/schedule/compile.js';
 import { readCron } from '../../../src/model/schedule/cron-fields.js';
+import { createDayGates } from '../../../src/model/schedule/day-gates.js';
 import { findZone, type Zone } from '../../../src/model/schedule/zone.js';
 import { attempt, refusal } from './attempt.js';
 import { clockOf } from './oracle.js';
@@ -24,6 +25,10 @@ const REFUSED: readonly (readonly [timezone: unknown, ...says: string[]])[] = [
   ['new york', 'did you mean America/New_York?'],
   ['America/New York', 'did you mean America/New_York?'],
   ['Asia/Tokio', 'did you mean Asia/Tokyo?'],
+  ['Asia/Mumbai', 'did you mean Asia/Kolkata?'],
+  ['New Delhi', 'did you mean Asia/Kolkata?'],
+  ['America/San_Francisco', 'did you mean America/Los_Angeles?'],
+  ['Asia/Beijing', 'did you mean Asia/Shanghai?'],
   ['PST', 'not known'],
   ['IST', 'not known'],
   ['SystemV/PST8', 'not known'],
@@ -131,7 +136,7 @@ describe('the search', () => {
 
   for (const cron of ['0 0 29 2 *', '0 0 * 2 1#5', '0 0 1 1 *', '*/5 * * * *', '30 2 8 3 *']) {
     it(`for ${cron} asks a zone a few times only, however far away the answer`, () => {
-      const set = { fields: readCron(cron), exclusions: null };
+      const set = { fields: readCron(cron), gates: createDayGates(null, readCron(cron)) };
       for (const mapping of ['once', 'skip', 'literal'] as const) {
         for (const at of [
           '2026-03-08T06:59:59Z',

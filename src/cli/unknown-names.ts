@@ -1,0 +1,62 @@
+// Names that nothing has, refused in one way by every command: wrong usage, with what was probably meant.
+import { TockError } from '../model/errors.js';
+import { quote } from '../model/names.js';
+import { didYouMean } from '../model/nearest.js';
+import type { Tock } from '../tock/types.js';
+import { jobsInCode } from './jobs-in-code.js';
+import type { Shell } from './shell.js';
+
+const MAX_DEFINITIONS = 100_000;
+
+/** Calls what fails with TOCK_NOT_FOUND for an unknown definition. @throws TockError TOCK_UNKNOWN_JOB */
+export async function onDefinition<T>(tock: Tock, name: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof TockError && error.code === 'TOCK_NOT_FOUND')) throw error;
+    throw await unknownDefinition(tock, name);
+  }
+}
+
+export async function unknownDefinition(tock: Tock, name: string): Promise<TockError> {
+  const known = (await tock.schedules.list({ limit: MAX_DEFINITIONS })).map(each => each.name);
+  return new TockError(
+    'TOCK_UNKNOWN_JOB',
+    `there is no definition ${quote(name)} in the database${didYouMean(name, known) || ' (tock jobs lists them; the next tick registers those in code)'}`,
+  );
+}
+
+/** Filters of runs by name. */
+export interface NamedFilter {
+  readonly job?: string | undefined;
+  readonly definition?: string | undefined;
+}
+
+/**
+ * For a filter that matched no run: refuses a job or a definition that is neither in code nor in the
+ * database.
+ * @throws TockError TOCK_UNKNOWN_JOB
+ */
+export async function requireKnown(
+  shell: Shell,
+  tock: Tock,
+  { job, definition }: NamedFilter,
+): Promise<void> {
+  if (job === undefined && definition === undefined) return;
+  const records = await tock.schedules.list({ limit: MAX_DEFINITIONS, removed: true });
+  // Perhaps not registered yet. A module that cannot be loaded is the concern of other commands.
+  const inCode = (await jobsInCode(shell).catch(() => [])).map(each => each.name);
+  const names = [...inCode, ...records.map(each => each.name)];
+  if (definition !== undefined && !names.includes(definition)) throw unknown('definition', definition, names);
+  const jobs = new Set([...inCode, ...records.map(each => each.job)]);
+  if (job === undefined || jobs.has(job)) return;
+  // One-off runs of a job that is no longer in code.
+  if ((await tock.runs.list({ job, limit: 1 })).length === 0) throw unknown('job', job, jobs);
+}
+
+function unknown(what: string, name: string, known: Iterable<string>): TockError {
+  return new TockError(
+    'TOCK_UNKNOWN_JOB',
+    `there is no ${what} ${quote(name)}, neither in code nor in the database${didYouMean(name, known) || ' (tock jobs lists them)'}`,
+  );
+}
