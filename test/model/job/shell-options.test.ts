@@ -57,7 +57,7 @@ describe('defineShellJob', () => {
 
   it('begins its errors with the file and the job', () => {
     expect(() => define({ name: 'x', command: 'a' })).toThrow(
-      /shell-options\.test\.ts: job "x": command "a"/,
+      /shell-options\.test\.ts:\d+: job "x": command "a"/,
     );
   });
 });
