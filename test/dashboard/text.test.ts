@@ -1,5 +1,7 @@
 // Numbers and times as the pages write them, and the picture of the last hour.
+import { html } from 'hono/html';
 import { describe, expect, it } from 'vitest';
+import { escaped } from '../../src/dashboard/layout/escaped.js';
 import {
   clockTime,
   longTime,
@@ -15,6 +17,16 @@ const htmlOf = (drawn: { toString(): unknown }) => drawn.toString() as string;
 
 const NOW = new Date('2026-07-01T09:13:24Z');
 const later = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
+
+describe('escaped', () => {
+  it.each([
+    ['plain', 'plain'],
+    [`<a href="x" title='y'>&amp;`, '&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;'],
+  ])('%s', (text, markup) => {
+    expect(escaped(text)).toBe(markup);
+    expect(html`${text}`.toString()).toBe(markup);
+  });
+});
 
 describe('a number', () => {
   it('has its thousands apart, and a plus above the cap', () => {

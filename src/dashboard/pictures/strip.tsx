@@ -1,8 +1,10 @@
 // The last occurrences of a definition as one line of marks, the latest at the right.
+import { raw } from 'hono/html';
 import type { Occurrence } from '../../model/occurrences/occurrence.js';
 import { stateText } from '../../model/occurrences/occurrence.js';
 import { tallyOf, tallyText } from '../../model/occurrences/tally.js';
-import { Mark, px } from './mark.js';
+import { escaped } from '../layout/escaped.js';
+import { markText } from './mark.js';
 
 export interface StripProps {
   /** Oldest first. */
@@ -30,15 +32,12 @@ export function Strip({ occurrences, timeText, size = 30 }: StripProps) {
       role="img"
       aria-label={words}
     >
-      {shown.map((occurrence, index) => (
-        <g>
-          <title>{`${timeText(occurrence.at)}: ${stateText(occurrence)}`}</title>
-          <Mark
-            state={occurrence.state}
-            box={{ x: px(left + index * STEP), y: 1, width: STEP - 1.5, height: HEIGHT - 2 }}
-          />
-        </g>
-      ))}
+      {raw(shown.map((occurrence, index) => one(occurrence, left + index * STEP, timeText)).join(''))}
     </svg>
   );
+}
+
+function one(occurrence: Occurrence, x: number, timeText: StripProps['timeText']): string {
+  const words = escaped(`${timeText(occurrence.at)}: ${stateText(occurrence)}`);
+  return `<g><title>${words}</title>${markText(occurrence.state, { x, y: 1, width: STEP - 1.5, height: HEIGHT - 2 })}</g>`;
 }
