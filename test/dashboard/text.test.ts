@@ -1,7 +1,7 @@
 // Numbers and times as the pages write them, and the picture of the last hour.
 import { html } from 'hono/html';
 import { describe, expect, it } from 'vitest';
-import { escaped } from '../../src/dashboard/layout/escaped.js';
+import { markup } from '../../src/dashboard/layout/markup.js';
 import {
   clockTime,
   longTime,
@@ -18,13 +18,20 @@ const htmlOf = (drawn: { toString(): unknown }) => drawn.toString() as string;
 const NOW = new Date('2026-07-01T09:13:24Z');
 const later = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
 
-describe('escaped', () => {
+describe('markup', () => {
   it.each([
     ['plain', 'plain'],
     [`<a href="x" title='y'>&amp;`, '&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;'],
-  ])('%s', (text, markup) => {
-    expect(escaped(text)).toBe(markup);
-    expect(html`${text}`.toString()).toBe(markup);
+  ])('escapes values: %s', (text, expected) => {
+    expect(`${markup`<b title="${text}">${text}</b>`}`).toBe(`<b title="${expected}">${expected}</b>`);
+    expect(`${html`${text}`}`).toBe(expected);
+  });
+
+  it('takes markup as it is, alone and in lists, within itself and within JSX', () => {
+    const inner = [markup`<i>${'<'}</i>`, markup`<i>${1.5}</i>`];
+    const outer = markup`<p>${inner}${markup``}</p>`;
+    expect(`${outer}`).toBe('<p><i>&lt;</i><i>1.5</i></p>');
+    expect(`${html`${outer}`}`).toBe(`${outer}`);
   });
 });
 

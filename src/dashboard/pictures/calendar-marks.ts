@@ -3,8 +3,8 @@
 import type { GridCell } from '../../model/occurrences/grid.js';
 import type { Occurrence, OccurrenceState } from '../../model/occurrences/occurrence.js';
 import { tallyText } from '../../model/occurrences/tally.js';
-import { escaped } from '../layout/escaped.js';
-import { markText, px } from './mark.js';
+import { type Markup, markup } from '../layout/markup.js';
+import { drawMark, px } from './mark.js';
 
 /** What marks and cells need of a calendar. */
 export interface MarkProps {
@@ -16,6 +16,8 @@ export interface MarkProps {
   readonly chosen?: number | null;
 }
 
+const NOTHING = markup``;
+
 /** Where a mark stands. */
 interface Place {
   readonly left: number;
@@ -26,25 +28,25 @@ interface Place {
 }
 
 /** SVG. */
-export function occurrenceText(
+export function drawOccurrence(
   { hrefOf, textOf, chosen }: MarkProps,
   occurrence: Occurrence,
   { left, width, height, middle, rowHeight }: Place,
-): string {
+): Markup {
   const top = middle - height / 2;
-  const look = occurrence.isExpected ? '' : ' class="off-schedule"';
+  const look = occurrence.isExpected ? NOTHING : markup` class="off-schedule"`;
   const frame =
     occurrence.at === chosen
-      ? `<rect class="chosen" x="${px(left - 3)}" y="${px(top - 3)}" width="${px(width + 6)}" height="${height + 6}" rx="5"/>`
-      : '';
-  return `<a href="${escaped(hrefOf(occurrence))}" tabindex="-1"${look}><title>${escaped(textOf(occurrence))}</title>${frame}<rect class="m-area" x="${px(left - 1)}" y="${px(middle - rowHeight / 2)}" width="${px(width + 2)}" height="${rowHeight}"/>${markText(occurrence.state, { x: left, y: top, width, height })}</a>`;
+      ? markup`<rect class="chosen" x="${px(left - 3)}" y="${px(top - 3)}" width="${px(width + 6)}" height="${height + 6}" rx="5"/>`
+      : NOTHING;
+  return markup`<a href="${hrefOf(occurrence)}" tabindex="-1"${look}><title>${textOf(occurrence)}</title>${frame}<rect class="m-area" x="${px(left - 1)}" y="${px(middle - rowHeight / 2)}" width="${px(width + 2)}" height="${rowHeight}"/>${drawMark(occurrence.state, { x: left, y: top, width, height })}</a>`;
 }
 
 const OK: readonly OccurrenceState[] = ['succeeded', 'retried', 'pruned'];
 const QUIET: readonly OccurrenceState[] = ['upcoming', 'edited', 'held'];
 
 /** SVG; empty where nothing occurs. */
-export function cellText(
+export function drawCell(
   { size, hrefOfCell, chosen }: MarkProps,
   {
     cell,
@@ -57,9 +59,9 @@ export function cellText(
     readonly height: number;
     readonly x: (part: number) => number;
   },
-): string {
+): Markup {
   const { tally, from, to, start, end } = cell;
-  if (tally.leading === null) return '';
+  if (tally.leading === null) return NOTHING;
   const [left, width] = [x(from) + 1, Math.max(x(to) - x(from) - 2, 1)];
   const counted = (isMeant: (state: OccurrenceState) => boolean) =>
     tally.counts.reduce((sum, { state, count }) => sum + (isMeant(state) ? count : 0), 0);
@@ -70,14 +72,14 @@ export function cellText(
   const isChosen = chosen !== null && chosen !== undefined && chosen >= start && chosen < end;
   const share =
     part > 0
-      ? `<rect class="c-part c-part-${other > 0 ? tally.leading : 'retried'}" x="${px(left)}" y="${px(top + height - 3)}" width="${px(Math.max((width * part) / tally.total, 2))}" height="3"/>`
-      : '';
+      ? markup`<rect class="c-part c-part-${other > 0 ? tally.leading : 'retried'}" x="${px(left)}" y="${px(top + height - 3)}" width="${px(Math.max((width * part) / tally.total, 2))}" height="3"/>`
+      : NOTHING;
   const frame = isChosen
-    ? `<rect class="chosen" x="${px(left - 1)}" y="${px(top - 1)}" width="${px(width + 2)}" height="${height + 2}" rx="4"/>`
-    : '';
+    ? markup`<rect class="chosen" x="${px(left - 1)}" y="${px(top - 1)}" width="${px(width + 2)}" height="${height + 2}" rx="4"/>`
+    : NOTHING;
   const count =
     size === 'wide' && width > 20
-      ? `<text class="${isAhead ? 'count ahead' : 'count'}" x="${px(left + width / 2)}" y="${px(top + height / 2 + 3.5)}" text-anchor="middle">${isAhead || ran === tally.total ? tally.total : `${ran}/${tally.total}`}</text>`
-      : '';
-  return `<a href="${escaped(hrefOfCell(cell))}" tabindex="-1" class="cell"><title>${escaped(tallyText(tally))}</title><rect class="c-${tally.leading}" x="${px(left)}" y="${px(top)}" width="${px(width)}" height="${height}" rx="${Math.min(3, width / 3)}"/>${share}${frame}${count}</a>`;
+      ? markup`<text class="${isAhead ? 'count ahead' : 'count'}" x="${px(left + width / 2)}" y="${px(top + height / 2 + 3.5)}" text-anchor="middle">${isAhead || ran === tally.total ? tally.total : `${ran}/${tally.total}`}</text>`
+      : NOTHING;
+  return markup`<a href="${hrefOfCell(cell)}" tabindex="-1" class="cell"><title>${tallyText(tally)}</title><rect class="c-${tally.leading}" x="${px(left)}" y="${px(top)}" width="${px(width)}" height="${height}" rx="${Math.min(3, width / 3)}"/>${share}${frame}${count}</a>`;
 }

@@ -1,8 +1,7 @@
 // The calendar: every occurrence at its place on the clock, days of 23 and 25 hours as they are, and now.
-import { raw } from 'hono/html';
 import type { Grid, GridBand, GridMark, GridRow } from '../../model/occurrences/grid.js';
 import { Again, Now, Void } from './calendar-bands.js';
-import { cellText, type MarkProps, occurrenceText } from './calendar-marks.js';
+import { drawCell, drawOccurrence, type MarkProps } from './calendar-marks.js';
 import { px } from './mark.js';
 
 export interface CalendarProps extends MarkProps {
@@ -127,25 +126,19 @@ function Row(props: RowProps) {
       {row.again.map(band => (
         <Again band={band} x={x} top={top + geometry.row} height={geometry.lane - 4} size={size} />
       ))}
-      {raw(
-        row.cells
-          .map(cell =>
-            cell.lane === 0
-              ? cellText(props, { cell, x, top: top + 2, height: geometry.row - 4 })
-              : cellText(props, { cell, x, top: top + geometry.row, height: geometry.lane - 4 }),
-          )
-          .join('') +
-          placed(row.marks, x, markWidth)
-            .map(({ mark: { occurrence, lane }, left }) =>
-              occurrenceText(props, occurrence, {
-                left,
-                width: markWidth,
-                height: geometry.mark.height,
-                middle: lane === 0 ? middle : laneMiddle,
-                rowHeight: geometry.row,
-              }),
-            )
-            .join(''),
+      {row.cells.map(cell =>
+        cell.lane === 0
+          ? drawCell(props, { cell, x, top: top + 2, height: geometry.row - 4 })
+          : drawCell(props, { cell, x, top: top + geometry.row, height: geometry.lane - 4 }),
+      )}
+      {placed(row.marks, x, markWidth).map(({ mark: { occurrence, lane }, left }) =>
+        drawOccurrence(props, occurrence, {
+          left,
+          width: markWidth,
+          height: geometry.mark.height,
+          middle: lane === 0 ? middle : laneMiddle,
+          rowHeight: geometry.row,
+        }),
       )}
       {row.now === null ? null : (
         <Now

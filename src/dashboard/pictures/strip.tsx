@@ -1,10 +1,9 @@
 // The last occurrences of a definition as one line of marks, the latest at the right.
-import { raw } from 'hono/html';
 import type { Occurrence } from '../../model/occurrences/occurrence.js';
 import { stateText } from '../../model/occurrences/occurrence.js';
 import { tallyOf, tallyText } from '../../model/occurrences/tally.js';
-import { escaped } from '../layout/escaped.js';
-import { markText } from './mark.js';
+import { markup } from '../layout/markup.js';
+import { drawMark } from './mark.js';
 
 export interface StripProps {
   /** Oldest first. */
@@ -32,12 +31,13 @@ export function Strip({ occurrences, timeText, size = 30 }: StripProps) {
       role="img"
       aria-label={words}
     >
-      {raw(shown.map((occurrence, index) => one(occurrence, left + index * STEP, timeText)).join(''))}
+      {shown.map((occurrence, index) => one(occurrence, left + index * STEP, timeText))}
     </svg>
   );
 }
 
-function one(occurrence: Occurrence, x: number, timeText: StripProps['timeText']): string {
-  const words = escaped(`${timeText(occurrence.at)}: ${stateText(occurrence)}`);
-  return `<g><title>${words}</title>${markText(occurrence.state, { x, y: 1, width: STEP - 1.5, height: HEIGHT - 2 })}</g>`;
+function one(occurrence: Occurrence, x: number, timeText: StripProps['timeText']) {
+  const words = `${timeText(occurrence.at)}: ${stateText(occurrence)}`;
+  const mark = drawMark(occurrence.state, { x, y: 1, width: STEP - 1.5, height: HEIGHT - 2 });
+  return markup`<g><title>${words}</title>${mark}</g>`;
 }

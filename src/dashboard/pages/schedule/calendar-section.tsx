@@ -1,11 +1,11 @@
 // The calendar of one schedule with what belongs to it: earlier and later, the legend, the table.
-import { html } from 'hono/html';
 import { dayText } from '../../../model/explain/asked-time.js';
 import { dateOfDay } from '../../../model/occurrences/calendar-span.js';
 import { dayLabel, type GridRow, gridOf } from '../../../model/occurrences/grid.js';
 import { dayOfInstant } from '../../../model/occurrences/local-days.js';
 import { type Occurrence, STATE_WORDS, stateText } from '../../../model/occurrences/occurrence.js';
 import { tallyOf, tallyText } from '../../../model/occurrences/tally.js';
+import { markup } from '../../layout/markup.js';
 import { Empty, Sheet } from '../../layout/parts.js';
 import { numberText, spanText } from '../../layout/text.js';
 import { Calendar, type CalendarProps } from '../../pictures/calendar.js';
@@ -195,8 +195,8 @@ function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
               const run =
                 runId === null
                   ? '–'
-                  : html`<a class="link" href="${view.link(`/runs/${runId}`)}">${runId}</a>`;
-              return html`<tr><td>${zoneTime(zone, at, now)}</td><td><time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time></td><td>${MarkIcon({ state })} ${stateText(occurrence)}</td><td class="n">${took === null ? '–' : spanText(took)}</td><td>${run}</td><td><a class="link" href="${view.link(path, { at: iso })}#why">why</a></td></tr>`;
+                  : markup`<a class="link" href="${view.link(`/runs/${runId}`)}">${runId}</a>`;
+              return markup`<tr><td>${zoneTime(zone, at, now)}</td><td><time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time></td><td>${MarkIcon({ state })} ${stateText(occurrence)}</td><td class="n">${took === null ? '–' : spanText(took)}</td><td>${run}</td><td><a class="link" href="${view.link(path, { at: iso })}#why">why</a></td></tr>`;
             })}
           </tbody>
         </table>
