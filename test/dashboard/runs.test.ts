@@ -71,9 +71,7 @@ describe('/runs', () => {
   });
 
   it('names the jobs that may have been meant', async () => {
-    await test.sql(
-      `insert into tock.job_definitions (name, job) values ('d1', 'mail'), ('d2', 'report')`,
-    );
+    await test.sql(`insert into tock.job_definitions (name, job) values ('d1', 'mail'), ('d2', 'report')`);
     const { said, text } = await page('/runs?job=mial&from=7d');
     expect(said).toContain('No run matches Did you mean mail ?');
     expect(text).toContain('href="/runs?job=mail&amp;from=7d"');

@@ -82,44 +82,43 @@ function firstOf(branch: Branch, { match, resolved, bounds, order, limit }: Want
   return db.selectFrom(runs.as('b')).selectAll('b');
 }
 
-/** For each run that is wanted, so many live runs are walked. */
-const WALKED_FOR_EACH = 100;
+/** So many live runs are probed. */
+const PROBED = 2000;
+/** With fewer matches among these than one for so many wanted runs, all are read. */
+const WANTED_FOR_EACH = 25;
 
 /**
- * The first live runs of a branch. No index has those of a job, so they are looked for among a few thousand
- * in the order of the ids. If these have too few, all live runs are read as they are stored, which takes a
- * third of the time of walking on.
+ * The first live runs of a branch. No index has those of a job. Where they are not rare among the first few
+ * thousand, live runs are walked in the order of their ids until there are enough. Else all are read as they
+ * are stored, which takes a third of the time of walking them all.
  */
 function firstOfLive(branch: Branch, { match, resolved, bounds, order, limit }: Wanted) {
   const live = () => db.selectFrom(`${branch.table} as r` as 'tock.job_runs as r');
-  const walked = live()
+  const probed = live()
     .selectAll('r')
     .where(eb => isWithin(eb, bounds))
     .orderBy('r.id', order)
-    .limit(limit * WALKED_FOR_EACH);
-  const near = db
-    .selectFrom(walked.as('r'))
-    .select(COLUMNS)
-    .where(eb => conditionsOf(eb as unknown as Runs, branch, match, resolved))
-    .orderBy('r.id', order)
-    .limit(limit);
-  const isEnough = sql<boolean>`(select count(*) from near) >= ${sql.lit(limit)}`;
-  const all = live()
+    .limit(PROBED);
+  const probe = db
+    .selectFrom(probed.as('r'))
+    .select(eb => eb.fn.countAll().as('found'))
+    .where(eb => conditionsOf(eb as unknown as Runs, branch, match, resolved));
+  const isRare = sql<boolean>`(select p.found from probe p) * ${sql.lit(WANTED_FOR_EACH)} < ${sql.lit(limit)}`;
+  const matching = live()
     .select(COLUMNS)
     .where(eb => conditionsOf(eb, branch, match, resolved, bounds))
-    .where(sql<boolean>`not ${isEnough}`)
-    // No index has this order, so that none is walked.
-    .orderBy(eb => sql`${eb.ref('r.id')} + 0`, order)
     .limit(limit);
+  const walked = matching.where(sql<boolean>`not (${isRare})`).orderBy('r.id', order);
+  // No index has this order, so that none is walked.
+  const read = matching.where(isRare).orderBy(eb => sql`${eb.ref('r.id')} + 0`, order);
   const either = db
     .with(
-      cte => cte('near').materialized(),
-      () => near,
+      cte => cte('probe').materialized(),
+      () => probe,
     )
-    .selectFrom('near')
-    .selectAll('near')
-    .where(isEnough)
-    .unionAll(db.selectFrom(all.as('a')).selectAll('a'));
+    .selectFrom(walked.as('w'))
+    .selectAll('w')
+    .unionAll(db.selectFrom(read.as('a')).selectAll('a'));
   return db.selectFrom(either.as('b')).selectAll('b');
 }
 
