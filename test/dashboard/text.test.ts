@@ -23,15 +23,15 @@ describe('markup', () => {
     ['plain', 'plain'],
     [`<a href="x" title='y'>&amp;`, '&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;'],
   ])('escapes values: %s', (text, expected) => {
-    expect(`${markup`<b title="${text}">${text}</b>`}`).toBe(`<b title="${expected}">${expected}</b>`);
-    expect(`${html`${text}`}`).toBe(expected);
+    expect(htmlOf(markup`<b title="${text}">${text}</b>`)).toBe(`<b title="${expected}">${expected}</b>`);
+    expect(htmlOf(html`${text}`)).toBe(expected);
   });
 
   it('takes markup as it is, alone and in lists, within itself and within JSX', () => {
     const inner = [markup`<i>${'<'}</i>`, markup`<i>${1.5}</i>`];
     const outer = markup`<p>${inner}${markup``}</p>`;
-    expect(`${outer}`).toBe('<p><i>&lt;</i><i>1.5</i></p>');
-    expect(`${html`${outer}`}`).toBe(`${outer}`);
+    expect(htmlOf(outer)).toBe('<p><i>&lt;</i><i>1.5</i></p>');
+    expect(htmlOf(html`${outer}`)).toBe(htmlOf(outer));
   });
 });
 

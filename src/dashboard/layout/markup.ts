@@ -19,15 +19,15 @@ export function markup(
   ...values: readonly (string | number | Markup | readonly Markup[])[]
 ): Markup {
   let text = parts[0] ?? '';
-  for (const [index, value] of values.entries()) {
-    text += typeof value === 'string' ? escaped(value) : written(value);
-    text += parts[index + 1] ?? '';
-  }
+  for (const [index, value] of values.entries()) text += `${written(value)}${parts[index + 1] ?? ''}`;
   return raw(text);
+}
+
+/** Markup is a String object, not a string. */
+function written(value: string | number | Markup | readonly Markup[]): string | number {
+  if (typeof value === 'string') return escaped(value);
+  return Array.isArray(value) ? (value as readonly Markup[]).join('') : (value.valueOf() as string | number);
 }
 
 const escaped = (text: string): string =>
   SPECIAL.test(text) ? text.replace(/[&<>'"]/g, sign => ENTITIES[sign] ?? '') : text;
-
-const written = (value: number | object): string =>
-  Array.isArray(value) ? value.map(String).join('') : String(value);
