@@ -285,8 +285,9 @@ create index job_runs_finished_dead on tock.job_runs_finished (finished_at) wher
 -- Ranges without a summary are read by every query. Vacuum makes summaries, but comes to such a table only when a fifth has
 -- been added; autosummarize makes them within a minute.
 create index job_runs_finished_at on tock.job_runs_finished using brin (finished_at) with (autosummarize = on);
--- For people who look for runs, newest first: those of a job, also a rare one, and those that did not succeed.
-create index job_runs_finished_job on tock.job_runs_finished (job, id);
+-- For people who look for runs, newest first: those of a job, also a rare one, and those that did not succeed. Jobs in byte
+-- order: each run that ends is put in its place there, and other orders take several times as long to compare.
+create index job_runs_finished_job on tock.job_runs_finished (job collate "C", id);
 create index job_runs_finished_unsuccessful on tock.job_runs_finished (status, id) where status in ('dead', 'cancelled', 'skipped');
 create table tock.job_runs_finished_default partition of tock.job_runs_finished default;
 

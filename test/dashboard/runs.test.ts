@@ -70,6 +70,15 @@ describe('/runs', () => {
     expect((await page('/runs?job=mial')).said).toContain('No run matches');
   });
 
+  it('names the jobs that may have been meant', async () => {
+    await test.sql(`insert into tock.job_definitions (name, job) values ('d1', 'mail'), ('d2', 'report')`);
+    const { said, text } = await page('/runs?job=mial&from=7d');
+    expect(said).toContain('No run matches Did you mean mail ?');
+    expect(text).toContain('href="/runs?job=mail&amp;from=7d"');
+    expect((await page('/runs?job=mail')).said).not.toContain('Did you mean');
+    expect((await page('/runs?job=something-else')).said).not.toContain('Did you mean');
+  });
+
   it('lists runs, newest first, with what is worth knowing of each', async () => {
     await addRuns(
       test,

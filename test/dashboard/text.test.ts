@@ -1,5 +1,7 @@
 // Numbers and times as the pages write them, and the picture of the last hour.
+import { html } from 'hono/html';
 import { describe, expect, it } from 'vitest';
+import { markup } from '../../src/dashboard/layout/markup.js';
 import {
   clockTime,
   longTime,
@@ -15,6 +17,23 @@ const htmlOf = (drawn: { toString(): unknown }) => drawn.toString() as string;
 
 const NOW = new Date('2026-07-01T09:13:24Z');
 const later = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
+
+describe('markup', () => {
+  it.each([
+    ['plain', 'plain'],
+    [`<a href="x" title='y'>&amp;`, '&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;'],
+  ])('escapes values: %s', (text, expected) => {
+    expect(htmlOf(markup`<b title="${text}">${text}</b>`)).toBe(`<b title="${expected}">${expected}</b>`);
+    expect(htmlOf(html`${text}`)).toBe(expected);
+  });
+
+  it('takes markup as it is, alone and in lists, within itself and within JSX', () => {
+    const inner = [markup`<i>${'<'}</i>`, markup`<i>${1.5}</i>`];
+    const outer = markup`<p>${inner}${markup``}</p>`;
+    expect(htmlOf(outer)).toBe('<p><i>&lt;</i><i>1.5</i></p>');
+    expect(htmlOf(html`${outer}`)).toBe(htmlOf(outer));
+  });
+});
 
 describe('a number', () => {
   it('has its thousands apart, and a plus above the cap', () => {

@@ -1340,14 +1340,14 @@ on conflict (key) do nothing
 returning result::text as result;
 
 -- last-errors-of-dead
-select r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 'code' as code,
-  left(r.errors -> -1 ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r
+select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
+  left(e.last ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz
 order by r.finished_at desc limit $3::integer;
 
 -- last-errors-of-failing
-select r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 'code' as code,
-  left(r.errors -> -1 ->> 'message', 500) as message, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r
+select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
+  left(e.last ->> 'message', 500) as message, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
 order by r.id desc limit $3::integer;
 
@@ -1846,6 +1846,17 @@ where c.relnamespace = (select relnamespace from pg_class where oid = 'tock.job_
     or (c.relname ~ '^job_runs_kept_[0-9a-f]+$' and obj_description(c.oid, 'pg_class') = 'tock: copy for retention'))
 order by c.oid;
 
+-- read-limited-queues
+select q.name, q.concurrency,
+  case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone,
+  case when q.concurrency = 0 then (select count(*)::integer from (
+    select from tock.job_runs_live r where r.queue = q.name and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    limit 10000) w) else 0 end as waiting
+from tock.job_queues q
+where q.concurrency is not null or q.rate_count is not null or q.active_window is not null
+order by q.name;
+
 -- read-live-figures
 with recursive queue_priorities as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
@@ -2136,14 +2147,16 @@ select c.name as schedule, c.broken_at is null and coalesce(c.pause_reason, '') 
   extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy"
 from chosen c
 left join lateral (
-  select f.finished_at, f.scheduled_for from (
-    select r.status, r.finished_at, r.scheduled_for from tock.job_runs_finished r
+  select f.finished_at, f.scheduled_for, f.place from (
+    select r.status, r.finished_at, r.scheduled_for, row_number() over (order by r.scheduled_for desc) as place
+    from tock.job_runs_finished r
     where r.definition_id = c.id and r.scheduled_for is not null and r.finished_at > tock.now() - interval '2 days'
     order by r.scheduled_for desc limit 200) f
   where f.status = 'succeeded' order by f.scheduled_for desc limit 1) recent on true
 left join lateral (
-  select f.finished_at, f.scheduled_for from (
-    select r.status, r.finished_at, r.scheduled_for from tock.job_runs_finished r
+  select f.finished_at, f.scheduled_for, f.place from (
+    select r.status, r.finished_at, r.scheduled_for, row_number() over (order by r.scheduled_for desc) as place
+    from tock.job_runs_finished r
     where r.definition_id = c.id and r.scheduled_for is not null and recent.finished_at is null
     order by r.scheduled_for desc limit 200) f
   where f.status = 'succeeded' order by f.scheduled_for desc limit 1) older on true
@@ -2153,6 +2166,7 @@ cross join lateral (
   select min(f.scheduled_for) as scheduled_for from (
     select r.status, r.scheduled_for from tock.job_runs_finished r
     where r.definition_id = c.id and r.scheduled_for > l.scheduled_for and r.finished_at >= l.scheduled_for
+      and not coalesce(recent.place = 1 and recent.scheduled_for > tock.now() - interval '2 days', false)
     order by r.scheduled_for desc limit 200) f
   where f.status = 'dead') m
 cross join lateral (
@@ -2169,7 +2183,7 @@ select (select count(*)::integer from tock.job_definitions d
   case when pg_has_role('pg_read_all_stats', 'usage') then coalesce((select s.age_ms from (select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
-  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1) s), 0)::float8 / 1000 end
+  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc, coalesce(a.xact_start, a.query_start) limit 1) s), 0)::float8 / 1000 end
     as "oldestSnapshotSeconds";
 
 -- read-schema-state
@@ -2259,7 +2273,7 @@ with groups as materialized (
   select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
-  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1
+  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc, coalesce(a.xact_start, a.query_start) limit 1
 )
 select jsonb_build_object(
   'at', tock.now(),
@@ -2308,7 +2322,7 @@ join tock.job_occurrences o on o.definition_id = w.definition_id and o.scheduled
 
 -- read-totals
 with progress as materialized (
-  select p.counted_until, p.hours_until from tock.figures_progress p
+  select p.final_until, p.counted_until, p.hours_until from tock.figures_progress p
 ), ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and r.finished_at >= (select p.counted_until from progress p)
   union all
@@ -2329,24 +2343,32 @@ with progress as materialized (
     case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
     case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
   from cells group by at, job, queue, status, reason
-), figures as (
-  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_total
+), minutes as (
+  select m.at < (select p.final_until from progress p) as is_final, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m
+  where m.at >= coalesce($3::timestamptz, (select p.hours_until from progress p)) and m.at < (select p.counted_until from progress p)
   union all
-  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m
-  where m.at >= (select p.hours_until from progress p) and m.at < (select p.counted_until from progress p)
+  select false, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted
+), parts as (
+  select is_final, job, queue, status, reason, sum(m.run_count)::bigint as run_count,
+    sum(m.occurrence_count)::bigint as occurrence_count,
+    sum(m.duration_us)::bigint as duration_us,
+    sum(m.wait_us)::bigint as wait_us,
+    case when count(m.durations) > 0 then array[sum(m.durations[1]), sum(m.durations[2]), sum(m.durations[3]), sum(m.durations[4]), sum(m.durations[5]), sum(m.durations[6]), sum(m.durations[7]), sum(m.durations[8]), sum(m.durations[9]), sum(m.durations[10]), sum(m.durations[11]), sum(m.durations[12]), sum(m.durations[13]), sum(m.durations[14]), sum(m.durations[15]), sum(m.durations[16]), sum(m.durations[17]), sum(m.durations[18]), sum(m.durations[19]), sum(m.durations[20]), sum(m.durations[21]), sum(m.durations[22]), sum(m.durations[23]), sum(m.durations[24]), sum(m.durations[25])]::bigint[] end as durations,
+    case when count(m.waits) > 0 then array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]), sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]), sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]), sum(m.waits[15]), sum(m.waits[16]), sum(m.waits[17]), sum(m.waits[18]), sum(m.waits[19]), sum(m.waits[20]), sum(m.waits[21]), sum(m.waits[22]), sum(m.waits[23]), sum(m.waits[24]), sum(m.waits[25])]::bigint[] end as waits from minutes m group by is_final, job, queue, status, reason
   union all
-  select job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted
+  select true, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_total where $3::timestamptz is null
 ), sums as (
-  select job, queue, status, reason, sum(f.run_count)::bigint as run_count,
+  select is_final, job, queue, status, reason, sum(f.run_count)::bigint as run_count,
     sum(f.occurrence_count)::bigint as occurrence_count,
     sum(f.duration_us)::bigint as duration_us,
     sum(f.wait_us)::bigint as wait_us,
     case when count(f.durations) > 0 then array[sum(f.durations[1]), sum(f.durations[2]), sum(f.durations[3]), sum(f.durations[4]), sum(f.durations[5]), sum(f.durations[6]), sum(f.durations[7]), sum(f.durations[8]), sum(f.durations[9]), sum(f.durations[10]), sum(f.durations[11]), sum(f.durations[12]), sum(f.durations[13]), sum(f.durations[14]), sum(f.durations[15]), sum(f.durations[16]), sum(f.durations[17]), sum(f.durations[18]), sum(f.durations[19]), sum(f.durations[20]), sum(f.durations[21]), sum(f.durations[22]), sum(f.durations[23]), sum(f.durations[24]), sum(f.durations[25])]::bigint[] end as durations,
-    case when count(f.waits) > 0 then array[sum(f.waits[1]), sum(f.waits[2]), sum(f.waits[3]), sum(f.waits[4]), sum(f.waits[5]), sum(f.waits[6]), sum(f.waits[7]), sum(f.waits[8]), sum(f.waits[9]), sum(f.waits[10]), sum(f.waits[11]), sum(f.waits[12]), sum(f.waits[13]), sum(f.waits[14]), sum(f.waits[15]), sum(f.waits[16]), sum(f.waits[17]), sum(f.waits[18]), sum(f.waits[19]), sum(f.waits[20]), sum(f.waits[21]), sum(f.waits[22]), sum(f.waits[23]), sum(f.waits[24]), sum(f.waits[25])]::bigint[] end as waits from figures f group by job, queue, status, reason
+    case when count(f.waits) > 0 then array[sum(f.waits[1]), sum(f.waits[2]), sum(f.waits[3]), sum(f.waits[4]), sum(f.waits[5]), sum(f.waits[6]), sum(f.waits[7]), sum(f.waits[8]), sum(f.waits[9]), sum(f.waits[10]), sum(f.waits[11]), sum(f.waits[12]), sum(f.waits[13]), sum(f.waits[14]), sum(f.waits[15]), sum(f.waits[16]), sum(f.waits[17]), sum(f.waits[18]), sum(f.waits[19]), sum(f.waits[20]), sum(f.waits[21]), sum(f.waits[22]), sum(f.waits[23]), sum(f.waits[24]), sum(f.waits[25])]::bigint[] end as waits from parts f group by is_final, job, queue, status, reason
 )
-select job, queue, status, reason, run_count::float8 as runs, occurrence_count::float8 as occurrences, duration_us / 1e6::float8 as "durationSeconds",
-  wait_us / 1e6::float8 as "waitSeconds", durations::float8[] as durations, waits::float8[] as waits
-from sums order by job, queue, status, reason;
+select (extract(epoch from p.final_until) * 1000)::float8 as "finalUntil", (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", s.is_final as "isFinal",
+  s.job, s.queue, s.status, s.reason, s.run_count::float8 as runs, s.occurrence_count::float8 as occurrences,
+  s.duration_us::text as "durationUs", s.wait_us::text as "waitUs", array_to_string(s.durations, ',') as durations, array_to_string(s.waits, ',') as waits
+from progress p left join sums s on true;
 
 -- read-troubled
 with dead as materialized (

@@ -8,6 +8,7 @@ import { type TickState, tickState } from '../../model/problem-words.js';
 import { DEFAULT_LIMITS } from '../../model/problems.js';
 import type { LastTick } from '../../model/scheduler-view.js';
 import { readTicks } from '../../store/reads/ticks.js';
+import { cached } from '../cached.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
 import { ActionForm, Empty, Sheet, Time } from '../layout/parts.js';
@@ -22,10 +23,15 @@ const CRONTAB = resultOf(
   ),
 );
 
+/** All readers share an examination. */
+const MAX_AGE_MS = 1500;
+const shared = () => cached(MAX_AGE_MS, async ({ tock }: View) => await tock.doctor());
+
 export function addDoctorPage(app: App): void {
+  let examine = shared();
   app.get('/doctor', async c => {
     const view = c.get('view');
-    const [{ checks }, ticks] = await Promise.all([view.tock.doctor(), readTicks(view.reads)]);
+    const [{ checks }, ticks] = await Promise.all([examine(view), readTicks(view.reads)]);
     const all = [...checks, CRONTAB];
     const wrong = all.filter(({ level }) => level === 'failing' || level === 'warning');
     const other = all.filter(check => !wrong.includes(check));
@@ -56,6 +62,7 @@ export function addDoctorPage(app: App): void {
     const { host = '' } = await c.req.parseBody();
     if (typeof host !== 'string') throw new TockError('TOCK_BAD_OPTION', 'host is not a text');
     const forgotten = await view.tock.forgetHost(host);
+    examine = shared();
     if (forgotten === 0) throw new TockError('TOCK_NOT_FOUND', `no tick of ${quote(host)} is on record`);
     flash(c, `${host} is forgotten. If it ticks again, it is on record again.`);
     return c.redirect(view.link('/doctor'), 303);

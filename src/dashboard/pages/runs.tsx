@@ -32,6 +32,7 @@ import { FilterForm, FindForm } from '../runs/filter-form.js';
 import { countedWords, filterWords } from '../runs/filter-words.js';
 import { find } from '../runs/find.js';
 import { addManyActions } from '../runs/many.js';
+import { Meant } from '../runs/meant.js';
 import { RunTable } from '../runs/run-table.js';
 import type { App, View } from '../view.js';
 
@@ -65,7 +66,7 @@ export function addRunsPage(app: App): void {
             </p>
           </Empty>
         ) : (
-          <Found view={view} filter={filter} found={found} bounds={bounds} />
+          <Found view={view} filter={filter} found={found} bounds={bounds} jobs={jobs} />
         )}
       </Page>,
       found === null ? 503 : 200,
@@ -125,11 +126,14 @@ function Found({
   filter,
   found,
   bounds,
+  jobs,
 }: {
   readonly view: View;
   readonly filter: ReadFilter;
   readonly found: Found;
   readonly bounds: PageBounds;
+  /** Names that may have been meant. */
+  readonly jobs: readonly string[];
 }) {
   const { text, isLastDayOnly } = filter;
   const { runs, count } = found;
@@ -149,7 +153,11 @@ function Found({
         <AllOfThem view={view} text={text} hasRuns={runs.length > 0} />
       </div>
       {isLastDayOnly ? <LastDayOnly view={view} text={text} /> : null}
-      {runs.length === 0 ? <Nothing view={view} text={text} /> : <RunTable view={view} runs={runs} />}
+      {runs.length === 0 ? (
+        <Nothing view={view} text={text} jobs={jobs} />
+      ) : (
+        <RunTable view={view} runs={runs} />
+      )}
       <Pager view={view} text={text} found={found} bounds={bounds} />
     </>
   );
@@ -196,7 +204,15 @@ function LastDayOnly({ view, text }: { readonly view: View; readonly text: Filte
   );
 }
 
-function Nothing({ view, text }: { readonly view: View; readonly text: FilterText }) {
+function Nothing({
+  view,
+  text,
+  jobs,
+}: {
+  readonly view: View;
+  readonly text: FilterText;
+  readonly jobs: readonly string[];
+}) {
   if (isEmpty(text))
     return (
       <Empty title="There are no runs yet">
@@ -208,6 +224,7 @@ function Nothing({ view, text }: { readonly view: View; readonly text: FilterTex
     );
   return (
     <Empty title="No run matches">
+      <Meant view={view} text={text} jobs={jobs} />
       <p>
         Runs are kept as long as your retention says.{' '}
         {text.status.length === 0 ? null : (

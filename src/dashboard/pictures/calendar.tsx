@@ -1,23 +1,16 @@
 // The calendar: every occurrence at its place on the clock, days of 23 and 25 hours as they are, and now.
-import type { Grid, GridBand, GridCell, GridMark, GridRow } from '../../model/occurrences/grid.js';
-import type { Occurrence, OccurrenceState } from '../../model/occurrences/occurrence.js';
-import { tallyText } from '../../model/occurrences/tally.js';
+import type { Grid, GridBand, GridMark, GridRow } from '../../model/occurrences/grid.js';
 import { Again, Now, Void } from './calendar-bands.js';
-import { Mark, px } from './mark.js';
+import { drawCell, drawOccurrence, type MarkProps } from './calendar-marks.js';
+import { px } from './mark.js';
 
-export interface CalendarProps {
+export interface CalendarProps extends MarkProps {
   readonly grid: Grid;
   readonly label: string;
-  readonly size: 'wide' | 'narrow';
   /** No narrow one stands beside it: it is shown on every screen. Default false. */
   readonly isOnly?: boolean;
-  readonly hrefOf: (occurrence: Occurrence) => string;
-  readonly textOf: (occurrence: Occurrence) => string;
-  /** Where a row's label, and a cell, lead; null: nowhere. */
+  /** Where a row's label leads; null: nowhere. */
   readonly hrefOfRow: (row: GridRow) => string | null;
-  readonly hrefOfCell: (cell: GridCell) => string;
-  /** The occurrence that is being explained. */
-  readonly chosen?: number | null;
 }
 
 interface Geometry {
@@ -133,23 +126,20 @@ function Row(props: RowProps) {
       {row.again.map(band => (
         <Again band={band} x={x} top={top + geometry.row} height={geometry.lane - 4} size={size} />
       ))}
-      {row.cells.map(cell => (
-        <Cell
-          {...props}
-          cell={cell}
-          top={cell.lane === 0 ? top + 2 : top + geometry.row}
-          height={cell.lane === 0 ? geometry.row - 4 : geometry.lane - 4}
-        />
-      ))}
-      {placed(row.marks, x, markWidth).map(({ mark, left }) => (
-        <OneMark
-          {...props}
-          mark={mark}
-          left={left}
-          width={markWidth}
-          middle={mark.lane === 0 ? middle : laneMiddle}
-        />
-      ))}
+      {row.cells.map(cell =>
+        cell.lane === 0
+          ? drawCell(props, { cell, x, top: top + 2, height: geometry.row - 4 })
+          : drawCell(props, { cell, x, top: top + geometry.row, height: geometry.lane - 4 }),
+      )}
+      {placed(row.marks, x, markWidth).map(({ mark: { occurrence, lane }, left }) =>
+        drawOccurrence(props, occurrence, {
+          left,
+          width: markWidth,
+          height: geometry.mark.height,
+          middle: lane === 0 ? middle : laneMiddle,
+          rowHeight: geometry.row,
+        }),
+      )}
       {row.now === null ? null : (
         <Now
           x={x(row.now.x)}
@@ -184,113 +174,4 @@ function placed(
     free[mark.lane] = left + width + 1;
     return { mark, left };
   });
-}
-
-function OneMark({
-  mark,
-  left,
-  width,
-  middle,
-  geometry,
-  hrefOf,
-  textOf,
-  chosen,
-}: RowProps & {
-  readonly mark: GridMark;
-  readonly left: number;
-  readonly width: number;
-  readonly middle: number;
-}) {
-  const { occurrence } = mark;
-  const { height } = geometry.mark;
-  const box = { x: left, y: middle - height / 2, width, height };
-  return (
-    <a href={hrefOf(occurrence)} tabindex={-1} class={occurrence.isExpected ? undefined : 'off-schedule'}>
-      <title>{textOf(occurrence)}</title>
-      {occurrence.at === chosen ? (
-        <rect
-          class="chosen"
-          x={px(box.x - 3)}
-          y={px(box.y - 3)}
-          width={px(width + 6)}
-          height={height + 6}
-          rx="5"
-        />
-      ) : null}
-      <rect
-        class="m-area"
-        x={px(box.x - 1)}
-        y={px(middle - geometry.row / 2)}
-        width={px(width + 2)}
-        height={geometry.row}
-      />
-      <Mark state={occurrence.state} box={box} />
-    </a>
-  );
-}
-
-const OK: readonly OccurrenceState[] = ['succeeded', 'retried', 'pruned'];
-const QUIET: readonly OccurrenceState[] = ['upcoming', 'edited', 'held'];
-
-function Cell({
-  cell,
-  top,
-  height,
-  x,
-  size,
-  hrefOfCell,
-  chosen,
-}: RowProps & { readonly cell: GridCell; readonly top: number; readonly height: number }) {
-  const { tally, from, to, start, end } = cell;
-  if (tally.leading === null) return null;
-  const [left, width] = [x(from) + 1, Math.max(x(to) - x(from) - 2, 1)];
-  const counted = (isMeant: (state: OccurrenceState) => boolean) =>
-    tally.counts.reduce((sum, { state, count }) => sum + (isMeant(state) ? count : 0), 0);
-  const ran = counted(state => OK.includes(state));
-  const isAhead = counted(state => QUIET.includes(state)) === tally.total;
-  const other = counted(state => !OK.includes(state) && !QUIET.includes(state));
-  const part = other > 0 ? other : counted(state => state === 'retried');
-  const isChosen = chosen !== null && chosen !== undefined && chosen >= start && chosen < end;
-  return (
-    <a href={hrefOfCell(cell)} tabindex={-1} class="cell">
-      <title>{tallyText(tally)}</title>
-      <rect
-        class={`c-${tally.leading}`}
-        x={px(left)}
-        y={px(top)}
-        width={px(width)}
-        height={height}
-        rx={Math.min(3, width / 3)}
-      />
-      {part > 0 ? (
-        <rect
-          class={`c-part c-part-${other > 0 ? tally.leading : 'retried'}`}
-          x={px(left)}
-          y={px(top + height - 3)}
-          width={px(Math.max((width * part) / tally.total, 2))}
-          height="3"
-        />
-      ) : null}
-      {isChosen ? (
-        <rect
-          class="chosen"
-          x={px(left - 1)}
-          y={px(top - 1)}
-          width={px(width + 2)}
-          height={height + 2}
-          rx="4"
-        />
-      ) : null}
-      {size === 'wide' && width > 20 ? (
-        <text
-          class={isAhead ? 'count ahead' : 'count'}
-          x={px(left + width / 2)}
-          y={px(top + height / 2 + 3.5)}
-          text-anchor="middle"
-        >
-          {isAhead || ran === tally.total ? tally.total : `${ran}/${tally.total}`}
-        </text>
-      ) : null}
-    </a>
-  );
 }

@@ -2,7 +2,8 @@
 import type { Occurrence } from '../../model/occurrences/occurrence.js';
 import { stateText } from '../../model/occurrences/occurrence.js';
 import { tallyOf, tallyText } from '../../model/occurrences/tally.js';
-import { Mark, px } from './mark.js';
+import { markup } from '../layout/markup.js';
+import { drawMark } from './mark.js';
 
 export interface StripProps {
   /** Oldest first. */
@@ -30,15 +31,13 @@ export function Strip({ occurrences, timeText, size = 30 }: StripProps) {
       role="img"
       aria-label={words}
     >
-      {shown.map((occurrence, index) => (
-        <g>
-          <title>{`${timeText(occurrence.at)}: ${stateText(occurrence)}`}</title>
-          <Mark
-            state={occurrence.state}
-            box={{ x: px(left + index * STEP), y: 1, width: STEP - 1.5, height: HEIGHT - 2 }}
-          />
-        </g>
-      ))}
+      {shown.map((occurrence, index) => one(occurrence, left + index * STEP, timeText))}
     </svg>
   );
+}
+
+function one(occurrence: Occurrence, x: number, timeText: StripProps['timeText']) {
+  const words = `${timeText(occurrence.at)}: ${stateText(occurrence)}`;
+  const mark = drawMark(occurrence.state, { x, y: 1, width: STEP - 1.5, height: HEIGHT - 2 });
+  return markup`<g><title>${words}</title>${mark}</g>`;
 }

@@ -2,7 +2,7 @@
 
 import { shortSkipWords } from '../../model/explain/run-now.js';
 import { slotText } from '../../model/explain/slot.js';
-import type { ListedRun } from '../../store/reads/runs/run-list.js';
+import type { ListedRun } from '../../store/reads/runs/first-runs.js';
 import { StatusPill, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { spanText } from '../layout/text.js';

@@ -49,6 +49,7 @@ import { hearOwnNotice } from '../../store/connection/listen.js';
 import {
   readApplied,
   readBroken,
+  readLimitedQueues,
   readOldestKey,
   readOrphanedRuns,
   readOrphans,
@@ -57,8 +58,8 @@ import {
   readServerFacts,
   readServerVersion,
 } from '../../store/reads/doctor.js';
-import { listQueues } from '../../store/reads/queues.js';
 import { migrationNames } from '../../store/schema/migrate.js';
+import { findZoneDisagreements } from '../definitions/zone-data.js';
 import type { Engine } from '../engine.js';
 import { readSchedulerStatus } from '../execute/scheduler-view.js';
 import { readQueued } from './queued-definitions.js';
@@ -76,6 +77,7 @@ interface Examination {
   readonly limits: Partial<ProblemLimits>;
   readonly keepKeysMs: number;
   readonly schema: Finding;
+  readonly clocks: () => ReturnType<typeof compareClocks>;
   readonly status: () => Promise<SchedulerStatus>;
   readonly facts: () => ReturnType<typeof readServerFacts>;
   readonly notice: () => ReturnType<typeof hearOwnNotice>;
@@ -98,7 +100,13 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['schema', ({ schema }) => schema],
   ['versions', versions],
   ['rights', async ({ engine }) => checkRights(await readRoleRights(engine.database))],
-  ['clock', clocks],
+  [
+    'clock',
+    async ({ clocks, status }) => {
+      const { host, ownMs } = await clocks();
+      return checkClocks(await status(), host, ownMs);
+    },
+  ],
   [
     'pooler',
     async ({ notice }) => {
@@ -118,13 +126,29 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['leases', byStatus(checkLeases)],
   [
     'keys',
-    async ({ engine: { database }, keepKeysMs }) =>
-      checkKeys(await readOldestKey(database), await readClock(database), keepKeysMs),
+    async ({ engine: { database }, keepKeysMs, clocks }) =>
+      checkKeys(await readOldestKey(database), (await clocks()).at, keepKeysMs),
   ],
   ['queues', queueLimits],
   ['replication', async ({ facts }) => checkReplication(await facts())],
-  ['zones', async ({ status, limits }) => checkZones(await status(), limits, processIdentity().zoneData)],
+  ['zones', zones],
 ];
+
+/**
+ * Checks that begin with the status, which reads all live runs. The others are carried out meanwhile, over
+ * another connection.
+ */
+const OF_STATUS: ReadonlySet<CheckCode> = new Set([
+  'database',
+  'last-tick',
+  'versions',
+  'clock',
+  'partitions',
+  'snapshots',
+  'dead-rows',
+  'runs',
+  'leases',
+]);
 
 /**
  * Examines the scheduler. A check that fails to read what it needs is `unknown`, and the others go on. Sends
@@ -136,21 +160,31 @@ export async function examine(engine: Engine, options: DoctorOptions = {}): Prom
   const keepKeysMs =
     options.keepKeys === undefined ? KEEP_KEYS_MS : parseDuration(options.keepKeys, 'keepKeys');
   const schema = await examineSchema(engine);
+  const isMigrated = schema.level !== 'failing';
   const examination: Examination = {
     engine,
     limits: options.limits ?? {},
     keepKeysMs,
     schema,
-    status: once(() => readSchedulerStatus(engine, { countsEnded: false })),
+    clocks: once(() => compareClocks(database)),
+    status: once(() => readSchedulerStatus(engine, { countsEnded: false, comparesZones: false })),
     facts: once(() => readServerFacts(database)),
     notice: once(() => hearOwnNotice(database.pool)),
   };
-  const checks: CheckResult[] = [];
-  for (const [code, check] of CHECKS) {
-    const isPossible = schema.level !== 'failing' || ANY_TIME.has(code);
-    checks.push(resultOf(code, isPossible ? await guarded(check, examination) : NOT_MIGRATED));
-  }
-  const at = schema.level === 'failing' ? null : await readClock(database);
+  // First, and by itself: a statement that waits for a connection would look like a clock that is wrong.
+  const at = isMigrated ? (await examination.clocks()).at : null;
+  const found = new Map<CheckCode, Finding>();
+  const inTurn = async (checks: typeof CHECKS) => {
+    for (const [code, check] of checks) {
+      const isPossible = isMigrated || ANY_TIME.has(code);
+      found.set(code, isPossible ? await guarded(check, examination) : NOT_MIGRATED);
+    }
+  };
+  await Promise.all([
+    inTurn(CHECKS.filter(([code]) => OF_STATUS.has(code))),
+    inTurn(CHECKS.filter(([code]) => !OF_STATUS.has(code))),
+  ]);
+  const checks = CHECKS.map(([code]): CheckResult => resultOf(code, found.get(code) ?? NOT_MIGRATED));
   return { at, level: worstOf(checks), checks };
 }
 
@@ -207,12 +241,11 @@ async function versions(examination: Examination): Promise<Finding> {
 }
 
 /** The host's clock is read before and after the server's; half of that time is the way of the question. */
-async function clocks(examination: Examination): Promise<Finding> {
-  const status = await examination.status();
+async function compareClocks(database: Engine['database']) {
   const before = processIdentity();
-  const server = await readClock(examination.engine.database);
+  const at = await readClock(database);
   const after = processIdentity();
-  return checkClocks(status, before.host, (before.hostMs + after.hostMs) / 2 - server.getTime());
+  return { at, host: before.host, ownMs: (before.hostMs + after.hostMs) / 2 - at.getTime() };
 }
 
 async function jobs({ engine: { database, registry } }: Examination): Promise<Finding> {
@@ -224,11 +257,14 @@ async function jobs({ engine: { database, registry } }: Examination): Promise<Fi
   });
 }
 
-async function queueLimits({ engine: { database } }: Examination): Promise<Finding> {
-  const limited = (await listQueues(database)).filter(
-    ({ concurrency, rate, window }) => concurrency !== null || rate !== null || window !== null,
-  );
-  const at = await readClock(database);
+async function queueLimits({ engine: { database }, clocks }: Examination): Promise<Finding> {
+  const limited = await readLimitedQueues(database);
+  const { at } = await clocks();
   const names = limited.map(({ name }) => name);
   return checkQueues(limited, await readQueued(database, names, at.getTime()), at);
+}
+
+async function zones({ engine: { database }, clocks, status, limits }: Examination): Promise<Finding> {
+  const zoneDisagreements = await findZoneDisagreements(database, (await clocks()).at.getTime());
+  return checkZones({ ...(await status()), zoneDisagreements }, limits, processIdentity().zoneData);
 }

@@ -15,27 +15,55 @@ import {
   readWaiting,
   withoutJit,
 } from '../../store/reads/metrics/metrics.js';
-import { readTotals } from '../../store/reads/metrics/rollup.js';
+import { readTotals } from '../../store/reads/metrics/totals.js';
 
-/** Reads the metrics: eight statements, whatever the history. Only reads, so a standby will do. */
+/**
+ * Reads the metrics: nine statements, whatever the history. Only reads, so a standby will do. Over a session
+ * that is no transaction several are sent at once.
+ */
 export async function readMetrics(
   database: Database | Session,
   limits: MetricsLimits = {},
+  countTotals: CountTotals = readTotals,
 ): Promise<Metric[]> {
-  if (!('transaction' in database)) return await readOver(database, limits);
+  const read = { limits, countTotals };
+  if (!('transaction' in database)) return await readOver(database, read, work => work());
   return await database.transaction(async session => {
     await withoutJit(session);
-    return await readOver(session, limits);
+    return await readOver(session, read, oneByOne());
   });
 }
 
-async function readOver(session: Session, limits: MetricsLimits): Promise<Metric[]> {
-  const totals = await readTotals(session);
-  const { schedules: count, ...scheduler } = await readSchedulerState(session);
-  const schedules = await readScheduleStates(session, limits.maxSchedules ?? DEFAULT_SCHEDULES);
+/** Reads the counters; one that is kept from scrape to scrape reads only what is new. */
+export type CountTotals = typeof readTotals;
+
+type Turn = <T>(read: () => Promise<T>) => Promise<T>;
+
+/** After a failure the others fail too, unasked. */
+function oneByOne(): Turn {
+  let last: Promise<unknown> = Promise.resolve();
+  return read => {
+    const mine = last.then(read);
+    last = mine;
+    return mine;
+  };
+}
+
+/** What takes longest is begun first. */
+async function readOver(
+  session: Session,
+  { limits, countTotals }: { readonly limits: MetricsLimits; readonly countTotals: CountTotals },
+  turn: Turn,
+): Promise<Metric[]> {
+  const { maxSchedules = DEFAULT_SCHEDULES } = limits;
+  const [totals, schedules, queues, { schedules: count, ...scheduler }, ticks] = await Promise.all([
+    turn(() => countTotals(session)),
+    turn(() => readScheduleStates(session, maxSchedules)),
+    turn(() => readWaiting(session)),
+    turn(() => readSchedulerState(session)),
+    turn(() => readLastTicks(session)),
+  ]);
   const schedulesLeftOut = Math.max(0, count - schedules.length);
-  const queues = await readWaiting(session);
-  const ticks = await readLastTicks(session);
   return metricsOf({ ...scheduler, totals, queues, schedules, schedulesLeftOut, ticks }, limits);
 }
 
@@ -46,7 +74,8 @@ async function readOver(session: Session, limits: MetricsLimits): Promise<Metric
 export async function openMetrics(
   database: Database | Session,
   options: MetricsOptions = {},
+  countTotals: CountTotals = readTotals,
 ): Promise<string> {
   const { format = 'openmetrics', ...limits } = checkMetricsOptions(options);
-  return writeMetrics(await readMetrics(database, limits), format);
+  return writeMetrics(await readMetrics(database, limits, countTotals), format);
 }

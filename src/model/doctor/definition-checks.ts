@@ -141,6 +141,7 @@ export interface LimitedQueue {
   readonly rate: { readonly count: number; readonly perMs: number } | null;
   readonly window: string | null;
   readonly timezone: string;
+  /** Counted where `concurrency` is 0, up to 10,000. */
   readonly waiting: number;
 }
 

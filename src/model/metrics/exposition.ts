@@ -66,34 +66,43 @@ function writeMetric(metric: Metric, format: ExpositionFormat): string {
   const sampled = type === 'counter' ? `${name}_total` : name;
   // The older format describes a counter under the name of its samples.
   const described = isOpen ? name : sampled;
-  const lines = [`# HELP ${described} ${escapeHelp(help)}`, `# TYPE ${described} ${type}`];
-  if (isOpen && unit !== undefined) lines.push(`# UNIT ${described} ${unit}`);
+  let text = `# HELP ${described} ${escapeHelp(help)}\n# TYPE ${described} ${type}\n`;
+  if (isOpen && unit !== undefined) text += `# UNIT ${described} ${unit}\n`;
   if (metric.type === 'histogram') {
-    for (const each of metric.distributions) lines.push(...linesOf(name, each));
+    for (const each of metric.distributions) text += textOf(name, each);
   } else {
-    for (const { labels, value } of metric.values) lines.push(`${sampled}${labelsOf(labels)} ${value}`);
+    for (const { labels, value } of metric.values) {
+      const pairs = pairsOf(labels);
+      text += pairs === '' ? `${sampled} ${value}\n` : `${sampled}{${pairs}} ${value}\n`;
+    }
   }
-  return `${lines.join('\n')}\n`;
-}
-
-function linesOf(name: string, { labels, counts, sum }: Distribution): string[] {
-  let count = 0;
-  const buckets = [...BUCKET_BOUNDS, Number.POSITIVE_INFINITY].map((bound, index) => {
-    count += counts[index] ?? 0;
-    return `${name}_bucket${labelsOf({ ...labels, le: boundText(bound) })} ${count}`;
-  });
-  return [...buckets, `${name}_count${labelsOf(labels)} ${count}`, `${name}_sum${labelsOf(labels)} ${sum}`];
+  return text;
 }
 
 /** The same in both formats, so that a series keeps its name: `1.0`, not `1`. */
-function boundText(bound: number): string {
-  if (bound === Number.POSITIVE_INFINITY) return '+Inf';
-  return Number.isInteger(bound) ? `${bound}.0` : `${bound}`;
+const BOUNDS = [
+  ...BUCKET_BOUNDS.map(bound => (Number.isInteger(bound) ? `${bound}.0` : `${bound}`)),
+  '+Inf',
+].map(bound => `le="${bound}"`);
+
+/** With a histogram for each job, this is most of the text. */
+function textOf(name: string, { labels, counts, sum }: Distribution): string {
+  const pairs = pairsOf(labels);
+  const begin = pairs === '' ? `${name}_bucket{` : `${name}_bucket{${pairs},`;
+  const own = pairs === '' ? '' : `{${pairs}}`;
+  let count = 0;
+  let text = '';
+  for (const [index, bound] of BOUNDS.entries()) {
+    count += counts[index] ?? 0;
+    text += `${begin}${bound}} ${count}\n`;
+  }
+  return `${text}${name}_count${own} ${count}\n${name}_sum${own} ${sum}\n`;
 }
 
-function labelsOf(labels: Labels): string {
-  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeValue(value)}"`);
-  return parts.length === 0 ? '' : `{${parts.join(',')}}`;
+function pairsOf(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${escapeValue(value)}"`)
+    .join(',');
 }
 
 const escapeHelp = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');

@@ -83,7 +83,7 @@ export function metricsOf(data: MetricsData, { maxJobs = DEFAULT_JOBS }: Metrics
     {
       name: 'tock_queue_waiting',
       type: 'gauge',
-      help: 'Runs that are due and not claimed. Counted up to 50000 for each priority.',
+      help: 'Runs that are due and not claimed, of at most a million live runs.',
       values: queues.map(({ queue, waiting }) => ({ labels: { queue }, value: waiting })),
     },
     {

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type {
   BrokenDefinition,
+  LimitedQueue,
   OldKeys,
   OrphanedDefinition,
   OrphanedRuns,
@@ -18,6 +19,7 @@ import type { Session } from '../connection/database.js';
 import { db, isAnyOf, runQuery } from '../connection/query.js';
 import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { statuses } from '../runs/transition.js';
 
 /** How the server is set. */
 export interface ServerFacts extends VacuumSettings, Replication {
@@ -155,6 +157,29 @@ export async function readPaused(session: Session): Promise<PausedDefinition[]> 
     .orderBy('d.name')
     .limit(100);
   return await runQuery(session, query);
+}
+
+/** A count beyond this is given as this. */
+const MAX_HELD_BACK = 10_000;
+
+// What waits matters only where nothing may start: runs in other queues are not looked at.
+const READ_LIMITED = statement<object, LimitedQueue>(
+  'read-limited-queues',
+  `
+select q.name, q.concurrency,
+  case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone,
+  case when q.concurrency = 0 then (select count(*)::integer from (
+    select from tock.job_runs_live r where r.queue = q.name and r.run_at <= tock.now() and r.status in (${statuses('claim')})
+    limit ${MAX_HELD_BACK}) w) else 0 end as waiting
+from tock.job_queues q
+where q.concurrency is not null or q.rate_count is not null or q.active_window is not null
+order by q.name`,
+);
+
+/** The queues that have limits. What waits is counted, up to 10,000, where a limit lets nothing start. */
+export async function readLimitedQueues(session: Session): Promise<LimitedQueue[]> {
+  return await READ_LIMITED.run(session, {});
 }
 
 const READ_OLDEST_KEY = statement<object, OldKeys>(

@@ -17,11 +17,14 @@ type StatusRow = SchedulerStatus & {
   readonly partitions: { readonly end: string };
 };
 
-/** The session of this database with the oldest snapshot, and its age. Those of other roles may be hidden. */
+/**
+ * The session of this database with the oldest snapshot, and its age; of several, that which began first.
+ * Those of other roles may be hidden.
+ */
 export const OLDEST_SNAPSHOT = `select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
-  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc limit 1`;
+  order by age(coalesce(a.backend_xmin, a.backend_xid)) desc, coalesce(a.xact_start, a.query_start) limit 1`;
 
 const READ_STATUS = statement<{ countsEnded: boolean }, { status: StatusRow }>(
   'read-status',

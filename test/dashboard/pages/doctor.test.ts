@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDashboard } from '../../../src/dashboard/create-dashboard.js';
 import { createTock, defineJob } from '../../../src/index.js';
+import { databaseOf, rememberDatabase } from '../../../src/tock/database-of.js';
 import { buttonsOf, openPageKit, type PageKit } from './operate-kit.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
@@ -75,6 +76,27 @@ describe('/doctor', () => {
       { action: 'forgetHost', targets: ['web-2'], operator: 'mia', via: 'page' },
     ]);
     expect(await test.post('/doctor/forget', { host: 'web-2' })).toMatchObject({ status: 404 });
+  });
+});
+
+describe('an examination', () => {
+  it('is shared by all who ask at once', async () => {
+    let asked = 0;
+    const counting = new Proxy(test.tock, {
+      get: (tock, name) => {
+        if (name === 'as') return () => counting;
+        if (name === 'doctor') asked++;
+        return Reflect.get(tock, name) as unknown;
+      },
+    });
+    rememberDatabase(counting, () => databaseOf(test.tock));
+    const dashboard = createDashboard({ tock: counting, authorize: () => ({ user: 'mia', role: 'view' }) });
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => dashboard.fetch(new Request('http://localhost/doctor'))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(asked).toBe(1);
+    await dashboard.close();
   });
 });
 

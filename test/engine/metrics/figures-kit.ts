@@ -1,9 +1,10 @@
 // Test support for figures: runs that end, by SQL, beside a list of what was committed; sums of that list to compare with.
 import pg from 'pg';
+import { expect } from 'vitest';
 import { rollUp } from '../../../src/engine/metrics/roll-up.js';
 import type { FinishedStatus } from '../../../src/model/run/states.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { readTotals } from '../../../src/store/reads/metrics/rollup.js';
+import { createTotalsReader, readTotals } from '../../../src/store/reads/metrics/totals.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
 export const START = '2026-03-01T12:00:00Z';
@@ -164,9 +165,21 @@ export function sumsOf(ends: readonly End[]): Sums {
   return sums;
 }
 
-/** The counters as they are published, in the same form. */
+const kept = new WeakMap<Database, ReturnType<typeof createTotalsReader>>();
+
+/**
+ * The counters as they are published, in the same form: by a reader that has read them before too, which must
+ * find the same.
+ */
 export async function countedSums(database: Database): Promise<Sums> {
+  const reader = kept.get(database) ?? createTotalsReader();
+  kept.set(database, reader);
   const totals = await readTotals(database);
+  expect(await reader(database)).toEqual(totals);
+  return sumsOfTotals(totals);
+}
+
+function sumsOfTotals(totals: Awaited<ReturnType<typeof readTotals>>): Sums {
   return Object.fromEntries(
     totals.map(({ job, queue, status, reason, runs, occurrences, durationSeconds, waitSeconds }) => [
       [job, queue, status, reason].join(' '),

@@ -11,7 +11,8 @@ import {
   readScheduleStates,
   readWaiting,
 } from '../../../src/store/reads/metrics/metrics.js';
-import { readJobFigures, readOutcomes, readTotals } from '../../../src/store/reads/metrics/rollup.js';
+import { readJobFigures, readOutcomes } from '../../../src/store/reads/metrics/rollup.js';
+import { readTotals } from '../../../src/store/reads/metrics/totals.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { type End, type FiguresKit, openFiguresKit } from '../../engine/metrics/figures-kit.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';

@@ -144,6 +144,31 @@ describe('pages', () => {
     expect([newest.runs.map(run => run.id), newest.hasNewer]).toEqual([['11', '10'], false]);
   });
 
+  it('have every live run of a job, be it rare or not, among many others', async () => {
+    // For a page of two, those that the first 2,000 lack are rare.
+    await test.sql(`insert into tock.job_runs_live (id, job, status)
+      select n, case when n < 1010 or n > 6990 then 'rare' when n % 100 = 2 then 'seldom' else 'common' end, 'queued'
+      from generate_series(1001, 7000) n`);
+    for (const job of ['rare', 'seldom', 'common']) {
+      const all = (
+        await test.sql<{ id: string }>('select id from tock.job_runs_live where job = $1 order by id desc', [
+          job,
+        ])
+      ).map(({ id }) => id);
+      expect(all.length).toBeGreaterThan(4);
+      const match = readRunMatch({ job, status: 'queued' });
+      for (const place of [0, 1, Math.floor(all.length / 2), all.length - 1]) {
+        const before = all[place];
+        const older = await listRunPage(database, match, { before, limit: 2 });
+        expect([job, older.runs.map(run => run.id)]).toEqual([job, all.slice(place + 1, place + 3)]);
+        expect(older.hasOlder).toBe(place + 3 < all.length);
+        const newer = await listRunPage(database, match, { after: before, limit: 2 });
+        expect([job, newer.runs.map(run => run.id)]).toEqual([job, all.slice(Math.max(place - 2, 0), place)]);
+      }
+    }
+    expect(await found({ job: 'comon' })).toEqual([]);
+  });
+
   it('read on until they are full, where errors are compared', async () => {
     await test.sql(`update tock.job_runs_finished set errors = '${error('other')}'::jsonb where id % 2 = 0`);
     const match = readRunMatch({ errorGroup: { name: 'Error', code: null, message: 'at' } });

@@ -12,6 +12,7 @@ import { migrate } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 
 const ENDED = 120_000;
+const WAITING = 20_000;
 
 let home: TestDatabase;
 let client: pg.Client;
@@ -28,6 +29,8 @@ beforeAll(async () => {
     select n, case when n % 1000 = 0 then 'rare' else 'common-' || n % 5 end, case when n % 500 = 3 then 'dead' else 'succeeded' end,
       date_trunc('month', now()) + n * interval '1 millisecond', '[{"name": "Error", "message": "no"}]'
     from generate_series(1, ${ENDED}) n;
+    insert into tock.job_runs_live (id, job, status) select n, case when n % 2000 = 0 then 'rare' else 'common' end, 'queued'
+      from generate_series(${ENDED + 1}, ${ENDED + WAITING}) n;
     insert into tock.job_effects (key, run_id) select 'step:' || n || ':a', n from generate_series(1, 50000) n;
     analyze;`);
 });
@@ -41,6 +44,7 @@ interface Node {
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
   readonly 'Actual Rows'?: number;
+  readonly 'Actual Loops'?: number;
   readonly 'Rows Removed by Filter'?: number;
   readonly Plans?: readonly Node[];
 }
@@ -107,11 +111,35 @@ describe('among many runs that have ended', () => {
     await client.query(`select tock.create_partitions(6, 'month')`);
     const { rows } = await client.query<{ partition: string; indexes: number }>(`
       select c.relname as partition, (select count(*)::int from pg_index i where i.indrelid = c.oid
-        and pg_get_indexdef(i.indexrelid) ~ 'btree \\((job, id|status, id)\\)') as indexes
+        and pg_get_indexdef(i.indexrelid) ~ 'btree \\((job COLLATE "C", id|status, id)\\)') as indexes
       from pg_inherits h join pg_class c on c.oid = h.inhrelid where h.inhparent = 'tock.job_runs_finished'::regclass`);
     expect(rows.length).toBeGreaterThan(5);
     expect(rows.filter(({ indexes }) => indexes !== 2)).toEqual([]);
   });
+});
+
+describe('among many runs that wait', () => {
+  const live = (nodes: readonly Node[]) => nodes.filter(node => node['Relation Name'] === 'job_runs_live');
+  const walked = (nodes: readonly Node[]) =>
+    live(nodes)
+      .filter(node => node['Node Type'] === 'Index Scan')
+      .reduce((sum, node) => sum + (node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0), 0);
+
+  it.each([
+    ['a job of many', 'common', 2100, []],
+    ['a rare job', 'rare', 2000, ['Seq Scan']],
+    ['a misspelt job', 'raer', 2000, ['Seq Scan']],
+  ] as const)(
+    'those of %s are looked for among the first few thousand, and if they are rare all are read as they are stored',
+    async (_name, job, most, scans) => {
+      const nodes = await executed(page({ job }));
+      expect(walked(nodes)).toBeLessThanOrEqual(most);
+      const read = live(nodes).filter(
+        node => node['Node Type'] !== 'Index Scan' && (node['Actual Loops'] ?? 1) > 0,
+      );
+      expect(read.map(node => node['Node Type'])).toEqual(scans);
+    },
+  );
 });
 
 describe('the effects of a run', () => {

@@ -5,6 +5,7 @@ import { dayLabel, type GridRow, gridOf } from '../../../model/occurrences/grid.
 import { dayOfInstant } from '../../../model/occurrences/local-days.js';
 import { type Occurrence, STATE_WORDS, stateText } from '../../../model/occurrences/occurrence.js';
 import { tallyOf, tallyText } from '../../../model/occurrences/tally.js';
+import { markup } from '../../layout/markup.js';
 import { Empty, Sheet } from '../../layout/parts.js';
 import { numberText, spanText } from '../../layout/text.js';
 import { Calendar, type CalendarProps } from '../../pictures/calendar.js';
@@ -35,6 +36,10 @@ export function CalendarSection(props: CalendarSectionProps) {
   const range = rangeText(span.firstDay, span.lastDay);
   const label = `Every occurrence, ${range}, in ${zone.name}: ${tally.total === 0 ? 'none' : tallyText(tally)}. The same follows as a table.`;
   const links = linksOf(props);
+  const wide = gridOf(grid);
+  // Where hours have counts on every screen, the grid is the same.
+  const narrow = () =>
+    span.scale === 'hours' ? wide : gridOf({ ...grid, asCounts: density.perHour > MAX_NARROW_MARKS });
   return (
     <section aria-labelledby="every-occurrence">
       <div class="section-head">
@@ -53,18 +58,13 @@ export function CalendarSection(props: CalendarSectionProps) {
           <>
             {span.scale === 'minutes' ? (
               <div class="scroll" tabindex={0} role="region" aria-label="The day by the minute">
-                <Calendar grid={gridOf(grid)} label={label} size="wide" isOnly {...links} />
+                <Calendar grid={wide} label={label} size="wide" isOnly {...links} />
               </div>
             ) : (
-              <Calendar grid={gridOf(grid)} label={label} size="wide" {...links} />
+              <Calendar grid={wide} label={label} size="wide" {...links} />
             )}
             {span.scale === 'minutes' ? null : (
-              <Calendar
-                grid={gridOf({ ...grid, asCounts: density.perHour > MAX_NARROW_MARKS })}
-                label={label}
-                size="narrow"
-                {...links}
-              />
+              <Calendar grid={narrow()} label={label} size="narrow" {...links} />
             )}
             <div class="legend">
               {tally.counts.map(({ state, count }) => (
@@ -168,6 +168,7 @@ function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
   const { definition, zone } = opened;
   const rows = shown.occurrences.toReversed().slice(0, MAX_ROWS);
   const now = view.now.getTime();
+  const path = `/schedules/${encodeURIComponent(definition.name)}/why`;
   if (rows.length === 0) return null;
   return (
     <details class="as-table">
@@ -188,36 +189,14 @@ function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
           </thead>
           <tbody>
             {rows.map(occurrence => {
-              const { at, runId } = occurrence;
+              const { at, runId, state } = occurrence;
               const took = tookMs(occurrence);
               const iso = new Date(at).toISOString();
-              const path = `/schedules/${encodeURIComponent(definition.name)}/why`;
-              return (
-                <tr>
-                  <td>{zoneTime(zone, at, now)}</td>
-                  <td>
-                    <time datetime={iso}>{iso.slice(0, 19).replace('T', ' ')}</time>
-                  </td>
-                  <td>
-                    <MarkIcon state={occurrence.state} /> {stateText(occurrence)}
-                  </td>
-                  <td class="n">{took === null ? '–' : spanText(took)}</td>
-                  <td>
-                    {runId === null ? (
-                      '–'
-                    ) : (
-                      <a class="link" href={view.link(`/runs/${runId}`)}>
-                        {runId}
-                      </a>
-                    )}
-                  </td>
-                  <td>
-                    <a class="link" href={`${view.link(path, { at: iso })}#why`}>
-                      why
-                    </a>
-                  </td>
-                </tr>
-              );
+              const run =
+                runId === null
+                  ? '–'
+                  : markup`<a class="link" href="${view.link(`/runs/${runId}`)}">${runId}</a>`;
+              return markup`<tr><td>${zoneTime(zone, at, now)}</td><td><time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time></td><td>${MarkIcon({ state })} ${stateText(occurrence)}</td><td class="n">${took === null ? '–' : spanText(took)}</td><td>${run}</td><td><a class="link" href="${view.link(path, { at: iso })}#why">why</a></td></tr>`;
             })}
           </tbody>
         </table>

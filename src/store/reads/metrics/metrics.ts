@@ -47,16 +47,21 @@ export async function readWaiting(session: Session): Promise<MetricsData['queues
 /** How many of a definition's last runs are looked through for a success. */
 const LOOKED_BACK = 200;
 
-/** The last success of a chosen definition `c` among its runs that fulfil a condition. */
+/**
+ * The last success of a chosen definition `c` among its runs that fulfil a condition, and its place among
+ * these: the latest is 1.
+ */
 const lastSuccess = (condition: string) => `
-  select f.finished_at, f.scheduled_for from (
-    select r.status, r.finished_at, r.scheduled_for from tock.job_runs_finished r
+  select f.finished_at, f.scheduled_for, f.place from (
+    select r.status, r.finished_at, r.scheduled_for, row_number() over (order by r.scheduled_for desc) as place
+    from tock.job_runs_finished r
     where r.definition_id = c.id and r.scheduled_for is not null and ${condition}
     order by r.scheduled_for desc limit ${LOOKED_BACK}) f
   where f.status = 'succeeded' order by f.scheduled_for desc limit 1`;
 
 // What should succeed next: the first occurrence after the last success that waits, runs or is dead; else the
-// next. Most succeeded within two days, so for most only the latest partitions are looked at.
+// next. Most succeeded within two days, so for most only the latest partitions are looked at; and most with
+// their latest run, so that none after it can be dead.
 const SCHEDULES = statement<{ limit: number }, ScheduleState>(
   'read-schedule-states',
   `
@@ -79,6 +84,7 @@ cross join lateral (
   select min(f.scheduled_for) as scheduled_for from (
     select r.status, r.scheduled_for from tock.job_runs_finished r
     where r.definition_id = c.id and r.scheduled_for > l.scheduled_for and r.finished_at >= l.scheduled_for
+      and not coalesce(recent.place = 1 and recent.scheduled_for > tock.now() - interval '2 days', false)
     order by r.scheduled_for desc limit ${LOOKED_BACK}) f
   where f.status = 'dead') m
 cross join lateral (

@@ -13,7 +13,7 @@ import {
 import { FINISHED_STATUSES, type FinishedStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { countEnded, FIGURES, KEY, sumOfBuckets, sumOfFigures } from '../../figures/ended-runs.js';
+import { countEnded, FIGURES, sumOfBuckets, sumOfFigures } from '../../figures/ended-runs.js';
 import { readProgress } from '../../figures/roll-up.js';
 
 /** Where the figures of a span are, as parameters. */
@@ -175,51 +175,4 @@ export async function readJobFigures(
 function msAt(counts: readonly number[] | null, share: number): number | null {
   const seconds = percentile(counts ?? [], share);
   return seconds === null ? null : seconds * 1000;
-}
-
-/** What has been counted since the schema was made. */
-export interface Totals {
-  readonly job: string;
-  readonly queue: string;
-  readonly status: FinishedStatus;
-  /** Why occurrences were skipped; empty for other states. */
-  readonly reason: string;
-  readonly runs: number;
-  readonly occurrences: number;
-  readonly durationSeconds: number;
-  readonly waitSeconds: number;
-  /** Runs by bucket; null where none was measured. */
-  readonly durations: readonly number[] | null;
-  readonly waits: readonly number[] | null;
-}
-
-// Base, minutes and runs meet at what the same snapshot says. :from only lets the planner know how few runs
-// it is.
-const TOTALS = statement<{ from: Date; to: string }, Totals>(
-  'read-totals',
-  `
-with progress as materialized (
-  select p.counted_until, p.hours_until from tock.figures_progress p
-), ${countEnded('uncounted', 'r.finished_at >= (select p.counted_until from progress p)')}, figures as (
-  select ${FIGURES} from tock.figures_total
-  union all
-  select ${FIGURES} from tock.figures_by_minute m
-  where m.at >= (select p.hours_until from progress p) and m.at < (select p.counted_until from progress p)
-  union all
-  select ${FIGURES} from uncounted
-), sums as (
-  select ${KEY}, ${sumOfFigures('f')} from figures f group by ${KEY}
-)
-select ${KEY}, run_count::float8 as runs, occurrence_count::float8 as occurrences, duration_us / 1e6::float8 as "durationSeconds",
-  wait_us / 1e6::float8 as "waitSeconds", durations::float8[] as durations, waits::float8[] as waits
-from sums order by ${KEY}`,
-);
-
-/**
- * The counters of all jobs. They count ends: each once, retried runs with each of their ends. They never
- * fall, also when retention drops runs.
- */
-export async function readTotals(session: Session): Promise<Totals[]> {
-  const { countedUntil } = await readProgress(session);
-  return await TOTALS.run(session, { from: new Date(countedUntil), to: 'infinity' });
 }

@@ -10,15 +10,16 @@ interface Params {
   readonly limit: number;
 }
 
-/** Without their stacks, which are most of what is stored of an error. */
-const COLUMNS = `r.id::text, r.job, r.errors -> -1 ->> 'name' as name, r.errors -> -1 ->> 'code' as code,
-  left(r.errors -> -1 ->> 'message', ${MAX_COMPARED}) as message`;
+/** Without their stacks, which are most of what is stored of an error. `offset 0`: each is unpacked once. */
+const COLUMNS = `r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
+  left(e.last ->> 'message', ${MAX_COMPARED}) as message`;
+const LAST = `cross join lateral (select r.errors -> -1 as last offset 0) e`;
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8 as at`;
 
 const DEAD = statement<Params, LastError>(
   'last-errors-of-dead',
   `
-select ${COLUMNS}, ${epochMs('r.finished_at')} from tock.job_runs_finished r
+select ${COLUMNS}, ${epochMs('r.finished_at')} from tock.job_runs_finished r ${LAST}
 where r.status = 'dead' and r.finished_at >= :from::timestamptz and r.finished_at < :to::timestamptz
 order by r.finished_at desc limit :limit::integer`,
 );
@@ -27,7 +28,7 @@ order by r.finished_at desc limit :limit::integer`,
 const FAILING = statement<Params, LastError>(
   'last-errors-of-failing',
   `
-select ${COLUMNS}, ${epochMs('r.started_at')} from tock.job_runs_live r
+select ${COLUMNS}, ${epochMs('r.started_at')} from tock.job_runs_live r ${LAST}
 where r.status = 'failed' and r.started_at >= :from::timestamptz and r.started_at < :to::timestamptz
 order by r.id desc limit :limit::integer`,
 );

@@ -61,7 +61,7 @@ export interface IdBounds {
   readonly upTo?: string | undefined;
 }
 
-type Runs = ExpressionBuilder<Schema & { r: Schema['tock.job_runs'] }, 'r'>;
+export type Runs = ExpressionBuilder<Schema & { r: Schema['tock.job_runs'] }, 'r'>;
 
 /** The conditions on a run `r` of a branch. */
 export function conditionsOf(
@@ -69,7 +69,7 @@ export function conditionsOf(
   { table, statuses }: Branch,
   match: ReadRunMatch,
   { definitionId, keyRunId }: Resolved,
-  { before, after, upTo }: IdBounds = {},
+  bounds: IdBounds = {},
 ): RawBuilder<boolean> {
   const { job, queue, key, error, errorGroup, payload, from, to } = match;
   const time = eb.ref(table === 'tock.job_runs_live' ? 'r.run_at' : 'r.finished_at');
@@ -88,7 +88,8 @@ export function conditionsOf(
     ...(statuses === null
       ? []
       : [sql`${eb.ref('r.status')} in (${sql.join(statuses.map(each => sql.lit(each)))})`]),
-    ...(job === undefined ? [] : [sql`${eb.ref('r.job')} = ${job}`]),
+    // As the index of the finished runs has it.
+    ...(job === undefined ? [] : [sql`${eb.ref('r.job')} collate "C" = ${job}`]),
     ...(definitionId === null ? [] : [sql`${eb.ref('r.definition_id')} = ${definitionId}::bigint`]),
     ...(queue === undefined ? [] : [sql`${eb.ref('r.queue')} = ${queue}`]),
     ...(key === undefined ? [] : [sql`${eb.ref('r.idempotency_key')} = ${key}`]),
@@ -102,10 +103,20 @@ export function conditionsOf(
           sql`strpos(coalesce(${eb.ref('r.errors')} -> -1 ->> 'message', ''), ${firstWord(literalStart(errorGroup))}) > 0`,
         ]),
     ...isInSpan,
-    ...(before === undefined ? [] : [sql`${id} < ${before}::bigint`]),
-    ...(after === undefined ? [] : [sql`${id} > ${after}::bigint`]),
-    ...(upTo === undefined ? [] : [sql`${id} <= ${upTo}::bigint`]),
+    ...within(eb, bounds),
   ]);
+}
+
+/** The conditions on the id of a run `r`. */
+export const isWithin = (eb: Runs, bounds: IdBounds): RawBuilder<boolean> => all(within(eb, bounds));
+
+function within(eb: Runs, { before, after, upTo }: IdBounds): RawBuilder<boolean>[] {
+  const id = eb.ref('r.id');
+  return [
+    ...(before === undefined ? [] : [sql<boolean>`${id} < ${before}::bigint`]),
+    ...(after === undefined ? [] : [sql<boolean>`${id} > ${after}::bigint`]),
+    ...(upTo === undefined ? [] : [sql<boolean>`${id} <= ${upTo}::bigint`]),
+  ];
 }
 
 const all = (conditions: readonly RawBuilder<unknown>[]): RawBuilder<boolean> =>

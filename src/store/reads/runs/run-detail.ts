@@ -271,7 +271,7 @@ export async function readRedirects(
   const newer = db
     .selectFrom('tock.job_runs as r')
     .select(['r.id', 'r.idempotency_key as key'])
-    .where('r.job', '=', onDead.job)
+    .where(eb => sql<boolean>`${eb.ref('r.job')} collate "C" = ${onDead.job}`)
     .where('r.id', '>', id)
     .orderBy('r.id')
     .limit(5000);

@@ -1,114 +1,16 @@
 // Pages of runs that match a filter, how many match, and their ids for an action on all of them.
-import { sql } from 'kysely';
-import { groupOf, isSameGroup, MAX_COMPARED } from '../../../model/run/error-group.js';
+import { groupOf, isSameGroup } from '../../../model/run/error-group.js';
 import type { ReadRunMatch } from '../../../model/run/run-match.js';
-import type { RunStatus, Trigger } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
-import { db, readableInstant, runQuery } from '../../connection/query.js';
-import {
-  type Branch,
-  branchesOf,
-  conditionsOf,
-  type IdBounds,
-  type Resolved,
-  resolveMatch,
-} from './run-conditions.js';
-
-/** A run as a list shows it: neither payload nor output, and of its errors the last one's message. */
-export interface ListedRun {
-  readonly id: string;
-  readonly job: string;
-  readonly definition: string | null;
-  readonly status: RunStatus;
-  readonly attempts: number;
-  readonly maxAttempts: number;
-  readonly queue: string;
-  readonly trigger: Trigger;
-  readonly key: string | null;
-  readonly scheduledFor: Date | null;
-  readonly runAt: Date;
-  readonly startedAt: Date | null;
-  readonly finishedAt: Date | null;
-  readonly cancelRequestedAt: Date | null;
-  readonly blockedOn: string | null;
-  readonly skipReason: string | null;
-  readonly fraction: number | null;
-  readonly errorName: string | null;
-  readonly errorCode: string | null;
-  /** Its first 500 characters. */
-  readonly errorMessage: string | null;
-}
+import { db, runQuery } from '../../connection/query.js';
+import { type ListedRun, readFirst, readFirstIds } from './first-runs.js';
+import { branchesOf, conditionsOf, type IdBounds, resolveMatch } from './run-conditions.js';
 
 export interface RunPage {
   /** Newest first. */
   readonly runs: readonly ListedRun[];
   readonly hasOlder: boolean;
   readonly hasNewer: boolean;
-}
-
-type Order = 'asc' | 'desc';
-
-interface Wanted {
-  readonly match: ReadRunMatch;
-  readonly resolved: Resolved;
-  readonly bounds: IdBounds;
-  readonly order: Order;
-  readonly limit: number;
-}
-
-const COLUMNS = [
-  'r.id',
-  'r.job',
-  'r.definition_id',
-  'r.status',
-  'r.attempts',
-  'r.max_attempts',
-  'r.queue',
-  'r.trigger',
-  'r.idempotency_key',
-  'r.scheduled_for',
-  'r.run_at',
-  'r.started_at',
-  'r.finished_at',
-  'r.cancel_requested_at',
-  'r.blocked_on',
-  'r.skip_reason',
-  'r.progress',
-  'r.errors',
-] as const;
-
-/** The first runs of a branch, in the order of an index. */
-function firstOf(branch: Branch, { match, resolved, bounds, order, limit }: Wanted) {
-  const runs = db
-    .selectFrom(`${branch.table} as r` as 'tock.job_runs as r')
-    .select(COLUMNS)
-    .where(eb => conditionsOf(eb, branch, match, resolved, bounds))
-    .orderBy('r.id', order)
-    .limit(limit);
-  return db.selectFrom(runs.as('b')).selectAll('b');
-}
-
-/** Those of all branches. What is computed of a row is computed of these only. */
-function firstOfAll(wanted: Wanted) {
-  const [first, ...others] = branchesOf(wanted.match).map(branch => firstOf(branch, wanted));
-  if (first === undefined) return null;
-  const runs = others.reduce((union, other) => union.unionAll(other), first);
-  return db
-    .selectFrom(runs.as('r'))
-    .leftJoin('tock.job_definitions as d', 'd.id', 'r.definition_id')
-    .select(eb => [
-      'r.id',
-      'r.job',
-      'd.name as definition',
-      'r.status',
-      sql<string | null>`${eb.ref('r.errors')} -> -1 ->> 'name'`.as('errorName'),
-      sql<string | null>`${eb.ref('r.errors')} -> -1 ->> 'code'`.as('errorCode'),
-      sql<string | null>`left(${eb.ref('r.errors')} -> -1 ->> 'message', ${sql.lit(MAX_COMPARED)})`.as(
-        'errorMessage',
-      ),
-    ])
-    .orderBy('r.id', wanted.order)
-    .limit(wanted.limit);
 }
 
 /** A page: the runs before an id, or those after it. */
@@ -132,7 +34,7 @@ export async function listRunPage(
   const size = match.errorGroup === undefined ? limit + 1 : READ_AT_ONCE;
   let bounds: IdBounds = { before, after };
   for (let read = 0; found.length <= limit && read < MAX_READS; read++) {
-    const rows = await readListed(session, { match, resolved, bounds, order, limit: size });
+    const rows = await readFirst(session, { match, resolved, bounds, order, limit: size });
     found.push(...rows.filter(row => isOfGroup(row, match)));
     const last = rows.at(-1);
     if (last === undefined || rows.length < size) break;
@@ -155,29 +57,6 @@ function isOfGroup(
   if (errorGroup === undefined) return true;
   const { errorName: name, errorCode: code, errorMessage: message } = row;
   return isSameGroup(groupOf({ name, code, message }), errorGroup);
-}
-
-async function readListed(session: Session, wanted: Wanted): Promise<ListedRun[]> {
-  const query = firstOfAll(wanted)?.select(eb => [
-    'r.attempts',
-    'r.max_attempts as maxAttempts',
-    'r.queue',
-    'r.trigger',
-    'r.idempotency_key as key',
-    'r.blocked_on as blockedOn',
-    'r.skip_reason as skipReason',
-    readableInstant(eb.ref('r.scheduled_for')).as('scheduledFor'),
-    readableInstant(eb.ref('r.run_at')).as('runAt'),
-    readableInstant(eb.ref('r.started_at')).as('startedAt'),
-    readableInstant(eb.ref('r.finished_at')).as('finishedAt'),
-    readableInstant(eb.ref('r.cancel_requested_at')).as('cancelRequestedAt'),
-    // A row written by hand may hold anything.
-    sql<number | null>`case jsonb_typeof(${eb.ref('r.progress')} -> 'fraction') when 'number'
-      then least(greatest((${eb.ref('r.progress')} ->> 'fraction')::numeric, 0), 1)::float8 end`.as(
-      'fraction',
-    ),
-  ]);
-  return query === undefined ? [] : await runQuery(session, query);
 }
 
 /** How many runs match, up to a cap: cap + 1 means more than that. Does not look at the error's group. */
@@ -234,9 +113,8 @@ export async function readMatchingRuns(
   { after, upTo, limit }: { readonly after: string; readonly upTo: string; readonly limit: number },
 ): Promise<MatchingRuns> {
   const resolved = await resolveMatch(session, match);
-  const query = resolved && firstOfAll({ match, resolved, bounds: { after, upTo }, order: 'asc', limit });
-  if (!query) return { ids: [], next: null };
-  const rows = await runQuery(session, query);
+  if (!resolved) return { ids: [], next: null };
+  const rows = await readFirstIds(session, { match, resolved, bounds: { after, upTo }, order: 'asc', limit });
   const ids = rows.filter(row => isOfGroup(row, match)).map(row => row.id);
   return { ids, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
 }

@@ -1,0 +1,30 @@
+// For a job of which there is no run: jobs whose names are like it.
+import { nearMisses } from '../../model/nearest.js';
+import type { View } from '../view.js';
+import { type FilterText, queryOf } from './filter.js';
+
+export function Meant({
+  view,
+  text,
+  jobs,
+}: {
+  readonly view: View;
+  readonly text: FilterText;
+  /** Names that may have been meant. */
+  readonly jobs: readonly string[];
+}) {
+  const near = text.job === '' || jobs.includes(text.job) ? [] : nearMisses(text.job, jobs);
+  if (near.length === 0) return null;
+  return (
+    <p>
+      Did you mean{' '}
+      {near.map((job, index) => (
+        <>
+          {index === 0 ? '' : ' or '}
+          <a href={view.link('/runs', queryOf(text, { job }))}>{job}</a>
+        </>
+      ))}
+      ?
+    </p>
+  );
+}
