@@ -1,0 +1,57 @@
+// The site: what vitepress is told. The pages are those that assemble.mjs and typedoc have written to pages/.
+import { readFileSync } from 'node:fs';
+import { defineConfig } from 'vitepress';
+import { slugify } from '../links.mjs';
+
+const read = name => JSON.parse(readFileSync(new URL(`../pages/${name}`, import.meta.url), 'utf8'));
+const { version, description } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+);
+const groups = read('navigation.json');
+const api = read('api.json');
+
+const pagesOf = name => groups.find(({ text }) => text === name).items;
+
+export default defineConfig({
+  title: 'Tock',
+  description,
+  lang: 'en',
+  base: process.env.TOCK_SITE_BASE ?? '/',
+  srcDir: 'pages',
+  outDir: 'dist',
+  cacheDir: 'node_modules/.vitepress',
+  ignoreDeadLinks: false,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env.TOCK_SITE_BASE ?? '/'}icon.svg` }]],
+  markdown: {
+    anchor: { slugify },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    image: { lazyLoading: true },
+    config(md) {
+      const fence = md.renderer.rules.fence;
+      md.renderer.rules.fence = (tokens, index, ...rest) =>
+        tokens[index].info.trim() === 'mermaid'
+          ? `<MermaidDiagram code="${encodeURIComponent(tokens[index].content)}" />`
+          : fence(tokens, index, ...rest);
+    },
+  },
+  themeConfig: {
+    logo: '/icon.svg',
+    outline: { level: [2, 3] },
+    search: { provider: 'local', options: { detailedView: true } },
+    nav: [
+      { text: 'Guide', link: '/getting-started', activeMatch: '^/(getting-started|overview|jobs|schedules)' },
+      { text: 'API', link: '/api/', activeMatch: '^/api/' },
+      { text: 'Coming from', activeMatch: '^/coming-from/', items: pagesOf('Coming from') },
+      {
+        text: version,
+        items: [...pagesOf('Performance'), ...pagesOf('Project'), { text: 'Decisions', link: '/adr/' }],
+      },
+    ],
+    sidebar: { '/': [...groups, { text: 'API', link: '/api/' }], '/api/': apiSidebar() },
+    footer: { message: 'MIT licence' },
+  },
+});
+
+function apiSidebar() {
+  return api;
+}
