@@ -1,5 +1,6 @@
 // The site: what vitepress is told. The pages are those that assemble.mjs and typedoc have written to pages/.
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { defineConfig } from 'vitepress';
 import { slugify } from '../links.mjs';
 
@@ -52,6 +53,29 @@ export default defineConfig({
   },
 });
 
+/** A group for each module, and in it one for each kind. */
 function apiSidebar() {
-  return api;
+  const modules = api.filter(({ folder, pages }) => folder !== '.' && pages.some(({ name }) => /\/index\.md$/.test(name)));
+  const kindsOf = module => api.filter(({ folder }) => path.posix.dirname(folder) === module && !isModule(folder));
+  const isModule = folder => modules.some(module => module.folder === folder);
+  return [
+    { text: 'All modules', link: '/api/' },
+    ...modules.map(({ folder }) => ({
+      text: folder,
+      link: `/api/${folder}/`,
+      items: kindsOf(folder).map(kind => ({
+        text: capital(path.posix.basename(kind.folder).replaceAll('-', ' ')),
+        collapsed: true,
+        items: kind.pages.map(({ name, title }) => ({
+          text: title.replace(/^.*?: /, '').replaceAll('\\', ''),
+          link: `/api/${name.replace('.md', '')}`,
+        })),
+      })),
+    })),
+    { text: 'Guide', link: '/getting-started' },
+  ];
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
