@@ -35,13 +35,29 @@ const GROUPS = [
       'doctor',
     ],
   ],
-  ['Coming from', ['coming-from/index', 'coming-from/*']],
+  [
+    'Coming from',
+    [
+      'coming-from/index',
+      'coming-from/pg-boss',
+      'coming-from/graphile-worker',
+      'coming-from/bullmq',
+      'coming-from/node-cron',
+      'coming-from/cron',
+      'coming-from/*',
+    ],
+  ],
   ['Reference', ['guarantees', 'state-machine', 'data-model', 'bad-inputs', 'architecture']],
   ['Performance', ['performance', 'benchmarks']],
   ['Project', ['changelog', 'contributing']],
   ['Decisions', ['adr/index', 'adr/*']],
 ];
 const FOLDED = ['Project', 'Decisions'];
+/** What the sidebar calls a page, where its own title would say too little there, or too much. */
+const shortTitle = (name, title) =>
+  name === 'overview'
+    ? 'Overview'
+    : title.replace(/^Coming from /, '').replace(/^Decisions$/, 'All decisions');
 
 /** @param {{ root: string, site: string }} folders */
 export async function assemble({ root, site }) {
@@ -115,9 +131,12 @@ function groupPages(titles) {
     ),
   ]);
   groups[0][1].push(...left);
-  return groups.map(([text, names]) => ({
-    text,
-    collapsed: FOLDED.includes(text),
-    items: names.map(name => ({ text: titles.get(name), link: `/${name.replace(/index$/, '')}` })),
-  }));
+  return groups.map(([text, names]) => {
+    const items = names.map(name => ({
+      text: shortTitle(name, titles.get(name)),
+      link: `/${name.replace(/index$/, '')}`,
+    }));
+    // A group that folds leads somewhere: as a mere button it would hold another button, its arrow.
+    return FOLDED.includes(text) ? { text, collapsed: true, link: items[0].link, items } : { text, items };
+  });
 }

@@ -24,7 +24,9 @@ if (process.argv.includes('--dev')) {
 /** The reference of all exported types and functions, one page each. */
 async function writeApi() {
   const app = await Application.bootstrapWithPlugins({
-    entryPoints: ['index', 'testing', 'adapters', 'dashboard'].map(name => path.join(root, 'src', `${name}.ts`)),
+    entryPoints: ['index', 'testing', 'adapters', 'dashboard'].map(name =>
+      path.join(root, 'src', `${name}.ts`),
+    ),
     tsconfig: path.join(site, 'tsconfig.json'),
     plugin: ['typedoc-plugin-markdown', './typedoc-names.mjs'],
     out: path.join(site, 'pages', 'api'),
@@ -59,7 +61,9 @@ async function writeApi() {
 async function listApi() {
   const api = path.join(site, 'pages', 'api');
   const files = (await readdir(api, { recursive: true })).map(name => name.replaceAll('\\', '/')).sort();
-  const folders = [...new Set(files.filter(name => name.endsWith('.md')).map(name => path.posix.dirname(name)))];
+  const folders = [
+    ...new Set(files.filter(name => name.endsWith('.md')).map(name => path.posix.dirname(name))),
+  ];
   return await Promise.all(
     folders.map(async folder => ({
       folder,

@@ -13,7 +13,12 @@ import { chromium } from 'playwright-core';
 const dist = path.join(path.dirname(fileURLToPath(import.meta.url)), 'dist');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const SHOTS = process.env.TOCK_SHOTS;
-const PLACES = [process.env.TOCK_CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const PLACES = [
+  process.env.TOCK_CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+];
 /** Themes change colours and widths change the layout: each is searched for barriers once. */
 const LOOKS = [
   { theme: 'light', width: 1280, height: 900, searchBarriers: true },
@@ -22,7 +27,8 @@ const LOOKS = [
   { theme: 'dark', width: 360, height: 740, searchBarriers: true },
 ];
 /** The pages of the reference are made alike: these stand for all. */
-const API_SAMPLES = /^api\/(?:index|pg-tock\/(?:index|functions\/(?:createTock|defineJob)|interfaces\/(?:Tock|JobOptions)))\.html$/;
+const API_SAMPLES =
+  /^api\/(?:index|pg-tock\/(?:index|functions\/(?:createTock|defineJob)|interfaces\/(?:Tock|JobOptions)))\.html$/;
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript',
@@ -80,7 +86,9 @@ async function lookAtPages(executablePath) {
   try {
     const asked = process.argv.slice(2);
     const chosen = pages.filter(page =>
-      asked.length > 0 ? asked.includes(page.replace('.html', '')) : !page.startsWith('api/') || API_SAMPLES.test(page),
+      asked.length > 0
+        ? asked.includes(page.replace('.html', ''))
+        : !page.startsWith('api/') || API_SAMPLES.test(page),
     );
     for (const page of chosen) report(page, await findFlaws(browser, base, page));
     for (const { theme, width, height } of LOOKS)
@@ -120,7 +128,9 @@ async function findFlaws(browser, base, name) {
     for (const { width, height, searchBarriers } of looks) {
       await page.setViewportSize({ width, height });
       const look = `${theme}, ${width} px`;
-      const pixels = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+      const pixels = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
       if (pixels > 0) flaws.push(`${look}: ${pixels} px wider than its window: ${await widest(page)}`);
       if (searchBarriers) flaws.push(...(await findBarriers(page)).map(text => `${look}: ${text}`));
       await takePicture(page, `${name.replace('.html', '').replaceAll('/', '-')}-${theme}-${width}`);
@@ -199,7 +209,10 @@ async function takePicture(page, name) {
 async function serve() {
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://site');
-    const file = path.join(dist, path.normalize(decodeURIComponent(pathname)).replace(/[/\\]$/, '/index.html'));
+    const file = path.join(
+      dist,
+      path.normalize(decodeURIComponent(pathname)).replace(/[/\\]$/, '/index.html'),
+    );
     const body = file.startsWith(dist) ? await readFile(file).catch(() => null) : null;
     response.writeHead(body === null ? 404 : 200, {
       'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',

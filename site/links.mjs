@@ -1,7 +1,8 @@
 // How a document of the repository becomes a page: its links, its pictures, the marks of its code blocks.
 import path from 'node:path';
 
-const PICTURE = /<picture>\s*<source media="[^"]*dark[^"]*" srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*<\/picture>/g;
+const PICTURE =
+  /<picture>\s*<source media="[^"]*dark[^"]*" srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*<\/picture>/g;
 /** Code, which stays as it is; or a link or an image. */
 const LINK = /(`(?:[^`\n]|\n(?!\n))*`)|(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g;
 

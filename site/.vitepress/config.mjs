@@ -22,7 +22,9 @@ export default defineConfig({
   outDir: 'dist',
   cacheDir: 'node_modules/.vitepress',
   ignoreDeadLinks: false,
-  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env.TOCK_SITE_BASE ?? '/'}icon.svg` }]],
+  head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env.TOCK_SITE_BASE ?? '/'}icon.svg` }],
+  ],
   markdown: {
     anchor: { slugify },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -38,7 +40,13 @@ export default defineConfig({
   themeConfig: {
     logo: '/icon.svg',
     outline: { level: [2, 3] },
-    search: { provider: 'local', options: { detailedView: true } },
+    search: {
+      provider: 'local',
+      options: {
+        // Documents before the reference, which repeats each word many times.
+        miniSearch: { searchOptions: { boostDocument: id => (id.includes('/api/') ? 0.3 : 1) } },
+      },
+    },
     nav: [
       { text: 'Guide', link: '/getting-started', activeMatch: '^/(getting-started|overview|jobs|schedules)' },
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
@@ -55,8 +63,11 @@ export default defineConfig({
 
 /** A group for each module, and in it one for each kind. */
 function apiSidebar() {
-  const modules = api.filter(({ folder, pages }) => folder !== '.' && pages.some(({ name }) => /\/index\.md$/.test(name)));
-  const kindsOf = module => api.filter(({ folder }) => path.posix.dirname(folder) === module && !isModule(folder));
+  const modules = api.filter(
+    ({ folder, pages }) => folder !== '.' && pages.some(({ name }) => /\/index\.md$/.test(name)),
+  );
+  const kindsOf = module =>
+    api.filter(({ folder }) => path.posix.dirname(folder) === module && !isModule(folder));
   const isModule = folder => modules.some(module => module.folder === folder);
   return [
     { text: 'All modules', link: '/api/' },
@@ -66,8 +77,9 @@ function apiSidebar() {
       items: kindsOf(folder).map(kind => ({
         text: capital(path.posix.basename(kind.folder).replaceAll('-', ' ')),
         collapsed: true,
+        link: `/api/${folder}/#${path.posix.basename(kind.folder)}`,
         items: kind.pages.map(({ name, title }) => ({
-          text: title.replace(/^.*?: /, '').replaceAll('\\', ''),
+          text: title.replace(/^.*?: /, '').replace(/\\?<.*/, ''),
           link: `/api/${name.replace('.md', '')}`,
         })),
       })),
