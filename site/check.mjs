@@ -124,7 +124,8 @@ async function findFlaws(browser, base, name) {
   for (const theme of ['light', 'dark']) {
     const looks = LOOKS.filter(look => look.theme === theme);
     const { context, page, complaints } = await open(browser, looks[0]);
-    await page.goto(`${base}/${name}`, { waitUntil: 'networkidle' });
+    await page.goto(`${base}/${name.replace(/index\.html$/, '')}`, { waitUntil: 'networkidle' });
+    await drawn(page);
     for (const { width, height, searchBarriers } of looks) {
       await page.setViewportSize({ width, height });
       const look = `${theme}, ${width} px`;
@@ -139,6 +140,12 @@ async function findFlaws(browser, base, name) {
     await context.close();
   }
   return flaws;
+}
+
+/** Diagrams are drawn a moment after the page. */
+async function drawn(page) {
+  const texts = page.locator('pre.diagram');
+  if ((await texts.count()) > 0) await page.waitForFunction("document.querySelector('pre.diagram') === null");
 }
 
 /** The elements that stick out, for the message. */
@@ -207,18 +214,17 @@ async function takePicture(page, name) {
 
 /** As any web server would: files, and index.html of folders. */
 async function serve() {
-  const server = createServer(async (request, response) => {
+  const answer = async (request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://site');
-    const file = path.join(
-      dist,
-      path.normalize(decodeURIComponent(pathname)).replace(/[/\\]$/, '/index.html'),
-    );
+    const name = path.normalize(decodeURIComponent(pathname)).replace(/[/\\]$/, '/index.html');
+    const file = path.join(dist, name);
     const body = file.startsWith(dist) ? await readFile(file).catch(() => null) : null;
     response.writeHead(body === null ? 404 : 200, {
       'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',
     });
     response.end(body ?? 'not found');
-  });
+  };
+  const server = createServer((request, response) => void answer(request, response));
   await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
   return {
     base: `http://127.0.0.1:${server.address().port}`,

@@ -64,7 +64,7 @@ export default defineConfig({
 /** A group for each module, and in it one for each kind. */
 function apiSidebar() {
   const modules = api.filter(
-    ({ folder, pages }) => folder !== '.' && pages.some(({ name }) => /\/index\.md$/.test(name)),
+    ({ folder, pages }) => folder !== '.' && pages.some(({ name }) => name.endsWith('/index.md')),
   );
   const kindsOf = module =>
     api.filter(({ folder }) => path.posix.dirname(folder) === module && !isModule(folder));
