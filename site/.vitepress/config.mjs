@@ -63,9 +63,9 @@ export default defineConfig({
 
 /** A group for each module, and in it one for each kind. */
 function apiSidebar() {
-  const modules = api.filter(
-    ({ folder, pages }) => folder !== '.' && pages.some(({ name }) => name.endsWith('/index.md')),
-  );
+  const modules = api
+    .filter(({ folder, pages }) => folder !== '.' && pages.some(({ name }) => name.endsWith('/index.md')))
+    .sort((one, other) => one.folder.localeCompare(other.folder));
   const kindsOf = module =>
     api.filter(({ folder }) => path.posix.dirname(folder) === module && !isModule(folder));
   const isModule = folder => modules.some(module => module.folder === folder);

@@ -1,12 +1,12 @@
 import DefaultTheme from 'vitepress/theme-without-fonts';
 import './site.css';
 import MermaidDiagram from './MermaidDiagram.vue';
-import { nameSearchBox } from './search-box.mjs';
+import { repairSearchBox } from './search-box.mjs';
 
 export default {
   extends: DefaultTheme,
   enhanceApp({ app }) {
     app.component('MermaidDiagram', MermaidDiagram);
-    if (!import.meta.env.SSR) nameSearchBox();
+    if (!import.meta.env.SSR) repairSearchBox();
   },
 };
