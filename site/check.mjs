@@ -26,9 +26,10 @@ const LOOKS = [
   { theme: 'light', width: 360, height: 740, searchBarriers: false },
   { theme: 'dark', width: 360, height: 740, searchBarriers: true },
 ];
-/** The pages of the reference are made alike: these stand for all. */
-const API_SAMPLES =
-  /^api\/(?:index|pg-tock\/(?:index|functions\/(?:createTock|defineJob)|interfaces\/(?:Tock|JobOptions)))\.html$/;
+/** Pages of the reference are made alike, and so are decisions: these stand for all. */
+const MANY = /^(?:api|adr)\//;
+const SAMPLES =
+  /^(?:adr\/(?:index|0008-.*)|api\/(?:index|pg-tock\/(?:index|functions\/createTock|interfaces\/(?:Tock|JobOptions))))\.html$/;
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript',
@@ -86,9 +87,7 @@ async function lookAtPages(executablePath) {
   try {
     const asked = process.argv.slice(2);
     const chosen = pages.filter(page =>
-      asked.length > 0
-        ? asked.includes(page.replace('.html', ''))
-        : !page.startsWith('api/') || API_SAMPLES.test(page),
+      asked.length > 0 ? asked.includes(page.replace('.html', '')) : !MANY.test(page) || SAMPLES.test(page),
     );
     for (const page of chosen) report(page, await findFlaws(browser, base, page));
     for (const { theme, width, height } of LOOKS)
