@@ -44,6 +44,7 @@ const GROUPS = [
       'coming-from/bullmq',
       'coming-from/node-cron',
       'coming-from/cron',
+      'import',
       'coming-from/*',
     ],
   ],
@@ -54,10 +55,8 @@ const GROUPS = [
 ];
 const FOLDED = ['Project', 'Decisions'];
 /** What the sidebar calls a page, where its own title would say too little there, or too much. */
-const shortTitle = (name, title) =>
-  name === 'overview'
-    ? 'Overview'
-    : title.replace(/^Coming from /, '').replace(/^Decisions$/, 'All decisions');
+const SHORT = { overview: 'Overview', import: 'Import of a crontab', 'adr/index': 'All decisions' };
+const shortTitle = (name, title) => SHORT[name] ?? title.replace(/^Coming from /, '');
 
 /** @param {{ root: string, site: string }} folders */
 export async function assemble({ root, site }) {
@@ -126,9 +125,11 @@ function groupPages(titles) {
   };
   const groups = GROUPS.map(([text, names]) => [
     text,
-    names.flatMap(name =>
-      take(name.endsWith('/*') ? [...left].filter(each => each.startsWith(name.slice(0, -1))) : [name]),
-    ),
+    names
+      .flatMap(name =>
+        take(name.endsWith('/*') ? [...left].filter(each => each.startsWith(name.slice(0, -1))) : [name]),
+      )
+      .filter(name => titles.has(name)),
   ]);
   groups[0][1].push(...left);
   return groups.map(([text, names]) => {

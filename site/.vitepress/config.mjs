@@ -58,6 +58,7 @@ export default defineConfig({
     ],
     sidebar: { '/': [...groups, { text: 'API', link: '/api/' }], '/api/': apiSidebar() },
     footer: { message: 'MIT licence' },
+    notFound: { linkText: 'To the first page', linkLabel: 'To the first page' },
   },
 });
 
