@@ -1,6 +1,6 @@
 // Does what the documentation says, in a fresh copy of the project, and fails where it is not so.
 //
-//   node scripts/try-readme.mjs [file …]      (default: README.md docs/*.md CONTRIBUTING.md)
+//   node scripts/try-readme.mjs [file …]      (default: README.md docs/**/*.md CONTRIBUTING.md)
 //
 // In: the blocks that are marked `test`. `ts test` is type-checked, with `pg-tock` standing for src/index.ts.
 // `sh test` is run line by line, in order, in the copy, with the embedded server. `sql test` is run on it.
@@ -47,7 +47,7 @@ try {
 }
 
 async function documentation() {
-  const docs = (await readdir('docs')).filter(name => name.endsWith('.md')).sort();
+  const docs = (await readdir('docs', { recursive: true })).filter(name => name.endsWith('.md')).sort();
   return ['README.md', ...docs.map(name => `docs/${name}`), 'CONTRIBUTING.md'];
 }
 
