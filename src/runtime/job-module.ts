@@ -2,9 +2,11 @@
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import type { AlertOptions } from '../model/alerts/options.js';
+import { projectFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';
+import { JOB_MODULES } from './job-module-path.js';
 
 export interface JobModule {
   readonly jobs: readonly AnyJob[];
@@ -14,8 +16,17 @@ export interface JobModule {
   readonly alerts: AlertOptions | undefined;
 }
 
-/** @throws TockError TOCK_JOBS_NOT_FOUND, or defineJob's error for a bad job, with its file */
-export async function loadJobModule(modulePath: string): Promise<JobModule> {
+/**
+ * @param modulePath null: none was found
+ * @throws TockError TOCK_JOBS_NOT_FOUND, or defineJob's error for a bad job, with its file
+ */
+export async function loadJobModule(modulePath: string | null): Promise<JobModule> {
+  if (modulePath === null) {
+    throw new TockError(
+      'TOCK_JOBS_NOT_FOUND',
+      `there is no job module in ${projectFolder()} (${JOB_MODULES.join(', ')}): go to the project's folder, or name the module with --jobs FILE or TOCK_JOBS`,
+    );
+  }
   if (!existsSync(modulePath)) {
     throw new TockError(
       'TOCK_JOBS_NOT_FOUND',
@@ -40,7 +51,7 @@ export async function loadJobModule(modulePath: string): Promise<JobModule> {
   );
 }
 
-export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
+export async function loadJobs(modulePath: string | null): Promise<readonly AnyJob[]> {
   return (await loadJobModule(modulePath)).jobs;
 }
 
@@ -49,9 +60,16 @@ async function importModule(modulePath: string): Promise<Record<string, unknown>
     return (await import(pathToFileURL(modulePath).href)) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof TockError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new TockError('TOCK_JOBS_NOT_FOUND', `the job module ${modulePath} cannot be loaded: ${reason}`, {
-      cause: error,
-    });
+    throw new TockError(
+      'TOCK_JOBS_NOT_FOUND',
+      `the job module ${modulePath} cannot be loaded: ${reasonOf(error)}`,
+      { cause: error },
+    );
   }
+}
+
+function reasonOf(error: unknown): string {
+  if ((error as NodeJS.ErrnoException | null)?.code === 'ERR_UNKNOWN_FILE_EXTENSION')
+    return `this Node (${process.versions.node}) loads no TypeScript: compile it and name the compiled module, or run: node --import tsx …`;
+  return error instanceof Error ? error.message : String(error);
 }
