@@ -10,15 +10,21 @@ export const embedMigrations = {
   name: 'embed-migrations',
   setup(esbuild) {
     const load = (file, makeContents) =>
-      esbuild.onLoad({ filter: new RegExp(`[\\\\/]src[\\\\/]store[\\\\/]schema[\\\\/]${file}\\.ts$`) }, async () => {
-        const names = (await readdir(FOLDER)).filter(name => /^\d{4}_[\w-]+\.sql$/.test(name)).sort();
-        // `npm run dev` builds again when one changes.
-        const watchFiles = names.map(name => path.join(FOLDER, name));
-        return { contents: await makeContents(names), loader: 'js', watchFiles, watchDirs: [FOLDER] };
-      });
+      esbuild.onLoad(
+        { filter: new RegExp(`[\\\\/]src[\\\\/]store[\\\\/]schema[\\\\/]${file}\\.ts$`) },
+        async () => {
+          const names = (await readdir(FOLDER)).filter(name => /^\d{4}_[\w-]+\.sql$/.test(name)).sort();
+          // `npm run dev` builds again when one changes.
+          const watchFiles = names.map(name => path.join(FOLDER, name));
+          return { contents: await makeContents(names), loader: 'js', watchFiles, watchDirs: [FOLDER] };
+        },
+      );
     load('migration-names', names => `export const MIGRATION_NAMES = ${JSON.stringify(names)};`);
     load('migration-texts', async names => {
-      const texts = names.map(async name => ({ name, text: await readFile(path.join(FOLDER, name), 'utf8') }));
+      const texts = names.map(async name => ({
+        name,
+        text: await readFile(path.join(FOLDER, name), 'utf8'),
+      }));
       return `export const MIGRATION_TEXTS = ${JSON.stringify(await Promise.all(texts))};`;
     });
   },

@@ -53,9 +53,17 @@ function pack() {
   if (packed.status !== 0) throw new Error(`npm pack: ${packed.stdout}${packed.stderr}`);
   const tarball = path.join(folder, packed.stdout.trim().split('\n').at(-1));
   const files = run('tar', ['-tzf', tarball]).stdout.trim().split('\n');
-  const wrong = files.filter(name => /^package\/(dist\/jobs|jobs|migrations|test|src)\/|\/test\/|\.test\./.test(name));
+  const wrong = files.filter(name =>
+    /^package\/(dist\/jobs|jobs|migrations|test|src)\/|\/test\/|\.test\./.test(name),
+  );
   if (wrong.length > 0) throw new Error(`the package contains ${wrong.join(', ')}`);
-  for (const name of ['dist/index.js', 'dist/index.cjs', 'dist/types/src/index.d.ts', 'docs/jobs.md', 'README.md'])
+  for (const name of [
+    'dist/index.js',
+    'dist/index.cjs',
+    'dist/types/src/index.d.ts',
+    'docs/jobs.md',
+    'README.md',
+  ])
     if (!files.includes(`package/${name}`)) throw new Error(`the package lacks ${name}`);
   say(`packed ${files.length} files`);
   return tarball;
@@ -128,7 +136,8 @@ async function tryTypeScript() {
   run(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.json', '--noEmit']);
 
   const env = { DATABASE_URL: await newDatabase() };
-  const tock = (args, code = 0, own = env) => run('npx', ['--no-install', 'tock', ...args], { env: own, code });
+  const tock = (args, code = 0, own = env) =>
+    run('npx', ['--no-install', 'tock', ...args], { env: own, code });
   has(tock(['tick'], 2, {}).stderr, /no database is named/);
   has(tock(['tick'], 1).stderr, /run: tock migrate/);
   tock(['migrate']);
@@ -180,7 +189,8 @@ async function tryTsx() {
   await write('tsx/jobs/index.ts', JOBS);
   const env = { DATABASE_URL: await newDatabase() };
   const cwd = path.join(folder, 'tsx');
-  const tick = (code, ...args) => run('node', [...args, '../node_modules/pg-tock/dist/tick.js', '--migrate'], { env, cwd, code });
+  const tick = (code, ...args) =>
+    run('node', [...args, '../node_modules/pg-tock/dist/tick.js', '--migrate'], { env, cwd, code });
   has(tick(0, '--import', 'tsx').stdout, /1 registered/);
   if (Number(process.versions.node.split('.')[0]) < 22) has(tick(2).stderr, /loads no TypeScript/);
   say('a TypeScript project without a build works');
@@ -261,7 +271,10 @@ await tock.close();
       logLevel: 'error',
     });
     await mkdir(path.join(app, 'migrations'));
-    await writeFile(path.join(app, 'migrations', '0001_my_app.sql'), 'create table public.of_the_app (id int);');
+    await writeFile(
+      path.join(app, 'migrations', '0001_my_app.sql'),
+      'create table public.of_the_app (id int);',
+    );
     const { stdout } = run('node', ['server.mjs'], { cwd: app, env: { DATABASE_URL: await newDatabase() } });
     if (stdout !== '0001_the_ledger.sql hello Mia\n') throw new Error(`bundled: ${stdout}`);
   } finally {

@@ -89,7 +89,8 @@ function createProgram(): Command {
     .helpCommand(false)
     .addHelpText('after', afterHelp());
   for (const [title, adders] of GROUPS) {
-    for (const add of adders) withSettings(add(program)).helpGroup(title).helpOption('-h, --help', 'print this help');
+    for (const add of adders)
+      withSettings(add(program)).helpGroup(title).helpOption('-h, --help', 'print this help');
   }
   return program;
 }

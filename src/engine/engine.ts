@@ -71,8 +71,8 @@ export interface SettingsInput {
   readonly logs?: LogsOption;
   /**
    * Whether to register these jobs even if most definitions of the schema would vanish: two or more, and over
-   * half. Otherwise that is refused (TOCK_WOULD_VANISH), since the jobs or the database are probably the wrong
-   * ones. Default false.
+   * half. Otherwise that is refused (TOCK_WOULD_VANISH), since the jobs or the database are probably wrong.
+   * Default false.
    */
   readonly allowVanishing?: boolean;
 }

@@ -46,7 +46,8 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   DATABASE_URL_FILE: 'a file that contains the URL, for secrets',
   TOCK_DATABASE: 'embedded: without DATABASE_URL, use the embedded PostgreSQL in .tock/',
   TOCK_SCHEMA: 'schema of the tables (default tock)',
-  TOCK_JOBS: 'module that exports the array `jobs` (default dist/jobs/index.js or jobs/index.js; see docs/jobs.md)',
+  TOCK_JOBS:
+    'module that exports the array `jobs` (default dist/jobs/index.js or jobs/index.js; see docs/jobs.md)',
   TOCK_ALLOW_VANISHING: 'on: register the jobs even if most definitions vanish (default off: refuse)',
   TOCK_LEASE: 'how long a claimed run is held without a heartbeat (default 60s)',
   TOCK_HEARTBEAT: 'how often leases are renewed (default 15s)',
@@ -138,7 +139,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 type Read = (name: string) => string | undefined;
 
 /**
- * A URL goes first. The embedded server is used only if that was asked for, or, in a clone of this repository,
+ * A URL goes first. The embedded server is used only if that was asked for, or, in a clone of the repository,
  * once `npm start` has made its data.
  */
 function readDatabase(read: Read, dataFolder: string): Pick<Config, 'databaseUrl' | 'isEmbedded'> {

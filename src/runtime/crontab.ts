@@ -50,7 +50,14 @@ function userName(): string {
 }
 
 /** Settings without secrets. */
-const VARIABLES = ['DATABASE_URL_FILE', 'TOCK_DATABASE', 'TOCK_SCHEMA', 'TOCK_JOBS', 'TOCK_DATA', 'TOCK_QUEUES'];
+const VARIABLES = [
+  'DATABASE_URL_FILE',
+  'TOCK_DATABASE',
+  'TOCK_SCHEMA',
+  'TOCK_JOBS',
+  'TOCK_DATA',
+  'TOCK_QUEUES',
+];
 
 /** This checkout as a line in the crontab names it. */
 export function thisCheckout(env: NodeJS.ProcessEnv): Checkout {

@@ -12,8 +12,8 @@ export const JOB_MODULES = [
 ] as const;
 
 /**
- * The absolute path of the named module, whether or not it exists; otherwise of the project's own. Null if there
- * is none.
+ * The absolute path of the named module, whether or not it exists; otherwise of the project's own. Null if
+ * there is none.
  */
 export function findJobModule(named: string | undefined): string | null {
   if (named !== undefined) return path.resolve(named);

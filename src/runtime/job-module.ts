@@ -1,8 +1,8 @@
 // Loads the project's job module.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import type { AlertOptions } from '../model/alerts/options.js';
 import { projectFolder } from '../environment/paths.js';
+import type { AlertOptions } from '../model/alerts/options.js';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';

@@ -122,7 +122,14 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   const place = await createTestPlace(server, schema);
   const reach = { connectionString: place.connectionString, schema: place.schema };
   const database = openDatabase({ ...reach, ...(connections === undefined ? {} : { connections }) });
-  const tock = createTock({ ...MAY_VANISH, ...rest, jobs, logger, pool: database.pool, schema: place.schema });
+  const tock = createTock({
+    ...MAY_VANISH,
+    ...rest,
+    jobs,
+    logger,
+    pool: database.pool,
+    schema: place.schema,
+  });
   const opened = [tock];
   let closed: Promise<void> | undefined;
   const close = async () => {

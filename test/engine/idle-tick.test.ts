@@ -229,7 +229,7 @@ describe('askIdleTick', () => {
       registry: createRegistry(jobs),
       queues: undefined,
       statementTimeoutMs: 10_000,
-        kind: 'tick',
+      kind: 'tick',
     });
     await expect(asking).rejects.toThrow(/ECONNREFUSED/);
     await away.end();

@@ -3,14 +3,19 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readConfig } from '../../src/runtime/configuration.js';
+import { configOfProcess, readConfig } from '../../src/runtime/configuration.js';
 
 const URL_GIVEN = 'postgres://a@b/c';
 
 describe('the database', () => {
   it.each([
     ['a URL', { DATABASE_URL: URL_GIVEN }, URL_GIVEN, false],
-    ['a URL before all else', { DATABASE_URL: URL_GIVEN, TOCK_DATABASE: 'embedded', PGHOST: 'h' }, URL_GIVEN, true],
+    [
+      'a URL before all else',
+      { DATABASE_URL: URL_GIVEN, TOCK_DATABASE: 'embedded', PGHOST: 'h' },
+      URL_GIVEN,
+      true,
+    ],
     ['the embedded server', { TOCK_DATABASE: 'embedded' }, null, true],
     ['the embedded server by its folder', { TOCK_DATA: '/srv/data' }, null, true],
     ['the embedded server before PGHOST', { TOCK_DATABASE: 'embedded', PGHOST: 'h' }, null, true],
@@ -34,6 +39,18 @@ describe('the database', () => {
   it('is refused in TOCK_DATABASE, without showing it', () => {
     expect(() => readConfig({ TOCK_DATABASE: 'postgres://u:hunter2@h/d' })).toThrow(
       /^TOCK_DATABASE must be embedded or unset; the address of a database belongs into DATABASE_URL$/,
+    );
+  });
+});
+
+describe('a file of variables', () => {
+  // Node 20 reads --env-file itself, also after the script's name, and may end the process first.
+  it('that cannot be read is a usage error', () => {
+    expect(() => configOfProcess({ envFile: '/nowhere/.env' })).toThrow(
+      expect.objectContaining({
+        code: 'TOCK_BAD_OPTION',
+        message: '--env-file names "/nowhere/.env", which cannot be read',
+      }),
     );
   });
 });

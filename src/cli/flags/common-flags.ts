@@ -1,7 +1,10 @@
 // Flags that stand for variables, which several commands take (runtime/configuration.ts).
 import type { Command } from 'commander';
 
-export const EMBEDDED = ['--embedded', 'without DATABASE_URL, use the embedded PostgreSQL in .tock/'] as const;
+export const EMBEDDED = [
+  '--embedded',
+  'without DATABASE_URL, use the embedded PostgreSQL in .tock/',
+] as const;
 export const ALLOW_VANISHING = [
   '--allow-vanishing',
   'register these jobs even if most definitions vanish',

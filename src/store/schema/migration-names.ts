@@ -1,5 +1,5 @@
 // The names of the migrations that this version needs, in order. The build replaces this file by the list
-// (scripts/embed-migrations.mjs), so that no folder is read in an installation; only the sources read migrations/.
+// (scripts/embed-migrations.mjs): an installation reads no folder, only the sources read migrations/.
 import { readdirSync } from 'node:fs';
 
 export const MIGRATION_NAMES: readonly string[] = readdirSync(

@@ -66,13 +66,17 @@ describe('migrate', () => {
     const database = await open();
     await migrate(database);
     const changed = MIGRATION_TEXTS.map(({ name, text }) => ({ name, text: `${text}\n-- changed` }));
-    await expect(migrate(database, undefined, changed)).rejects.toMatchObject({ code: 'TOCK_MIGRATION_CHANGED' });
+    await expect(migrate(database, undefined, changed)).rejects.toMatchObject({
+      code: 'TOCK_MIGRATION_CHANGED',
+    });
   });
 
   it('leaves nothing behind when a file fails', async () => {
     const database = await open();
     const broken = { name: '9999_broken.sql', text: 'create table tock.half (id int);\nselect 1/0;' };
-    await expect(migrate(database, undefined, [...MIGRATION_TEXTS, broken])).rejects.toThrow(/division by zero/);
+    await expect(migrate(database, undefined, [...MIGRATION_TEXTS, broken])).rejects.toThrow(
+      /division by zero/,
+    );
     const [row] = await database.run<{ there: boolean }>(
       `select to_regnamespace('tock') is not null as there`,
     );
