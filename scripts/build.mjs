@@ -6,7 +6,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 import { core, leanPg } from './bundle-core.mjs';
 import { finishDeclarations } from './declarations.mjs';
 import { embedMigrations } from './embed-migrations.mjs';
@@ -121,7 +121,7 @@ export async function bundleOptions() {
   };
 }
 
-/** Not minified: stacks and uncaught errors are read by people (ADR 0029 has what that costs a tick). */
+/** Not minified, but for what each tick loads: stacks and uncaught errors are read by people (ADR 0029). */
 const COMMON = {
   bundle: true,
   splitting: true,
@@ -159,6 +159,24 @@ export async function jobOptions() {
   };
 }
 
+/** Files that hold packages only: each tick loads what the jobs import, and nobody reads it. */
+async function minifyPackages(outputs) {
+  for (const [file, { inputs }] of Object.entries(outputs)) {
+    const sources = Object.keys(inputs);
+    if (sources.length === 0 || !sources.every(name => name.includes('node_modules/'))) continue;
+    const minify = {
+      minifyWhitespace: true,
+      minifySyntax: true,
+      lineLimit: 120,
+      loader: 'js',
+      format: 'esm',
+    };
+    await writeFile(file, (await transform(await readFile(file, 'utf8'), minify)).code);
+    await rm(`${file}.map`, { force: true });
+    delete outputs[`${file}.map`];
+  }
+}
+
 /** For `require`: Node loads the ES module behind it, so that both ways give one and the same Tock. */
 async function writeRequireable() {
   const files = [];
@@ -187,6 +205,7 @@ async function main() {
   await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(metafile, [HTMX]));
   const ofJobs = await jobOptions();
   const jobs = ofJobs === null ? {} : (await build(ofJobs)).metafile.outputs;
+  await minifyPackages(jobs);
   // What an earlier build left and this one has no use for.
   const outputs = [...Object.keys({ ...metafile.outputs, ...jobs }), ...(await writeRequireable())];
   const made = new Set(outputs.map(name => path.normalize(name)));

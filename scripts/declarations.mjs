@@ -20,7 +20,7 @@ export async function finishDeclarations(entries) {
   // The others are of tests, jobs and inner parts, and name packages that users lack.
   for (const name of await readdir(FOLDER, { recursive: true })) {
     const file = path.join(FOLDER, name);
-    if (/\.d\.ts$/.test(name) && !reached.has(file)) await rm(file);
+    if (name.endsWith('.d.ts') && !reached.has(file)) await rm(file);
   }
   for (const name of ['test', 'jobs']) await rm(path.join(FOLDER, name), { recursive: true, force: true });
   await cp(FOLDER, COMMON_JS, { recursive: true });
