@@ -202,10 +202,12 @@ async function main() {
   const quiet = process.argv.includes('--quiet');
   const startedAt = Date.now();
   const { metafile } = await build(await bundleOptions());
-  await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(metafile, [HTMX]));
   const ofJobs = await jobOptions();
-  const jobs = ofJobs === null ? {} : (await build(ofJobs)).metafile.outputs;
+  const { inputs, outputs: jobs } =
+    ofJobs === null ? { inputs: {}, outputs: {} } : (await build(ofJobs)).metafile;
   await minifyPackages(jobs);
+  const all = { ...metafile, inputs: { ...metafile.inputs, ...inputs } };
+  await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(all, [HTMX]));
   // What an earlier build left and this one has no use for.
   const outputs = [...Object.keys({ ...metafile.outputs, ...jobs }), ...(await writeRequireable())];
   const made = new Set(outputs.map(name => path.normalize(name)));

@@ -1,7 +1,7 @@
 // Packs the project once, installs it as its users do, and uses it: an ES module TypeScript project, CommonJS, TypeScript
 // without a build (tsx), a Nest app, and a bundled server. Also asks publint and attw what they think of the package.
 //
-//   scripts/with-debian-postgres.sh node scripts/try-package.mjs
+//   scripts/with-debian-postgres.sh node scripts/try-package.mjs [tarball]
 //
 // Needs a server: TOCK_TEST_DATABASE_URL or DATABASE_URL, whose role may create databases. About a minute.
 import { spawnSync } from 'node:child_process';
@@ -25,11 +25,37 @@ const clean = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(DATABASE_URL|TOCK_|PG|npm_|NODE_)/.test(name)),
 );
 
+const JOBS = `import { defineJob, type Hooks } from 'pg-tock';
+
+export const jobs = [
+  defineJob({ name: 'greet', schedule: { cron: '0 4 29 2 *' }, run: (_ctx, payload: { name: string }) => 'hello ' + payload.name }),
+];
+export const hooks: Hooks = { onFailure: (run, { error }) => console.warn(run.job, error.message) };
+`;
+/** Uses something of each entry, so that its types are read. */
+const USES = `import { createTock, type Tock } from 'pg-tock';
+import { fromKysely, fromKnex } from 'pg-tock/adapters';
+import { createDashboard } from 'pg-tock/dashboard';
+import { openTestTock } from 'pg-tock/testing';
+import { jobs } from './JOBS';
+
+export const tock: Tock<typeof jobs> = createTock({ connectionString: process.env['DATABASE_URL'] ?? '', jobs });
+export const uses: readonly unknown[] = [fromKysely, fromKnex, createDashboard, openTestTock];
+`;
+const STRICT = {
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  skipLibCheck: false,
+  target: 'es2023',
+  lib: ['es2023'],
+  noEmit: true,
+};
+
 const startedAt = performance.now();
 const folder = await mkdtemp(path.join(tmpdir(), 'tock-package-'));
 const databases = [];
 try {
-  const tarball = pack();
+  const tarball = process.argv[2] === undefined ? pack() : path.resolve(process.argv[2]);
   await install(tarball);
   judge(tarball);
   await tryTypeScript();
@@ -73,12 +99,12 @@ function pack() {
 async function install(tarball) {
   const dependencies = { 'pg-tock': `file:${tarball}` };
   const devDependencies = {
-    '@nestjs/common': '11.1.9',
-    '@nestjs/core': '11.1.9',
-    '@nestjs/platform-express': '11.1.9',
+    '@nestjs/common': '12.5.1',
+    '@nestjs/core': '12.5.1',
+    '@nestjs/platform-express': '12.5.1',
     'reflect-metadata': '0.2.2',
     rxjs: '7.8.2',
-    tsx: '4.21.0',
+    tsx: '4.23.15',
     typescript: '5.9.3',
   };
   await write('package.json', JSON.stringify({ name: 'app', type: 'module', dependencies, devDependencies }));
@@ -93,32 +119,6 @@ function judge(tarball) {
   run(bin('attw'), [tarball, '--profile', 'node16', '--no-emoji']);
   say('publint and attw find nothing');
 }
-
-const JOBS = `import { defineJob, type Hooks } from 'pg-tock';
-
-export const jobs = [
-  defineJob({ name: 'greet', schedule: { cron: '0 4 29 2 *' }, run: (_ctx, payload: { name: string }) => 'hello ' + payload.name }),
-];
-export const hooks: Hooks = { onFailure: (run, { error }) => console.warn(run.job, error.message) };
-`;
-/** Uses something of each entry, so that its types are read. */
-const USES = `import { createTock, type Tock } from 'pg-tock';
-import { fromKysely, fromKnex } from 'pg-tock/adapters';
-import { createDashboard } from 'pg-tock/dashboard';
-import { openTestTock } from 'pg-tock/testing';
-import { jobs } from './JOBS';
-
-export const tock: Tock<typeof jobs> = createTock({ connectionString: process.env['DATABASE_URL'] ?? '', jobs });
-export const uses: readonly unknown[] = [fromKysely, fromKnex, createDashboard, openTestTock];
-`;
-const STRICT = {
-  strict: true,
-  exactOptionalPropertyTypes: true,
-  skipLibCheck: false,
-  target: 'es2023',
-  lib: ['es2023'],
-  noEmit: true,
-};
 
 /** An ES module project with a job of its own, built by tsc; then the commands. */
 async function tryTypeScript() {

@@ -112,7 +112,7 @@ const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, R
   'reap-these',
   reap(EXPIRED_OF_THESE),
 );
-// The planner takes the few queues and priorities for a hundred, and the plan for one that is worth compiling.
+// The planner takes the few queues and priorities for a hundred, and so the plan for one worth compiling.
 // A process that is frozen between its statements would keep the others from reaping: the server ends its
 // session.
 const BEGIN_REAPING = statement<object, { isMine: boolean }>(
