@@ -238,7 +238,7 @@ void main();
   for (const module of ['node16', 'nodenext'])
     await compile('nest', { ...options, module, moduleResolution: module }, ['src/tock.ts']);
   const emit = { noEmit: false, outDir: 'dist', rootDir: 'src', skipLibCheck: true };
-  await compile('nest', { ...options, ...emit, module: 'node16' }, ['src/main.ts']);
+  await compile('nest', { ...options, ...emit, module: 'nodenext' }, ['src/main.ts']);
   const env = { DATABASE_URL: await newDatabase() };
   const { stdout } = run('node', ['dist/main.js'], { env, cwd: path.join(folder, 'nest') });
   if (stdout !== 'hello Mia\n') throw new Error(`Nest: ${stdout}`);
