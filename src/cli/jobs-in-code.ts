@@ -5,7 +5,7 @@ import type { Shell } from './shell.js';
 
 /** Empty without a job module: the database may still know the definitions. */
 export async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
-  if (!existsSync(config.jobsModule)) return [];
+  if (config.jobsModule === null || !existsSync(config.jobsModule)) return [];
   const { loadJobs } = await import('../runtime/job-module.js');
   return await loadJobs(config.jobsModule);
 }

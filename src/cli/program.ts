@@ -32,6 +32,7 @@ import { addStatus } from './commands/status.js';
 import { addTick } from './commands/tick.js';
 import { addUninstall } from './commands/uninstall.js';
 import { addWhy } from './commands/why.js';
+import { withSettings } from './flags/common-flags.js';
 import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
@@ -95,7 +96,8 @@ function createProgram(): Command {
     .helpCommand(false)
     .addHelpText('after', afterHelp());
   for (const [title, adders] of GROUPS) {
-    for (const add of adders) add(program).helpGroup(title).helpOption('-h, --help', 'print this help');
+    for (const add of adders)
+      withSettings(add(program)).helpGroup(title).helpOption('-h, --help', 'print this help');
   }
   return program;
 }

@@ -1,6 +1,6 @@
 // The frame of every command: configuration, output, errors, exit code.
 import type { Command } from 'commander';
-import { type Config, readConfig } from '../runtime/configuration.js';
+import { type Config, type ConfigFlags, configOfProcess } from '../runtime/configuration.js';
 import { judgeError, type Verdict } from '../runtime/exit-codes.js';
 import type { OpenOptions, OpenTock } from '../runtime/open.js';
 import { operatorOfCommand } from './operator-of-command.js';
@@ -35,11 +35,12 @@ export function action(work: Work): (...received: unknown[]) => Promise<void> {
     const command = received.at(-1) as Command;
     const flags = received.at(-2) as CommonOptions;
     // In `tock queue --json list` the flag stands before the subcommand.
-    const json = command.optsWithGlobals<CommonOptions>().json === true;
+    const all = command.optsWithGlobals<CommonOptions & ConfigFlags>();
+    const json = all.json === true;
     let schema = 'tock';
     try {
       if (json) keepStandardOutputClean();
-      const config = readConfig(process.env);
+      const config = configOfProcess(all);
       schema = config.schema;
       const shell = createShell(pathOf(command), json, config);
       // Commander checked them; each command declares the types of its own flags.

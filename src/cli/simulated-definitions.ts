@@ -63,8 +63,8 @@ export async function findSimulated(shell: Shell, names: readonly string[]): Pro
 
 /** Without a database: none, and no embedded server is created. */
 async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
-  const { databaseUrl, dataFolder } = shell.config;
-  if (databaseUrl === null && !existsSync(dataFolder)) return [];
+  const { databaseUrl, isEmbedded, dataFolder } = shell.config;
+  if (databaseUrl === null && !(isEmbedded && existsSync(dataFolder))) return [];
   try {
     return await withTock(shell, { needsJobs: false }, ({ tock }) =>
       tock.schedules.list({ limit: MAX_DEFINITIONS }),

@@ -5,6 +5,8 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { packageFolder } from '../environment/paths.js';
+import { TockError } from '../model/errors.js';
 
 export interface Asset {
   /** `/assets/tock-0123456789ab.css` */
@@ -21,12 +23,21 @@ export interface Assets {
   readonly icon: Asset;
 }
 
-/** Beside this file in src/, and beside the bundles in dist/. */
-const FOLDER = fileURLToPath(new URL('./assets/', import.meta.url));
+/** Beside this file in src/, and beside the bundles in dist/. Never a folder of an app that bundles Tock. */
+function assetsFolder(): string {
+  if (packageFolder() !== null) return fileURLToPath(new URL('./assets/', import.meta.url));
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    'the dashboard reads files of pg-tock, but pg-tock is bundled into this app; leave it out of the bundle (esbuild: --external:pg-tock)',
+  );
+}
 
-/** Reads the files of src/dashboard/assets: base.css, then the other sheets by name; htmx, then tock.js. */
+/**
+ * Reads the files of src/dashboard/assets: base.css, then the other sheets by name; htmx, then tock.js.
+ * @throws TockError TOCK_BAD_OPTION in an app that bundles Tock
+ */
 export function readAssets(): Assets {
-  const sheets = readdirSync(FOLDER).filter(name => name.endsWith('.css') && name !== 'base.css');
+  const sheets = readdirSync(assetsFolder()).filter(name => name.endsWith('.css') && name !== 'base.css');
   const style = ['base.css', ...sheets.sort()].map(readAsset).join('\n');
   const script = [readHtmx(), readAsset('tock.js')].join('\n;');
   return {
@@ -36,11 +47,11 @@ export function readAssets(): Assets {
   };
 }
 
-const readAsset = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8');
+const readAsset = (name: string) => readFileSync(path.join(assetsFolder(), name), 'utf8');
 
 /** The build copies it; the sources find it in its package. */
 function readHtmx(): string {
-  const copy = path.join(FOLDER, 'htmx.min.js');
+  const copy = path.join(assetsFolder(), 'htmx.min.js');
   const file = existsSync(copy) ? copy : createRequire(import.meta.url).resolve('htmx.org/dist/htmx.min.js');
   return readFileSync(file, 'utf8').replace(/\n?\/\/# sourceMappingURL=\S+\s*$/, '');
 }

@@ -50,6 +50,8 @@ export interface Settings {
   readonly maxPayloadBytes: number;
   /** What is kept of the logs of runs, unless their job says otherwise; null: nothing. */
   readonly logs: LogLimits | null;
+  /** Whether a registration may let most definitions vanish. */
+  readonly allowVanishing: boolean;
 }
 
 /** Settings of a Tock. Durations are `'30s'`, `'5m'` … or milliseconds. */
@@ -67,6 +69,12 @@ export interface SettingsInput {
   readonly maxPayloadBytes?: number;
   /** Which lines of `ctx.log` are kept with each attempt, unless its job says otherwise. Default `true`. */
   readonly logs?: LogsOption;
+  /**
+   * Whether to register these jobs even if most definitions of the schema would vanish: two or more, and over
+   * half. Otherwise that is refused (TOCK_WOULD_VANISH), since the jobs or the database are probably wrong.
+   * Default false.
+   */
+  readonly allowVanishing?: boolean;
 }
 
 /** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION */
@@ -79,6 +87,7 @@ export function readSettings(input: SettingsInput): Settings {
     retry: input.retry ?? {},
     maxPayloadBytes: input.maxPayloadBytes ?? 1024 * 1024,
     logs: readLogsOption(input.logs),
+    allowVanishing: input.allowVanishing ?? false,
   };
   if (settings.heartbeatMs < 10) throw new TockError('TOCK_BAD_OPTION', 'heartbeat must be at least 10ms');
   if (settings.leaseMs < 2 * settings.heartbeatMs) {
@@ -90,6 +99,8 @@ export function readSettings(input: SettingsInput): Settings {
   if (!Number.isSafeInteger(settings.maxPayloadBytes) || settings.maxPayloadBytes < 1) {
     throw new TockError('TOCK_BAD_OPTION', 'maxPayloadBytes must be a whole number of at least 1');
   }
+  if (typeof settings.allowVanishing !== 'boolean')
+    throw new TockError('TOCK_BAD_OPTION', 'allowVanishing must be true or false');
   checkRetryPolicy(settings.retry);
   return settings;
 }

@@ -8,7 +8,7 @@ import { queryWithin } from '../store/connection/deadline.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { inSchema } from '../store/connection/schema-name.js';
 import { askWhetherIdle } from '../store/reads/next-due.js';
-import { migrationNames } from '../store/schema/migrate.js';
+import { MIGRATION_NAMES } from '../store/schema/migration-names.js';
 import type { TickKind } from '../store/schema/tables.js';
 import type { TickSummary } from './run-tick.js';
 
@@ -20,8 +20,6 @@ export interface IdleTickOptions {
   /** What alerts ask about. Default: nothing. */
   readonly alerts?: AlertLimits | null;
   readonly statementTimeoutMs: number;
-  /** The migrations in this folder must all have been applied. */
-  readonly migrations: string;
   readonly kind: TickKind;
 }
 
@@ -51,8 +49,8 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
       )) as Row[],
   };
   try {
-    const migrations = migrationNames(options.migrations);
     const { fingerprint } = registry;
+    const migrations = MIGRATION_NAMES;
     const ticker = { ...processIdentity(), kind: options.kind };
     if (!(await askWhetherIdle(session, { queues, fingerprint, migrations, alerts }, ticker))) return null;
   } catch (error) {

@@ -1,18 +1,23 @@
 // Configuration from environment variables, checked; durations are still text.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { LogFormat } from '../environment/logger.js';
-import { packageFolder, projectFolder } from '../environment/paths.js';
+import { isClone, projectFolder } from '../environment/paths.js';
 import { TockError } from '../model/errors.js';
 import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import { isStorable, quote } from '../model/names.js';
+import { findJobModule } from './job-module-path.js';
 
 export interface Config {
-  /** Null: the embedded server. */
+  /** Null: none is named. */
   readonly databaseUrl: string | null;
+  /** Whether the embedded server is used where no database is named. */
+  readonly isEmbedded: boolean;
   readonly schema: string;
-  /** Path of the compiled module that exports `jobs`. */
-  readonly jobsModule: string;
+  /** Path of the module that exports `jobs`; null: none is named, and the project has none. */
+  readonly jobsModule: string | null;
+  /** Whether a registration may let most definitions vanish. */
+  readonly allowVanishing: boolean;
   /** Folder of the embedded server's data. */
   readonly dataFolder: string;
   readonly lease: string | undefined;
@@ -37,10 +42,13 @@ export interface Config {
 
 /** For the help. */
 export const VARIABLES: Readonly<Record<string, string>> = {
-  DATABASE_URL: 'postgres://user:password@host:port/database; unset: the embedded server in .tock/',
+  DATABASE_URL: 'postgres://user:password@host:port/database; unset: PGHOST, PGDATABASE and so on',
   DATABASE_URL_FILE: 'a file that contains the URL, for secrets',
+  TOCK_DATABASE: 'embedded: without DATABASE_URL, use the embedded PostgreSQL in .tock/',
   TOCK_SCHEMA: 'schema of the tables (default tock)',
-  TOCK_JOBS: 'compiled module that exports the array `jobs` (default dist/jobs/index.js of the project)',
+  TOCK_JOBS:
+    'module that exports the array `jobs` (default dist/jobs/index.js or jobs/index.js; see docs/jobs.md)',
+  TOCK_ALLOW_VANISHING: 'on: register the jobs even if most definitions vanish (default off: refuse)',
   TOCK_LEASE: 'how long a claimed run is held without a heartbeat (default 60s)',
   TOCK_HEARTBEAT: 'how often leases are renewed (default 15s)',
   TOCK_GRACE: 'how long a handler may go on after its signal is aborted (default 10s)',
@@ -60,17 +68,52 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
 
+/** Flags that stand for variables. */
+export interface ConfigFlags {
+  readonly envFile?: string | undefined;
+  readonly jobs?: string | undefined;
+  readonly embedded?: boolean | undefined;
+  readonly allowVanishing?: boolean | undefined;
+}
+
+/**
+ * The configuration of this process. Loads the file of variables; those that are set already stay.
+ * @throws TockError TOCK_BAD_OPTION
+ */
+export function configOfProcess({ envFile, jobs, embedded, allowVanishing }: ConfigFlags): Config {
+  if (envFile !== undefined) loadVariables(envFile);
+  const stated = {
+    ...(jobs === undefined ? {} : { TOCK_JOBS: jobs }),
+    ...(embedded ? { TOCK_DATABASE: 'embedded' } : {}),
+    ...(allowVanishing ? { TOCK_ALLOW_VANISHING: 'on' } : {}),
+  };
+  // Reading all variables takes longer than reading those that Tock has.
+  return readConfig(Object.keys(stated).length === 0 ? process.env : { ...process.env, ...stated });
+}
+
+function loadVariables(file: string): void {
+  try {
+    process.loadEnvFile(file);
+  } catch (error) {
+    throw new TockError('TOCK_BAD_OPTION', `--env-file names ${quote(file)}, which cannot be read`, {
+      cause: error,
+    });
+  }
+}
+
 /** @throws TockError TOCK_BAD_OPTION that names the variable */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const read = (name: string) => {
     const value = env[name]?.trim();
     return value === undefined || value === '' ? undefined : value;
   };
+  const dataFolder = path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock'));
   return {
-    databaseUrl: read('DATABASE_URL') ?? readSecret(read('DATABASE_URL_FILE')),
+    ...readDatabase(read, dataFolder),
+    dataFolder,
     schema: read('TOCK_SCHEMA') ?? 'tock',
-    jobsModule: path.resolve(read('TOCK_JOBS') ?? path.join(packageFolder(), 'dist', 'jobs', 'index.js')),
-    dataFolder: path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock')),
+    jobsModule: findJobModule(read('TOCK_JOBS')),
+    allowVanishing: readSwitch('TOCK_ALLOW_VANISHING', read('TOCK_ALLOW_VANISHING')),
     lease: read('TOCK_LEASE'),
     heartbeat: read('TOCK_HEARTBEAT'),
     grace: read('TOCK_GRACE'),
@@ -91,6 +134,36 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };
+}
+
+type Read = (name: string) => string | undefined;
+
+/**
+ * A URL goes first. The embedded server is used only if that was asked for, or, in a clone of the repository,
+ * once `npm start` has made its data.
+ */
+function readDatabase(read: Read, dataFolder: string): Pick<Config, 'databaseUrl' | 'isEmbedded'> {
+  const named = read('TOCK_DATABASE');
+  if (named !== undefined && named !== 'embedded')
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'TOCK_DATABASE must be embedded or unset; the address of a database belongs into DATABASE_URL',
+    );
+  const url = read('DATABASE_URL') ?? readSecret(read('DATABASE_URL_FILE'));
+  const isAskedFor = named === 'embedded' || read('TOCK_DATA') !== undefined;
+  const isEmbedded = isAskedFor || (url === null && isClone() && existsSync(dataFolder));
+  return { databaseUrl: url ?? (isEmbedded ? null : urlOfVariables(read)), isEmbedded };
+}
+
+/** What pg makes of PGHOST, PGPORT and PGDATABASE; it reads the user and the password itself. */
+function urlOfVariables(read: Read): string | null {
+  const [host, port, database = ''] = [read('PGHOST'), read('PGPORT'), read('PGDATABASE')];
+  if (host === undefined && database === '') return null;
+  const name = encodeURIComponent(database);
+  if (host?.startsWith('/'))
+    return `postgres:///${name}?host=${encodeURIComponent(host)}${port === undefined ? '' : `&port=${port}`}`;
+  const place = host?.includes(':') ? `[${host}]` : (host ?? 'localhost');
+  return `postgres://${place}${port === undefined ? '' : `:${port}`}/${name}`;
 }
 
 function readSecret(file: string | undefined): string | null {

@@ -91,7 +91,14 @@ export function userName(): string {
 }
 
 /** Settings without secrets. */
-const VARIABLES = ['DATABASE_URL_FILE', 'TOCK_SCHEMA', 'TOCK_JOBS', 'TOCK_DATA', 'TOCK_QUEUES'];
+const VARIABLES = [
+  'DATABASE_URL_FILE',
+  'TOCK_DATABASE',
+  'TOCK_SCHEMA',
+  'TOCK_JOBS',
+  'TOCK_DATA',
+  'TOCK_QUEUES',
+];
 
 /** This checkout as a line in the crontab names it. */
 export function thisCheckout(env: NodeJS.ProcessEnv): Checkout {
@@ -100,7 +107,7 @@ export function thisCheckout(env: NodeJS.ProcessEnv): Checkout {
     host: processIdentity().host,
     folder: projectFolder(),
     node: process.execPath,
-    tickScript: path.join(packageFolder(), 'dist', 'tick.js'),
+    tickScript: path.join(packageFolder() ?? projectFolder(), 'dist', 'tick.js'),
     variables: Object.fromEntries(set),
     hasUrlInEnvironment: Boolean(env['DATABASE_URL']),
   };

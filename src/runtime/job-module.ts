@@ -1,12 +1,14 @@
 // Loads the project's job module.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { projectFolder } from '../environment/paths.js';
 import type { AlertOptions } from '../model/alerts/options.js';
 import { formatDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { isJob } from '../model/job/define-job.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';
+import { JOB_MODULES } from './job-module-path.js';
 
 export interface JobModule {
   readonly jobs: readonly AnyJob[];
@@ -20,10 +22,17 @@ export interface JobModule {
 const MAX_LOAD_MS = 30_000;
 
 /**
+ * @param modulePath null: none was found
  * @param limitMs how long the module may take to load
  * @throws TockError TOCK_JOBS_NOT_FOUND, or defineJob's error for a bad job, with its file
  */
-export async function loadJobModule(modulePath: string, limitMs = MAX_LOAD_MS): Promise<JobModule> {
+export async function loadJobModule(modulePath: string | null, limitMs = MAX_LOAD_MS): Promise<JobModule> {
+  if (modulePath === null) {
+    throw new TockError(
+      'TOCK_JOBS_NOT_FOUND',
+      `there is no job module in ${projectFolder()} (${JOB_MODULES.join(', ')}): go to the project's folder, or name the module with --jobs FILE or TOCK_JOBS`,
+    );
+  }
   if (!existsSync(modulePath)) {
     throw new TockError(
       'TOCK_JOBS_NOT_FOUND',
@@ -46,7 +55,7 @@ export async function loadJobModule(modulePath: string, limitMs = MAX_LOAD_MS): 
   throw noJobsExported(modulePath, loaded, jobs);
 }
 
-export async function loadJobs(modulePath: string): Promise<readonly AnyJob[]> {
+export async function loadJobs(modulePath: string | null): Promise<readonly AnyJob[]> {
   return (await loadJobModule(modulePath)).jobs;
 }
 

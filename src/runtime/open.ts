@@ -60,6 +60,7 @@ const NO_JOBS: JobModule = { jobs: [], hooks: {}, alerts: undefined };
 /** Opens Tock. Errors are explained for people; exit-codes.ts maps them to exit codes. */
 export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const { config } = options;
+  requireDatabase(config);
   const level = checkLogLevel(config.logLevel ?? options.defaultLogLevel ?? 'warn');
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
@@ -89,7 +90,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
         jobs,
         hooks,
         ...alertsOf(alerts, config),
-        jobsModule,
+        ...(jobsModule === null ? {} : { jobsModule }),
         schema,
         ...settingsOf(config),
         ...(early ? { pool: early.pool } : {}),
@@ -98,7 +99,12 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     );
     if (options.operator) tock = tock.as(options.operator);
     await early?.connected;
-    if (options.keepServer === true) server?.keepRunning(reportTo(await makeLogger()));
+    const where = address ?? `the embedded server in ${config.dataFolder}`;
+    if (options.keepServer === true) {
+      const logger = await makeLogger();
+      logger.info({ event: 'database.used', database: where }, `the database is ${where}`);
+      server?.keepRunning(reportTo(logger));
+    }
     const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
     if (idle === null) migrated = await prepare(tock, options);
     return {
@@ -106,7 +112,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       jobs,
       migrated,
       idle,
-      where: address ?? `the embedded server in ${config.dataFolder}`,
+      where,
       psqlCommand: server?.psqlCommand ?? null,
       close,
     };
@@ -114,6 +120,15 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     await close();
     throw explainDatabaseError(error, config.schema);
   }
+}
+
+/** @throws TockError TOCK_NO_DATABASE that names the remedies */
+function requireDatabase({ databaseUrl, isEmbedded, dataFolder }: Config): void {
+  if (databaseUrl !== null || isEmbedded) return;
+  throw new TockError(
+    'TOCK_NO_DATABASE',
+    `no database is named: set DATABASE_URL to postgres://user@host:5432/database (or DATABASE_URL_FILE, PGHOST, --env-file FILE), or use the embedded server in ${dataFolder}: TOCK_DATABASE=embedded, or tock start --embedded`,
+  );
 }
 
 /** Starts connecting early: the server prepares its process while the jobs are loaded. */
@@ -176,6 +191,7 @@ function alertsOf(alerts: AlertOptions | undefined, config: Config): { alerts?: 
 function settingsOf(config: Config) {
   const { lease, heartbeat, grace, drain, connections, statementTimeout, logs, tracing, operator } = config;
   return {
+    allowVanishing: config.allowVanishing,
     ...(lease === undefined ? {} : { lease }),
     ...(heartbeat === undefined ? {} : { heartbeat }),
     ...(grace === undefined ? {} : { grace }),

@@ -2,7 +2,8 @@
 import type { TickSummary } from '../engine/run-tick.js';
 import { formatDuration } from '../model/duration.js';
 
-export function summaryLine(summary: TickSummary, jobCount: number): string {
+/** @param where the database, without the password */
+export function summaryLine(summary: TickSummary, jobCount: number, where: string): string {
   const { registered, reaped, materialized, executed } = summary;
   const counted = (count: number, word: string) => (count > 0 ? `${count} ${word}` : null);
   const parts = [
@@ -28,5 +29,5 @@ export function summaryLine(summary: TickSummary, jobCount: number): string {
   ].filter(part => part !== null);
   const text =
     parts.length > 0 ? parts.join(', ') : `nothing due, ${jobCount} ${jobCount === 1 ? 'job' : 'jobs'}`;
-  return `${new Date().toISOString()} tick: ${text} in ${formatDuration(summary.durationMs)}`;
+  return `${new Date().toISOString()} tick: ${text} in ${formatDuration(summary.durationMs)} on ${where}`;
 }

@@ -6,7 +6,7 @@ import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
 import { TockError } from '../model/errors.js';
 import type { TickCallOptions } from '../tock/options.js';
 import type { ShellTock } from '../tock/types.js';
-import { type Config, readConfig } from './configuration.js';
+import { type Config, configOfProcess } from './configuration.js';
 import { judgeError } from './exit-codes.js';
 import { openTock } from './open.js';
 import { stopSignal } from './stop-signal.js';
@@ -23,6 +23,10 @@ Options:
   --budget DURATION    how long new runs are claimed (default 50s, or TOCK_BUDGET)
   --concurrency N      maximum number of runs at once (default 10, or TOCK_CONCURRENCY)
   --migrate            bring the schema to this version first
+  --jobs FILE          module that exports the array jobs (or TOCK_JOBS)
+  --env-file FILE      read variables from this file first, such as .env
+  --embedded           without DATABASE_URL, use the embedded PostgreSQL in .tock/
+  --allow-vanishing    register these jobs even if most definitions vanish
   --json               print the summary as JSON
   -h, --help           print this help
 
@@ -36,7 +40,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
       say(HELP);
       return 0;
     }
-    const config = readConfig(process.env);
+    const config = configOfProcess(options);
     schema = config.schema;
     const stop = stopSignal();
     const concurrency = options.concurrency === undefined ? config.concurrency : Number(options.concurrency);
@@ -46,7 +50,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
       ...(config.queues === undefined ? {} : { queues: config.queues }),
       signal: stop,
     };
-    const { tock, jobs, idle, close } = await openTock({
+    const { tock, jobs, idle, where, close } = await openTock({
       config,
       migrate: options.migrate === true,
       tick: call,
@@ -58,7 +62,7 @@ export async function tickMain(argv: readonly string[]): Promise<number> {
       const summary = idle ?? (await guardedTick(tock, call, stop));
       // A whole tick sends its own heartbeat.
       if (idle) await pingHeartbeat(tock.heartbeat, true);
-      say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length));
+      say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length, where));
       return 0;
     } finally {
       await close();
@@ -96,6 +100,10 @@ interface TickFlags {
   readonly budget?: string | undefined;
   readonly concurrency?: string | undefined;
   readonly migrate?: boolean | undefined;
+  readonly jobs?: string | undefined;
+  readonly envFile?: string | undefined;
+  readonly embedded?: boolean | undefined;
+  readonly allowVanishing?: boolean | undefined;
   readonly json?: boolean | undefined;
   readonly help?: boolean | undefined;
 }
@@ -110,11 +118,16 @@ function readOptions(argv: readonly string[]): TickFlags {
         budget: { type: 'string' },
         concurrency: { type: 'string' },
         migrate: { type: 'boolean' },
+        jobs: { type: 'string' },
+        'env-file': { type: 'string' },
+        embedded: { type: 'boolean' },
+        'allow-vanishing': { type: 'boolean' },
         json: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
     });
-    return values;
+    const { 'env-file': envFile, 'allow-vanishing': allowVanishing, ...others } = values;
+    return { ...others, envFile, allowVanishing };
   } catch (error) {
     throw new TockError(
       'TOCK_BAD_OPTION',

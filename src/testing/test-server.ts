@@ -79,8 +79,18 @@ function folderPrefix(): string {
 
 async function serverFolder(project: string): Promise<string> {
   const runner = (await processLife(process.ppid)) ?? process.ppid;
-  const key = createHash('sha256').update(`${packageFolder()}\n${project}\n${runner}`).digest('hex');
+  const key = createHash('sha256').update(`${requirePackage()}\n${project}\n${runner}`).digest('hex');
   return `${folderPrefix()}${key.slice(0, 16)}`;
+}
+
+/** @throws TockError TOCK_NO_EMBEDDED_SERVER in a bundle, which lacks the program that removes the server */
+function requirePackage(): string {
+  const folder = packageFolder();
+  if (folder !== null) return folder;
+  throw new TockError(
+    'TOCK_NO_EMBEDDED_SERVER',
+    'pg-tock is bundled into these tests, so it cannot start an embedded server for them; leave it out of the bundle, or name a server for tests in TOCK_TEST_DATABASE_URL or connectionString',
+  );
 }
 
 /** Any user may create names beside this folder, so an existing one must be writable by us alone. */
@@ -101,7 +111,7 @@ async function ensureWatched(folder: string): Promise<void> {
   if (await isWatched(folder)) return;
   const reaper = spawn(
     process.execPath,
-    [path.join(packageFolder(), 'dist', 'testing-server-reaper.js'), folder, folderPrefix()],
+    [path.join(requirePackage(), 'dist', 'testing-server-reaper.js'), folder, folderPrefix()],
     // In its own session, so that Ctrl-C ends the tests but not their cleanup.
     { cwd: path.dirname(folder), env: bareEnvironment(), detached: true, stdio: 'ignore', windowsHide: true },
   );

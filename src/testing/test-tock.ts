@@ -96,6 +96,9 @@ const EXPIRE = `
 update tock.job_runs_live set locked_until = tock.now() - interval '1 millisecond'
 where status = 'running' and ($1::bigint is null or id = $1) returning id`;
 
+/** A test's database is its own, so other jobs on it are meant. */
+const MAY_VANISH = { allowVanishing: true } as const;
+
 /**
  * Opens a migrated Tock in a database of its own. Its jobs are registered by the first drain.
  * @throws TockError for a bad job or setting; TOCK_NO_EMBEDDED_SERVER, TOCK_EMBEDDED_SERVER_FAILED
@@ -118,7 +121,14 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   const place = await createTestPlace(await serverFor(given), schema);
   const reach = { connectionString: place.connectionString, schema: place.schema };
   const database = openDatabase({ ...reach, ...(connections === undefined ? {} : { connections }) });
-  const tock = createTock({ ...rest, jobs, logger, pool: database.pool, schema: place.schema });
+  const tock = createTock({
+    ...MAY_VANISH,
+    ...rest,
+    jobs,
+    logger,
+    pool: database.pool,
+    schema: place.schema,
+  });
   const opened = [tock];
   let closed: Promise<void> | undefined;
   const close = async () => {
@@ -191,6 +201,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     },
     another: ({ jobs: others, logger: otherLogger, ...more } = {}) => {
       const other = createTock({
+        ...MAY_VANISH,
         ...rest,
         ...more,
         ...reach,

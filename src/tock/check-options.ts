@@ -47,6 +47,7 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   retry: true,
   maxPayloadBytes: true,
   logs: true,
+  allowVanishing: true,
   operator: true,
 });
 const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });

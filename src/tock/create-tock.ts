@@ -7,7 +7,7 @@ import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
 import { askIdleTick } from '../engine/idle-tick.js';
 import type { Tracing } from '../engine/tracing/tracing.js';
-import { isolatedEntry, migrationsFolder } from '../environment/paths.js';
+import { isolatedEntry } from '../environment/paths.js';
 import { readAlerts } from '../model/alerts/read-alerts.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
@@ -118,7 +118,6 @@ export function assembleTock(
               queues: withAlertQueue(queues, alerting),
               alerts: alertLimits(alerting),
               statementTimeoutMs,
-              migrations: migrationsFolder(),
               kind,
             })
           : null;

@@ -26,7 +26,6 @@ import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operat
 import { prune } from '../engine/retention/prune.js';
 import { runTick } from '../engine/run-tick.js';
 import { why } from '../engine/why/why.js';
-import { migrationsFolder } from '../environment/paths.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { NewRun } from '../model/job/job.js';
@@ -158,11 +157,11 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     },
     migrate: async () => {
       const engine = may('migrate');
-      return await migrate(engine.database, migrationsFolder(), (session, names) =>
+      return await migrate(engine.database, (session, names) =>
         audit(session, engine, { action: 'migrate', targets: names }),
       );
     },
-    requireMigrated: async () => await requireMigrated(open().database, migrationsFolder()),
+    requireMigrated: async () => await requireMigrated(open().database),
     register: async () => await register(mayWork('register')),
     runs: {
       // Only the compiler knows the output that an id's type carries.

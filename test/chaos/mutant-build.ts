@@ -3,7 +3,7 @@
 import { mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -29,9 +29,11 @@ export const HEALTHY: Build = {
 /** Builds a mutant. Throws where the source no longer has the text: then the mutant must be written anew. */
 export async function buildMutant(changes: readonly Change[]): Promise<Build> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-mutant-'));
-  for (const name of ['package.json', 'migrations', 'node_modules'])
+  for (const name of ['package.json', 'node_modules'])
     await symlink(path.join(ROOT, name), path.join(folder, name));
   await mkdir(path.join(folder, 'dist'));
+  const plugin = pathToFileURL(path.join(ROOT, 'scripts', 'embed-migrations.mjs')).href;
+  const { embedMigrations } = (await import(plugin)) as { embedMigrations: Plugin };
   const left = new Set(changes);
   await build({
     absWorkingDir: ROOT,
@@ -52,7 +54,7 @@ export async function buildMutant(changes: readonly Change[]): Promise<Build> {
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);",
     },
-    plugins: [changing(changes, left)],
+    plugins: [embedMigrations, changing(changes, left)],
     logLevel: 'warning',
   });
   if (left.size > 0)

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { askIdleTick } from '../../src/engine/idle-tick.js';
-import { migrationsFolder, packageVersion, projectFolder } from '../../src/environment/paths.js';
+import { packageVersion, projectFolder } from '../../src/environment/paths.js';
 import { type AnyJob, defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
@@ -31,7 +31,6 @@ const QUESTION = {
   registry: createRegistry(jobs),
   queues: undefined,
   statementTimeoutMs: 10_000,
-  migrations: migrationsFolder(),
   kind: 'tick',
 } as const;
 
@@ -42,7 +41,6 @@ const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: rea
     registry: createRegistry(options.jobs ?? jobs),
     queues: options.queues,
     statementTimeoutMs: 10_000,
-    migrations: migrationsFolder(),
     kind: 'tick',
   });
 
@@ -231,7 +229,6 @@ describe('askIdleTick', () => {
       registry: createRegistry(jobs),
       queues: undefined,
       statementTimeoutMs: 10_000,
-      migrations: migrationsFolder(),
       kind: 'tick',
     });
     await expect(asking).rejects.toThrow(/ECONNREFUSED/);

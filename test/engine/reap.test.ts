@@ -19,7 +19,7 @@ afterEach(() => test.close());
 const job = (name: string, retry?: RetryPolicy): AnyJob =>
   defineJob({ name, ...(retry ? { retry } : {}), run: () => 'done' });
 const host = (jobs: readonly AnyJob[], retry: RetryPolicy = {}): Tock =>
-  test.another({ jobs, retry, logger: log.logger });
+  test.another({ jobs, retry, logger: log.logger, allowVanishing: true });
 /** Runs whose lease has expired, of which `last` in their last attempt and `asked` with an operator's wish to cancel. */
 const expire = (name: string, count: number, last = 0, asked = 0) =>
   test.sql(

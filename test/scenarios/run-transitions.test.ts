@@ -249,7 +249,7 @@ describe('cancel', () => {
         );
       },
     });
-    const other = test.another({ jobs: [waits], lease: '2s', heartbeat: '50ms' });
+    const other = test.another({ jobs: [waits], allowVanishing: true, lease: '2s', heartbeat: '50ms' });
     const id = await other.enqueue(waits);
     const ticking = other.tick();
     await until(async () => begun, 'the handler to begin');

@@ -7,7 +7,6 @@ import path from 'node:path';
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
-import { migrationsFolder } from '../../src/environment/paths.js';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { migrate } from '../../src/store/schema/migrate.js';
 import { clockStatements } from './clock.js';
@@ -117,7 +116,7 @@ async function makeTemplates(adminUrl: string) {
   url.pathname = `/${schema}`;
   await runAt(adminUrl, `create database ${schema} template template0 encoding 'UTF8'`);
   const database = openDatabase({ connectionString: url.href });
-  await migrate(database, migrationsFolder());
+  await migrate(database);
   await database.run('delete from tock.database_identity');
   await database.close();
   await runAt(adminUrl, `create database ${withClock} template ${schema}`);

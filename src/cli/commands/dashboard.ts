@@ -40,11 +40,12 @@ function variables(): string {
 async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {
   await checkAddress(flags);
   const stop = stopSignal();
-  const needsJobs = existsSync(shell.config.jobsModule);
+  const { jobsModule } = shell.config;
+  const needsJobs = jobsModule !== null && existsSync(jobsModule);
   return await withTock(shell, { needsJobs, keepServer: true }, async ({ tock, where }) => {
     if (!needsJobs)
       shell.note(
-        `there is no job module ${shell.config.jobsModule}: the pages show everything, but enqueue nothing by hand (see TOCK_JOBS)`,
+        `there is no job module${jobsModule === null ? '' : ` ${jobsModule}`}: the pages show everything, but enqueue nothing by hand (name it with --jobs or TOCK_JOBS)`,
       );
     const { url, link, close } = await serveFor(shell, tock, flags);
     shell.document({ url, link, where });

@@ -96,7 +96,7 @@ async function forgetHost(shell: Shell, host: string): Promise<number> {
 
 /** A job module that cannot be loaded is a finding, not the end. */
 async function tryJobs({ jobsModule }: Config): Promise<{ isLoadable: boolean; problem: Finding | null }> {
-  if (!existsSync(jobsModule)) return { isLoadable: false, problem: null };
+  if (jobsModule === null || !existsSync(jobsModule)) return { isLoadable: false, problem: null };
   try {
     await loadJobs(jobsModule);
     return { isLoadable: true, problem: null };

@@ -1,6 +1,6 @@
 // `tock migrate`: brings the schema to the version of this code, or prints the SQL that does.
 import type { Command } from 'commander';
-import { migrationsFolder, packageVersion } from '../../environment/paths.js';
+import { packageVersion } from '../../environment/paths.js';
 import { TockError } from '../../model/errors.js';
 import { checkSchemaName } from '../../model/names.js';
 import { databaseOf } from '../../tock/database-of.js';
@@ -66,7 +66,7 @@ async function printSql(shell: Shell, { all, transaction }: MigrateFlags): Promi
   const { missingSql } = await import('../../store/schema/migration-sql.js');
   const done = all ? new Map<string, string>() : await readApplied(shell);
   const options = { schema, version: packageVersion(), hasTransaction: transaction };
-  const { migrations, sql } = missingSql(migrationsFolder(), done, options);
+  const { migrations, sql } = await missingSql(done, options);
   shell.document({ schema, migrations, sql });
   // A comment, so that it may be piped to psql.
   shell.say(sql?.trimEnd() ?? `-- the schema ${schema} is up to date: there is nothing to apply`);

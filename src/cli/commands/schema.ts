@@ -1,6 +1,6 @@
 // `tock schema`: what the schema holds, how large it is, whose it is, and which migrations are applied.
 import type { Command } from 'commander';
-import { migrationsFolder, packageVersion } from '../../environment/paths.js';
+import { packageVersion } from '../../environment/paths.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { PartitionSize, SchemaDescription } from '../../store/schema/describe-schema.js';
 import { databaseOf } from '../../tock/database-of.js';
@@ -30,7 +30,7 @@ async function schema(shell: Shell, _flags: CommonOptions): Promise<number> {
   const options = { migrate: 'unchecked', needsJobs: false } as const;
   return await withTock(shell, options, async ({ tock, where }) => {
     const { describeSchema } = await import('../../store/schema/describe-schema.js');
-    const described = await describeSchema(await databaseOf(tock), migrationsFolder());
+    const described = await describeSchema(await databaseOf(tock));
     shell.document({ ...described, version: packageVersion() });
     shell.say(paint('bold', `schema ${described.schema} on ${cleanLine(where)}`));
     for (const [name, value] of facts(described)) shell.say(`  ${paint('dim', name.padEnd(10))}  ${value}`);

@@ -7,6 +7,7 @@ import { stopSignal } from '../../runtime/stop-signal.js';
 import { boundYoungGeneration } from '../../runtime/young-generation.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
+import { ALLOW_VANISHING, EMBEDDED } from '../flags/common-flags.js';
 import { count, examples, queues, withJson } from '../flags/flags.js';
 import { type AddressFlags, checkAddress, serveFor, withAddress } from '../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../shell.js';
@@ -40,7 +41,9 @@ export function addStart(program: Command): Command {
     .option('--queues <a,b>', 'only these queues (default all, or TOCK_QUEUES)', queues)
     .option('--no-listen', 'poll every second instead of LISTEN, for pgbouncer in transaction mode')
     .option('--pretty', 'readable logs instead of JSON lines (the default in a terminal)')
-    .option('--dashboard', 'also serve the dashboard, and print its address');
+    .option('--dashboard', 'also serve the dashboard, and print its address')
+    .option(...EMBEDDED)
+    .option(...ALLOW_VANISHING);
   return withAddress(command, 'with --dashboard: ')
     .addHelpText(
       'after',
@@ -48,6 +51,7 @@ export function addStart(program: Command): Command {
         ['tock start', 'all queues, ten runs at once'],
         ['tock start --queues mail --concurrency 2', 'one queue, two runs at once'],
         ['tock start --dashboard', 'with pages to look at, on this machine'],
+        ['tock start --embedded', 'without a PostgreSQL of your own'],
       ),
     )
     .action(action(start));
@@ -63,7 +67,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
     shell,
     { migrate: 'if-needed', defaultLogLevel: 'info', pretty, keepServer: true },
     async ({ tock, jobs, where, psqlCommand }) => {
-      if (jobs.length === 0) shell.say(noJobs(config.jobsModule));
+      if (jobs.length === 0) shell.say(noJobs(config.jobsModule ?? ''));
       await tock.register();
       const records = (await tock.schedules.list({ limit: 1000 })).filter(isScheduled);
       if (!shell.json) await saySchedule(shell, records, jobs);

@@ -1,8 +1,10 @@
 // `tock tick`: one tick by hand, the same as dist/tick.js.
 import type { Command } from 'commander';
 import { stopSignal } from '../../runtime/stop-signal.js';
+import { ALLOW_VANISHING, EMBEDDED } from '../flags/common-flags.js';
 import { count, duration, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../shell.js';
+import { cleanLine } from '../terminal.js';
 
 interface TickFlags extends CommonOptions {
   readonly budget?: string;
@@ -23,6 +25,8 @@ export function addTick(program: Command): Command {
       count(1, 10_000),
     )
     .option('--migrate', 'bring the schema to this version first')
+    .option(...EMBEDDED)
+    .option(...ALLOW_VANISHING)
     .addHelpText(
       'after',
       examples(
@@ -37,7 +41,7 @@ async function tick(shell: Shell, flags: TickFlags): Promise<number> {
   const { config } = shell;
   const stop = stopSignal();
   const options = { migrate: flags.migrate === true, ...infoInTerminal() };
-  return await withTock(shell, options, async ({ tock, jobs }) => {
+  return await withTock(shell, options, async ({ tock, jobs, where }) => {
     const concurrency = flags.concurrency ?? config.concurrency;
     const { underCrashGuard } = await import('../../runtime/crash-guard.js');
     const summary = await underCrashGuard({ name: 'tock tick', tock, stop }, () =>
@@ -49,7 +53,7 @@ async function tick(shell: Shell, flags: TickFlags): Promise<number> {
       }),
     );
     const { summaryLine } = await import('../../runtime/summary-line.js');
-    shell.say(summaryLine(summary, jobs.length));
+    shell.say(cleanLine(summaryLine(summary, jobs.length, where)));
     shell.document(summary);
     return 0;
   });

@@ -1,6 +1,5 @@
 // `tock uninstall`: drops the schema, after it has shown what is lost.
 import type { Command } from 'commander';
-import { migrationsFolder } from '../../environment/paths.js';
 import { findTickLines } from '../../model/doctor/crontab.js';
 import type { Config } from '../../runtime/configuration.js';
 import { readCrontabs } from '../../runtime/crontab.js';
@@ -64,7 +63,7 @@ async function run(shell: Shell, flags: UninstallFlags): Promise<number> {
       shell.note('nothing was changed');
       return 1;
     }
-    await uninstall(database, migrationsFolder(), { force: flags.force === true });
+    await uninstall(database, { force: flags.force === true });
     document(true);
     shell.say(paint('bold', `dropped the schema ${preview.schema}`));
     for (const line of remainLines(preview, crontab, shell.config)) shell.say(line);

@@ -4,6 +4,7 @@
 import { formatDuration } from '../../model/duration.js';
 import { circleError } from '../../model/planning/chain.js';
 import { type DescribedDefinition, scheduleOfColumns } from '../../model/planning/definition.js';
+import { vanishingError, wouldLoseMost } from '../../model/planning/vanishing.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
@@ -12,6 +13,7 @@ import {
   lockRegistrations,
   noteSeen,
   putInForce,
+  readDatabaseName,
   readRegistrations,
   setSeenBack,
 } from '../../store/definitions/registrations.js';
@@ -49,8 +51,10 @@ export interface RegisterResult {
  * begin at now. Of changed ones, due occurrences are first materialized by the old definition; then they keep
  * their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and
  * their queued runs that are not yet due are withdrawn. Vanished ones are marked, their queued runs kept. A
- * process without jobs registers nothing, so that a wrong path cannot mark everything as vanished.
- * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted
+ * process without jobs registers nothing, and a set that was never in force must not let most definitions
+ * vanish unless that is allowed: a wrong path, or a wrong database, changes nothing.
+ * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted;
+ * TOCK_WOULD_VANISH
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
   const { database, registry } = engine;
@@ -105,15 +109,24 @@ async function takeOver(
   // A roll-back: the newer version has not held since it was last seen.
   const since = current && wasSeenBefore ? current.seen_ms : null;
   await putInForce(session, fingerprint);
-  return { ...(await sync(session, engine, definitions, since)), status: 'registered', wasAhead };
+  // A set that was in force belongs here.
+  const mayLoseMost = wasSeenBefore || engine.settings.allowVanishing;
+  const synced = await sync(session, engine, definitions, { since, mayLoseMost });
+  return { ...synced, status: 'registered', wasAhead };
 }
 
-/** @param since from when on these definitions hold, in epoch milliseconds; null: from now on */
+interface SyncOptions {
+  /** From when on these definitions hold, in epoch milliseconds; null: from now on. */
+  readonly since: number | null;
+  /** Whether most definitions may vanish. */
+  readonly mayLoseMost: boolean;
+}
+
 async function sync(
   session: Session,
   engine: Engine,
   definitions: readonly DescribedDefinition[],
-  since: number | null,
+  { since, mayLoseMost }: SyncOptions,
 ) {
   const names = definitions.map(nameOf);
   const existing = await lockDefinitionsOfCode(session, names);
@@ -124,7 +137,17 @@ async function sync(
     return row && (row.fingerprint !== each.fingerprint || row.is_vanished || row.origin !== 'code');
   });
   const kept = new Set(names);
-  const vanished = existing.filter(row => row.origin === 'code' && !row.is_vanished && !kept.has(row.name));
+  const present = existing.filter(row => row.origin === 'code' && !row.is_vanished);
+  const vanished = present.filter(row => !kept.has(row.name));
+  if (!mayLoseMost && wouldLoseMost(present.length, vanished.length))
+    throw vanishingError({
+      present: present.length,
+      vanishing: vanished.map(row => row.name),
+      jobs: names,
+      jobsModule: engine.isolation?.jobsModule ?? null,
+      schema: engine.database.schema,
+      database: await readDatabaseName(session),
+    });
 
   const changedRows = changed.flatMap(each => byName.get(nameOf(each)) ?? []);
   const changedIds = changedRows.map(row => row.id);

@@ -1,6 +1,5 @@
 // The doctor: reads what each check needs, and lets the model decide. Changes nothing.
 
-import { migrationsFolder } from '../../environment/paths.js';
 import { processIdentity } from '../../environment/process-identity.js';
 import {
   type CheckCode,
@@ -58,7 +57,7 @@ import {
   readServerFacts,
   readServerVersion,
 } from '../../store/reads/doctor.js';
-import { migrationNames } from '../../store/schema/migrate.js';
+import { MIGRATION_NAMES } from '../../store/schema/migration-names.js';
 import { findZoneDisagreements } from '../definitions/zone-data.js';
 import type { Engine } from '../engine.js';
 import { readSchedulerStatus } from '../execute/scheduler-view.js';
@@ -216,7 +215,7 @@ function once<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 async function examineSchema({ database }: Engine): Promise<Finding> {
-  const needed = migrationNames(migrationsFolder()).sort();
+  const needed = MIGRATION_NAMES;
   const applied = (await readApplied(database)) ?? [];
   return checkSchema({
     missing: needed.filter(name => !applied.includes(name)),

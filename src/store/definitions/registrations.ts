@@ -88,3 +88,9 @@ export async function putInForce(session: Session, fingerprint: string): Promise
     .onConflict(conflict => conflict.column('fingerprint').doUpdateSet({ is_current: true, seen_at: now }));
   await runQuery(session, query);
 }
+
+/** For messages. */
+export async function readDatabaseName(session: Session): Promise<string> {
+  const rows = await runQuery(session, db.selectNoFrom(sql<string>`current_database()`.as('name')));
+  return rows[0]?.name ?? '';
+}

@@ -96,7 +96,7 @@ export async function readAppliedChecksums(database: Database): Promise<Map<stri
  * Reads catalogues and statistics, and the table of migrations.
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE (see requireTockSchema), TOCK_FORBIDDEN
  */
-export async function describeSchema(database: Database, folder: string): Promise<SchemaDescription> {
+export async function describeSchema(database: Database): Promise<SchemaDescription> {
   return await database.transaction(async session => {
     await session.run(`set local timezone = 'UTC'`);
     const { owner } = await requireReadable(session, database);
@@ -111,7 +111,7 @@ export async function describeSchema(database: Database, folder: string): Promis
       bytes: relations.reduce((sum, { bytes, indexBytes }) => sum + bytes + indexBytes, 0),
       tables: tablesOf(relations),
       partitions: partitionsOf(relations),
-      migrations: statesOf(readMigrations(folder), applied),
+      migrations: statesOf(await readMigrations(), applied),
     };
   });
 }

@@ -1,23 +1,20 @@
 // Brings the schema to the version that this code needs.
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { TockError } from '../../model/errors.js';
 import type { Database, Session } from '../connection/database.js';
 import { isConnectionFailure } from '../connection/errors.js';
 import { statement } from '../connection/statement.js';
 import { makeComingPartitions } from '../partitions/coming-partitions.js';
 import { noteIdentity } from './database-identity.js';
+import { MIGRATION_NAMES } from './migration-names.js';
+import type { MigrationText } from './migration-texts.js';
 
 /** A migration may have much to move. It waits at most 10 s for a lock. */
 const LONG = { mayTakeLong: true } as const;
 /** The oldest supported server, as server_version_num counts. */
 export const MIN_SERVER = 150000;
 
-/** A file of the folder `migrations`. */
-export interface Migration {
-  readonly name: string;
-  readonly text: string;
+export interface Migration extends MigrationText {
   readonly checksum: string;
 }
 
@@ -75,14 +72,15 @@ export async function lockMigrations(session: Session, schema: string): Promise<
  * Safe to run from several hosts at once: an advisory lock of the transaction lets one go first. Each
  * statement waits at most 10 s for a lock, so that it fails rather than hold up live traffic.
  * @param onApplied called in the transaction with the names of the applied ones, unless there are none
+ * @param texts default: those of this version
  * @throws TockError TOCK_MIGRATION_CHANGED when an applied file has changed, TOCK_DATABASE_TOO_OLD
  */
 export async function migrate(
   database: Database,
-  folder: string,
   onApplied?: (session: Session, names: readonly string[]) => Promise<unknown>,
+  texts?: readonly MigrationText[],
 ): Promise<MigrateResult> {
-  const applied = await applyMissing(database, readMigrations(folder), onApplied);
+  const applied = await applyMissing(database, await readMigrations(texts), onApplied);
   return { ...applied, ...(await makePartitions(database)) };
 }
 
@@ -102,7 +100,7 @@ async function makePartitions(
 async function applyMissing(
   database: Database,
   migrations: readonly Migration[],
-  onApplied: Parameters<typeof migrate>[2],
+  onApplied: Parameters<typeof migrate>[1],
 ): Promise<Pick<MigrateResult, 'applied' | 'alreadyThere'>> {
   return await database.transaction(async session => {
     await refuseOldServer(session);
@@ -127,25 +125,15 @@ async function applyMissing(
  * One cheap statement. A schema that is ahead is fine, since a rolling deploy migrates first.
  * @throws TockError TOCK_NOT_MIGRATED if the schema lacks a migration of this code
  */
-export async function requireMigrated(database: Database, folder: string): Promise<void> {
-  const names = migrationNames(folder);
+export async function requireMigrated(database: Database): Promise<void> {
   const rows = await LIST.run(database, {});
   const applied = new Set(rows.map(row => row.name));
-  const missing = names.filter(name => !applied.has(name)).sort();
+  const missing = MIGRATION_NAMES.filter(name => !applied.has(name));
   if (missing.length === 0) return;
   throw new TockError(
     'TOCK_NOT_MIGRATED',
     `the schema ${database.schema} lacks ${missing.join(', ')}; run: tock migrate`,
   );
-}
-
-/** Unsorted. Read synchronously, because they are few and each tick asks. */
-export function migrationNames(folder: string): string[] {
-  return readdirSync(folder).filter(isMigration);
-}
-
-function isMigration(name: string): boolean {
-  return /^\d{4}_[\w-]+\.sql$/.test(name);
 }
 
 async function refuseOldServer(session: Session): Promise<void> {
@@ -158,18 +146,14 @@ async function refuseOldServer(session: Session): Promise<void> {
   }
 }
 
-/** In the order in which they are applied. */
-export function readMigrations(folder: string): Migration[] {
-  return migrationNames(folder)
-    .sort()
-    .map(name => {
-      const text = readFileSync(path.join(folder, name), 'utf8');
-      return {
-        name,
-        text,
-        checksum: createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex'),
-      };
-    });
+/** In the order in which they are applied. @param texts default: those of this version */
+export async function readMigrations(texts?: readonly MigrationText[]): Promise<Migration[]> {
+  const given = texts ?? (await import('./migration-texts.js')).MIGRATION_TEXTS;
+  return given.map(({ name, text }) => ({
+    name,
+    text,
+    checksum: createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex'),
+  }));
 }
 
 /**

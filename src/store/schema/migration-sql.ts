@@ -21,16 +21,14 @@ export interface MissingSql {
 }
 
 /**
- * @param folder of the migrations
  * @param done checksums of the applied ones by name
  * @throws TockError TOCK_MIGRATION_CHANGED
  */
-export function missingSql(
-  folder: string,
+export async function missingSql(
   done: ReadonlyMap<string, string>,
   options: Pick<MigrationSqlOptions, 'schema' | 'version' | 'hasTransaction'>,
-): MissingSql {
-  const known = readMigrations(folder);
+): Promise<MissingSql> {
+  const known = await readMigrations();
   const migrations = missingOf(known, done);
   if (migrations.length === 0) return { migrations: [], sql: null };
   const applied = known.map(({ name }) => name).filter(name => done.has(name));

@@ -164,13 +164,11 @@ const ORDER = ['table', 'sequence', 'routine'] as const;
 /**
  * Drops the schema in one transaction, in which each statement waits at most 5 s for a lock. Drops what the
  * migrations have made, then the schema, which must be empty by then.
- * @param folder of the migrations
  * @throws TockError TOCK_BAD_STATE while workers are alive (unless `force`), if something that Tock has not
  * made is in the schema or depends on it, or locks are held; TOCK_FORBIDDEN
  */
 export async function uninstall(
   database: Database,
-  folder: string,
   { force = false }: { readonly force?: boolean } = {},
 ): Promise<void> {
   const { schema } = database;
@@ -183,7 +181,7 @@ export async function uninstall(
         // From here on no worker can begin.
         await session.run('lock table tock.workers in access exclusive mode');
         if (!force) requireNoWorkers(await LIST_ALIVE.run(session, {}));
-        const own = await LIST_OWN.run(session, { names: madeNames(folder) });
+        const own = await LIST_OWN.run(session, { names: await madeNames() });
         for (const kind of ORDER) {
           const names = own.filter(each => each.kind === kind).map(({ name }) => name);
           if (names.length > 0) await session.run(`drop ${kind} ${names.join(', ')}`);
@@ -212,8 +210,8 @@ const MADE =
   /^\s*create (?:or replace |unlogged )*(?:table|sequence|function|procedure) (?:if not exists )?tock\.(\w+)/gm;
 
 /** What the migrations of this version have ever made. */
-function madeNames(folder: string): string[] {
-  const made = readMigrations(folder).flatMap(({ text }) =>
+async function madeNames(): Promise<string[]> {
+  const made = (await readMigrations()).flatMap(({ text }) =>
     [...text.matchAll(MADE)].map(([, name = '']) => name),
   );
   return [...new Set(['migrations', ...made])];

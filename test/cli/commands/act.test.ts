@@ -66,7 +66,7 @@ describe('a wrong password', () => {
 describe('tock tick', () => {
   it('prints one summary line, or the summary', async () => {
     const { code, stdout, stderr } = await harness.tock(['tick', '--budget', '5s', '--concurrency', '2']);
-    expect(stdout).toMatch(/^\S+Z tick: 7 registered in \S+\n$/);
+    expect(stdout).toMatch(/^\S+Z tick: 7 registered in \S+ on \S+\n$/);
     expect(stderr).toBe('');
     expect(code).toBe(0);
     expect(await harness.json(['tick'])).toMatchObject({

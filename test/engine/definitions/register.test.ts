@@ -256,6 +256,84 @@ describe('register', () => {
     expect(row).toEqual({ count: '50', versions: 1 });
   });
 
+  describe('with other jobs than the schema has', () => {
+    const hourly = { cron: '0 * * * *' };
+    const own = ['bill', 'prune', 'report'].map(name => job(name, hourly));
+    const state = () => test.sql('select * from tock.job_definitions order by id');
+    const registrations = () => test.sql('select * from tock.registrations order by fingerprint');
+
+    it('refuses, names what would vanish, and changes nothing', async () => {
+      const right = test.another({ jobs: own });
+      await right.register();
+      const before = [await state(), await registrations()];
+      const wrong = test.another({ jobs: [job('sample', hourly)] });
+      for (const call of [() => wrong.register(), () => wrong.tick(), () => wrong.start()])
+        await expect(call()).rejects.toMatchObject({
+          code: 'TOCK_WOULD_VANISH',
+          message: expect.stringMatching(
+            /^all 3 definitions in the schema tock of the database \w+ would vanish \(bill, prune, report\).*\(sample\).*DATABASE_URL.*--allow-vanishing/,
+          ),
+        });
+      expect([await state(), await registrations()]).toEqual(before);
+      expect(await right.register()).toMatchObject({ status: 'unchanged' });
+    });
+
+    it('executes nothing of what is due in a tick that is refused', async () => {
+      await test.another({ jobs: own }).register();
+      const id = await test.another({ jobs: own }).enqueue('bill');
+      const wrong = test.another({ jobs: [job('sample', hourly)] });
+      await expect(wrong.tick()).rejects.toMatchObject({ code: 'TOCK_WOULD_VANISH' });
+      expect(await wrong.runs.get(id)).toMatchObject({ status: 'queued', attempts: 0 });
+    });
+
+    it('registers once that is allowed; then a process without the permission may tick', async () => {
+      await test.another({ jobs: own }).register();
+      const jobs = [job('new', hourly)];
+      const allowed = test.another({ jobs, allowVanishing: true });
+      expect(await allowed.register()).toMatchObject({
+        status: 'registered',
+        added: ['new'],
+        vanished: ['bill', 'prune', 'report'],
+      });
+      expect((await test.another({ jobs }).tick()).registered).toMatchObject({ status: 'unchanged' });
+    });
+
+    it.each([
+      ['one of two is renamed', ['a', 'b'], ['a', 'c']],
+      ['the only one is renamed', ['a'], ['b']],
+      ['half of four vanish', ['a', 'b', 'c', 'd'], ['a', 'b']],
+      ['all stay and more come', ['a', 'b'], ['a', 'b', 'c', 'd', 'e']],
+    ])('does not stand in the way when %s', async (_case, before, after) => {
+      await test.another({ jobs: before.map(name => job(name)) }).register();
+      const next = test.another({ jobs: after.map(name => job(name)) });
+      expect(await next.register()).toMatchObject({ status: 'registered' });
+    });
+
+    it('does not count what had vanished before, nor schedules made at run time', async () => {
+      const first = test.another({ jobs: own });
+      await first.register();
+      await first.schedules.upsert({ name: 'tenant-1', job: 'bill', ...hourly });
+      const second = test.another({ jobs: own.slice(0, 2) });
+      expect(await second.register()).toMatchObject({ vanished: ['report'] });
+      const third = test.another({ jobs: own.slice(0, 1) });
+      expect(await third.register()).toMatchObject({ vanished: ['prune'] });
+    });
+
+    it('lets a roll-back remove what the newer version had added', async () => {
+      const old = test.another({ jobs: [job('a')] });
+      await old.register();
+      await test.another({ jobs: ['a', 'b', 'c', 'd'].map(name => job(name)) }).register();
+      await test.advance('6m');
+      expect(await old.register()).toMatchObject({ status: 'registered', vanished: ['b', 'c', 'd'] });
+    });
+
+    it('refuses a permission that is not true or false', () => {
+      expect(() => test.another({ jobs: own, allowVanishing: 'yes' as unknown as boolean })).toThrow(
+        /allowVanishing must be true or false/,
+      );
+    });
+  });
+
   it('registers nothing, and marks nothing as vanished, when there are no jobs', async () => {
     await test.another({ jobs: [job('a', { cron: '0 * * * *' })] }).register();
     expect(await test.another({ jobs: [] }).register()).toMatchObject({ status: 'empty' });

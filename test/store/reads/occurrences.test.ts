@@ -1,7 +1,6 @@
 // Store: the reads of the calendar, of the strips and of the pages of definitions, and the indexes that they use.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
 import {
   pageAfter,
@@ -28,7 +27,7 @@ const SPAN = { from: at('2026-03-01T00:00:00Z'), to: at('2026-03-02T00:00:00Z') 
 beforeAll(async () => {
   home = await createTestDatabase();
   database = openDatabase({ connectionString: home.url });
-  await migrate(database, migrationsFolder());
+  await migrate(database);
   client = new pg.Client({ connectionString: home.url });
   await client.connect();
   // 1: an hourly one with every kind of row. 2 to 400: each with 100 runs, 40,000 in all. Then 3,000 without runs.

@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { migrationsFolder } from '../../../src/environment/paths.js';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { takeStep } from '../../../src/store/figures/roll-up.js';
@@ -146,7 +145,7 @@ describe('on a large history', () => {
   beforeAll(async () => {
     home = await createTestDatabase();
     const database = openDatabase({ connectionString: home.url });
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     await database.close();
     client = new pg.Client(home.url);
     await client.connect();

@@ -2,7 +2,6 @@
 // the few dead among many that succeeded.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { readLastErrors } from '../../../src/store/reads/runs/last-errors.js';
@@ -19,7 +18,7 @@ let client: pg.Client;
 beforeAll(async () => {
   home = await createTestDatabase();
   const database = openDatabase({ connectionString: home.url });
-  await migrate(database, migrationsFolder());
+  await migrate(database);
   await database.close();
   client = new pg.Client({ connectionString: home.url });
   await client.connect();

@@ -1,12 +1,11 @@
 // Store: migrations, the schema they make, and what they refuse.
-import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { inSchema } from '../../../src/store/connection/schema-name.js';
 import { migrate, requireMigrated } from '../../../src/store/schema/migrate.js';
+import { MIGRATION_TEXTS } from '../../../src/store/schema/migration-texts.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 import { describeSchema } from '../../support/schema-snapshot.js';
 
@@ -27,13 +26,13 @@ afterEach(async () => {
 describe('migrate', () => {
   it('makes the schema that the snapshot holds', async () => {
     const database = await open();
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     await expect(await describeSchema(database)).toMatchFileSnapshot('../../snapshots/schema.txt');
   });
 
   it('makes the same under another name, with nothing left that names the default', async () => {
     const database = await open('order');
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     const described = await describeSchema(database);
     await expect(described).toMatchFileSnapshot('../../snapshots/schema.txt');
     const rows = await database.run<{ source: string }>(
@@ -45,9 +44,9 @@ describe('migrate', () => {
 
   it('applies nothing the second time', async () => {
     const database = await open();
-    const first = await migrate(database, migrationsFolder());
+    const first = await migrate(database);
     expect(first.applied.length).toBeGreaterThan(0);
-    expect(await migrate(database, migrationsFolder())).toEqual({
+    expect(await migrate(database)).toEqual({
       applied: [],
       alreadyThere: first.applied.length,
       madePartitions: 0,
@@ -58,27 +57,26 @@ describe('migrate', () => {
   it('applies each file once when five hosts migrate at once', async () => {
     const test = await createTestDatabase();
     const databases = Array.from({ length: 5 }, () => openDatabase({ connectionString: test.url }));
-    const results = await Promise.all(databases.map(database => migrate(database, migrationsFolder())));
+    const results = await Promise.all(databases.map(database => migrate(database)));
     expect(results.filter(result => result.applied.length > 0)).toHaveLength(1);
     for (const database of databases) opened.push({ database, test });
   });
 
   it('refuses a file that was changed after it had been applied', async () => {
     const database = await open();
-    await migrate(database, migrationsFolder());
-    const folder = await mkdtemp(path.join(tmpdir(), 'migrations-'));
-    await cp(migrationsFolder(), folder, { recursive: true });
-    const file = path.join(folder, '0001_the_ledger.sql');
-    await writeFile(file, `${await readFile(file, 'utf8')}\n-- changed`);
-    await expect(migrate(database, folder)).rejects.toMatchObject({ code: 'TOCK_MIGRATION_CHANGED' });
+    await migrate(database);
+    const changed = MIGRATION_TEXTS.map(({ name, text }) => ({ name, text: `${text}\n-- changed` }));
+    await expect(migrate(database, undefined, changed)).rejects.toMatchObject({
+      code: 'TOCK_MIGRATION_CHANGED',
+    });
   });
 
   it('leaves nothing behind when a file fails', async () => {
     const database = await open();
-    const folder = await mkdtemp(path.join(tmpdir(), 'migrations-'));
-    await cp(migrationsFolder(), folder, { recursive: true });
-    await writeFile(path.join(folder, '9999_broken.sql'), 'create table tock.half (id int);\nselect 1/0;');
-    await expect(migrate(database, folder)).rejects.toThrow(/division by zero/);
+    const broken = { name: '9999_broken.sql', text: 'create table tock.half (id int);\nselect 1/0;' };
+    await expect(migrate(database, undefined, [...MIGRATION_TEXTS, broken])).rejects.toThrow(
+      /division by zero/,
+    );
     const [row] = await database.run<{ there: boolean }>(
       `select to_regnamespace('tock') is not null as there`,
     );
@@ -87,7 +85,7 @@ describe('migrate', () => {
 
   it('makes partitions for this month and the three after it, each with the rows of its month', async () => {
     const database = await open();
-    const { madePartitions } = await migrate(database, migrationsFolder());
+    const { madePartitions } = await migrate(database);
     expect(madePartitions).toBe(4);
     await database.run(
       `insert into tock.job_runs (job, status, finished_at) values ('a', 'succeeded', tock.now()), ('a', 'succeeded', '1999-01-01')`,
@@ -101,7 +99,7 @@ describe('migrate', () => {
 
   it('moves what the default partition caught into the month that is made for it', async () => {
     const database = await open();
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     await database.run(
       `insert into tock.job_runs (job, status, finished_at) values ('late', 'succeeded', tock.now() + interval '5 months')`,
     );
@@ -113,19 +111,29 @@ describe('migrate', () => {
   });
 });
 
+describe('the migrations of this version', () => {
+  it('are the files of the folder migrations, in order', () => {
+    const folder = path.resolve('migrations');
+    const files = readdirSync(folder).sort();
+    expect(files.length).toBeGreaterThan(0);
+    const texts = files.map(name => ({ name, text: readFileSync(path.join(folder, name), 'utf8') }));
+    expect(MIGRATION_TEXTS).toEqual(texts);
+  });
+});
+
 describe('requireMigrated', () => {
   it('refuses an empty database and takes a migrated one', async () => {
     const database = await open();
-    await expect(requireMigrated(database, migrationsFolder())).rejects.toMatchObject({ code: '42P01' });
-    await migrate(database, migrationsFolder());
-    await expect(requireMigrated(database, migrationsFolder())).resolves.toBeUndefined();
+    await expect(requireMigrated(database)).rejects.toMatchObject({ code: '42P01' });
+    await migrate(database);
+    await expect(requireMigrated(database)).resolves.toBeUndefined();
   });
 
   it('names what is missing', async () => {
     const database = await open();
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     await database.run('delete from tock.migrations');
-    await expect(requireMigrated(database, migrationsFolder())).rejects.toMatchObject({
+    await expect(requireMigrated(database)).rejects.toMatchObject({
       code: 'TOCK_NOT_MIGRATED',
       message: expect.stringContaining('0001_the_ledger.sql'),
     });

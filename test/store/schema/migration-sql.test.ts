@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
-import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import {
   readAppliedChecksums,
@@ -31,7 +30,7 @@ afterEach(async () => {
   }
 });
 
-const ALL = readMigrations(migrationsFolder());
+const ALL = await readMigrations();
 const sqlFor = (schema: string, options: Partial<MigrationSqlOptions> = {}) =>
   migrationSql({ schema, migrations: ALL, applied: [], version: '1.2.3', hasTransaction: true, ...options });
 
@@ -62,7 +61,7 @@ describe('migrationSql', () => {
     'gives the schema %s that migrate makes, which then finds nothing to do',
     async schema => {
       const [made, applied] = [await open(schema), await open(schema)];
-      await migrate(made.database, migrationsFolder());
+      await migrate(made.database);
       await made.database.run(
         `insert into tock.audit (via, action, targets, count) values ('cli', 'migrate', $1, $2)`,
         [ALL.map(({ name }) => name), ALL.length],
@@ -70,7 +69,7 @@ describe('migrationSql', () => {
       await runAt(applied.url, sqlFor(schema));
       expect(await describeSchema(applied.database)).toBe(await describeSchema(made.database));
       expect(await rowsOf(applied.database)).toEqual(await rowsOf(made.database));
-      expect(await migrate(applied.database, migrationsFolder())).toEqual(UP_TO_DATE);
+      expect(await migrate(applied.database)).toEqual(UP_TO_DATE);
     },
   );
 
@@ -90,12 +89,12 @@ describe('migrationSql', () => {
     await runAt(url, 'begin', text, 'rollback');
     expect(await database.run(`select to_regnamespace('tock') is null as gone`)).toEqual([{ gone: true }]);
     await runAt(url, 'begin', text, 'commit');
-    expect(await migrate(database, migrationsFolder())).toEqual(UP_TO_DATE);
+    expect(await migrate(database)).toEqual(UP_TO_DATE);
   });
 
   it('refuses a schema that has it already', async () => {
     const { database, url } = await open('jobs');
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     await expect(runAt(url, sqlFor('jobs'))).rejects.toThrow(
       'the schema jobs has migrations of this SQL already; make this SQL again with: tock migrate --sql',
     );
@@ -105,7 +104,7 @@ describe('migrationSql', () => {
     const later = { name: '0002_more-tock.sql', text: 'create table tock.more (id int);', checksum: 'abc' };
     const options = { migrations: [later], applied: ALL.map(({ name }) => name) };
     const [full, empty] = [await open('jobs'), await open('jobs')];
-    await migrate(full.database, migrationsFolder());
+    await migrate(full.database);
     await runAt(full.url, sqlFor('jobs', options));
     expect(
       await full.database.run('select name, checksum from tock.migrations order by name desc limit 1'),
@@ -138,7 +137,7 @@ describe('migrationSql', () => {
       url,
     ]);
     expect(stderr).not.toMatch(/error|warning/i);
-    expect(await migrate(database, migrationsFolder())).toEqual(UP_TO_DATE);
+    expect(await migrate(database)).toEqual(UP_TO_DATE);
     await expect(await describeSchema(database)).toMatchFileSnapshot('../../snapshots/schema.txt');
   });
 });
@@ -154,7 +153,7 @@ describe('readAppliedChecksums', () => {
 
   it('has what is applied', async () => {
     const { database } = await open('jobs');
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     const applied = await readAppliedChecksums(database);
     expect([...applied]).toEqual(ALL.map(({ name, checksum }) => [name, checksum]));
     expect(missingOf(ALL, applied)).toEqual([]);
@@ -164,16 +163,13 @@ describe('readAppliedChecksums', () => {
 describe('describeSchema', () => {
   it('sums up partitions in a line each, and lists them', async () => {
     const { database } = await open('jobs');
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     await database.run(
       `insert into tock.job_runs (job, status, finished_at)
        select 'a', 'succeeded', tock.now() from generate_series(1, 300) union all select 'a', 'dead', '1999-01-01'`,
     );
     await database.run('analyze tock.job_runs');
-    const { tables, partitions, migrations, owner, bytes, schema } = await readSchema(
-      database,
-      migrationsFolder(),
-    );
+    const { tables, partitions, migrations, owner, bytes, schema } = await readSchema(database);
     expect(schema).toBe('jobs');
     expect(owner).not.toBe('');
     const finished = tables.find(({ table }) => table === 'job_runs_finished');
@@ -193,11 +189,11 @@ describe('describeSchema', () => {
 
   it('names what is missing, changed or newer', async () => {
     const { database } = await open();
-    await migrate(database, migrationsFolder());
+    await migrate(database);
     await database.run(`update tock.migrations set checksum = 'other'`);
     await database.run(`insert into tock.migrations (name, checksum) values ('0999_later.sql', 'x')`);
     const states = async () =>
-      (await readSchema(database, migrationsFolder())).migrations.map(({ name, state }) => [name, state]);
+      (await readSchema(database)).migrations.map(({ name, state }) => [name, state]);
     expect(await states()).toEqual([
       ...ALL.map(({ name }) => [name, 'changed']),
       ['0999_later.sql', 'newer'],

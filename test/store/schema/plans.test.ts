@@ -2,7 +2,6 @@
 // on tables that are large, and whatever the statistics say.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migrationsFolder } from '../../../src/environment/paths.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import { readUndelivered } from '../../../src/store/alerts/deliveries.js';
 import {
@@ -51,7 +50,7 @@ let client: pg.Client;
 beforeAll(async () => {
   home = await createTestDatabase();
   const database = openDatabase({ connectionString: home.url });
-  await migrate(database, migrationsFolder());
+  await migrate(database);
   await database.close();
   client = new pg.Client({ connectionString: home.url });
   await client.connect();
@@ -337,7 +336,7 @@ describe('a claim', () => {
       }),
     ) as [Session, Session];
     try {
-      await migrate(database, migrationsFolder());
+      await migrate(database);
       await database.run(
         `insert into tock.job_runs_live (job, run_at) select 'noop', '2026-03-05T00:00:00.123456Z' from generate_series(1, 6)`,
       );
@@ -362,7 +361,7 @@ describe('a claim', () => {
     const fresh = await createTestDatabase();
     const database = openDatabase({ connectionString: fresh.url, connections: 1 });
     try {
-      await migrate(database, migrationsFolder());
+      await migrate(database);
       await database.run(
         `insert into tock.job_runs_live (job, payload) select 'noop', '{"n": 1}' from generate_series(1, 5000)`,
       );

@@ -1,6 +1,5 @@
 // Store: the schema is dropped as a whole or not at all, and nothing that Tock has not made goes with it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { migrationsFolder } from '../../../src/environment/paths.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { previewUninstall, uninstall } from '../../../src/store/schema/uninstall.js';
@@ -11,7 +10,7 @@ let database: Database;
 beforeEach(async () => {
   test = await createTestDatabase();
   database = openDatabase({ connectionString: test.url, schema: 'jobs' });
-  await migrate(database, migrationsFolder());
+  await migrate(database);
 });
 afterEach(async () => {
   await database.close();
@@ -65,7 +64,7 @@ describe('previewUninstall', () => {
         publications: ['history'],
         settings: [`alter database ${name} reset pg_tock.notify`],
       });
-      await uninstall(database, migrationsFolder());
+      await uninstall(database);
       expect(await isThere()).toBe(false);
       expect(await runAt(test.url, 'select pubname from pg_publication')).toEqual([{ pubname: 'history' }]);
     } finally {
@@ -90,7 +89,7 @@ describe('previewUninstall', () => {
       message: expect.stringContaining('the schema shop is not Tock’s'),
     };
     await expect(previewUninstall(other)).rejects.toMatchObject(refusal);
-    await expect(uninstall(other, migrationsFolder(), { force: true })).rejects.toMatchObject(refusal);
+    await expect(uninstall(other, { force: true })).rejects.toMatchObject(refusal);
     await other.close();
     expect(await isThere('shop')).toBe(true);
   });
@@ -131,13 +130,13 @@ describe('uninstall', () => {
       'create table jobs.job_runs_detached_7 (id int)',
       `comment on table jobs.job_runs_detached_7 is 'tock: detached 7'`,
     );
-    await uninstall(database, migrationsFolder());
+    await uninstall(database);
     expect(await isThere()).toBe(false);
     expect(await isThere('other')).toBe(true);
     expect(await runAt(test.url, `select to_regclass('public.mine') is not null as yes`)).toEqual([
       { yes: true },
     ]);
-    expect((await migrate(database, migrationsFolder())).applied).not.toEqual([]);
+    expect((await migrate(database)).applied).not.toEqual([]);
   });
 
   it.each([
@@ -155,29 +154,29 @@ describe('uninstall', () => {
     ],
   ])('refuses, and changes nothing, with %s', async (_, statement, detail) => {
     await runAt(test.url, statement);
-    await expect(uninstall(database, migrationsFolder(), { force: true })).rejects.toMatchObject({
+    await expect(uninstall(database, { force: true })).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
       message: expect.stringMatching(detail) as string,
     });
-    expect((await migrate(database, migrationsFolder())).applied).toEqual([]);
+    expect((await migrate(database)).applied).toEqual([]);
   });
 
   it('refuses while a worker is alive, also one that came after the question', async () => {
     expect((await previewUninstall(database)).workers).toEqual([]);
     await runAt(test.url, WORKER);
-    await expect(uninstall(database, migrationsFolder())).rejects.toMatchObject({
+    await expect(uninstall(database)).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
       message:
         'a worker is alive (daemon on web-1, pid 7): stop it first, or use --force. Nothing was changed',
     });
     expect(await isThere()).toBe(true);
-    await uninstall(database, migrationsFolder(), { force: true });
+    await uninstall(database, { force: true });
     expect(await isThere()).toBe(false);
   });
 
   it('takes a worker without a sign of life for dead', async () => {
     await runAt(test.url, WORKER, `update jobs.workers set seen_at = jobs.now() - interval '1 hour'`);
-    await uninstall(database, migrationsFolder());
+    await uninstall(database);
     expect(await isThere()).toBe(false);
   });
 
@@ -185,7 +184,7 @@ describe('uninstall', () => {
     const holder = openDatabase({ connectionString: test.url, schema: 'jobs' });
     await holder.transaction(async session => {
       await session.run('lock table tock.job_definitions in access share mode');
-      await expect(uninstall(database, migrationsFolder())).rejects.toMatchObject({
+      await expect(uninstall(database)).rejects.toMatchObject({
         code: 'TOCK_BAD_STATE',
         message: expect.stringMatching(
           /^another session held locks on the schema jobs for more than 5s/,

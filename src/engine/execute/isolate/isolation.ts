@@ -27,11 +27,12 @@ export interface IsolationOptions {
  * Null if isolation is impossible and no job asks for it. A child process has none of its parent's closures:
  * it must load the handlers from a module and open its own connection. Runs of other jobs are isolated too,
  * if possible, once they are suspected of having ended a process.
+ * @param entry the script of a child process; null if this package is bundled into an app
  * @throws TockError TOCK_BAD_OPTION that names the job and the fix, if a job asks for isolation
  */
 export function readIsolation(
   registry: Registry,
-  entry: string,
+  entry: string | null,
   options: IsolationOptions,
 ): Isolation | null {
   const job = [...registry.jobs.values()].find(candidate => readIsolate(candidate.isolate) !== null);
@@ -46,16 +47,19 @@ export function readIsolation(
     throw badOption(
       `jobsModule names ${quote(jobsModule)}, which does not exist; build it, or correct the path`,
     );
-  if (!existsSync(entry)) {
+  if (entry === null)
     throw badOption(
-      `job ${job.name} has isolate, but ${entry}, which its child process runs, does not exist; do not bundle pg-tock into your app, or build it (npm run build)`,
+      `job ${job.name} has isolate, whose child process runs a file of pg-tock, but pg-tock is bundled into this app; leave it out of the bundle (esbuild: --external:pg-tock)`,
     );
-  }
+  if (!existsSync(entry))
+    throw badOption(
+      `job ${job.name} has isolate, but ${entry}, which its child process runs, does not exist; build it (npm run build)`,
+    );
   return { entry, jobsModule, connection: connectionOf(options) };
 }
 
-function isolationForSuspects(entry: string, options: IsolationOptions): Isolation | null {
-  if (options.jobsModule === undefined) return null;
+function isolationForSuspects(entry: string | null, options: IsolationOptions): Isolation | null {
+  if (entry === null || options.jobsModule === undefined) return null;
   const jobsModule = pathOf(options.jobsModule);
   if (!existsSync(jobsModule) || !existsSync(entry)) return null;
   try {

@@ -1,0 +1,28 @@
+// The type declarations of the package: only those that its entries reach, and a copy of them for CommonJS.
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+const FOLDER = path.join('dist', 'types');
+/** TypeScript takes a declaration for that of an ES module or of CommonJS by the nearest package.json. */
+const COMMON_JS = path.join('dist', 'types-cjs');
+const IMPORT = /(?:\bfrom|\bimport\(|^import)\s*['"](\.[^'"]+)\.js['"]/gm;
+
+/** @param entries their names in src/ */
+export async function finishDeclarations(entries) {
+  const reached = new Set();
+  const pending = entries.map(name => path.join(FOLDER, 'src', `${name}.d.ts`));
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (reached.has(file)) continue;
+    reached.add(file);
+    for (const [, to] of (await readFile(file, 'utf8')).matchAll(IMPORT))
+      pending.push(`${path.join(path.dirname(file), to)}.d.ts`);
+  }
+  // The others are of tests, jobs and inner parts, and name packages that users lack.
+  for (const name of await readdir(FOLDER, { recursive: true })) {
+    const file = path.join(FOLDER, name);
+    if (name.endsWith('.d.ts') && !reached.has(file)) await rm(file);
+  }
+  for (const name of ['test', 'jobs']) await rm(path.join(FOLDER, name), { recursive: true, force: true });
+  await cp(FOLDER, COMMON_JS, { recursive: true });
+  await writeFile(path.join(COMMON_JS, 'package.json'), `${JSON.stringify({ type: 'commonjs' })}\n`);
+}
