@@ -24,7 +24,9 @@ function grantFor(kind: string | undefined, name: string, schema: string): strin
         ? `grant select on all tables in schema ${schema} to ROLE`
         : `grant select, insert, update, delete on ${schema}.${name} to ROLE (select suffices to read)`;
     case 'sequence':
-      return `grant usage on all sequences in schema ${schema} to ROLE`;
+      return name.startsWith('claim_front_')
+        ? `grant select, update on sequence ${schema}.${name} to ROLE`
+        : `grant usage on all sequences in schema ${schema} to ROLE`;
     case 'function':
       return `grant execute on function ${schema}.${name} to ROLE`;
     case 'database':

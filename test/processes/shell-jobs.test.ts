@@ -186,7 +186,13 @@ describe('a tick that is killed', () => {
       export const jobs = [defineShellJob({ name: 'held', retry: { base: 1 },
         shell: '[ "$TOCK_ATTEMPT" = 2 ] || { sleep ${mark} & exec sleep ${mark}; }' })];`,
     );
-    const env = { DATABASE_URL: test.url, TOCK_JOBS: module, TOCK_LEASE: '1s', TOCK_HEARTBEAT: '200ms' };
+    const env = {
+      DATABASE_URL: test.url,
+      TOCK_JOBS: module,
+      TOCK_LEASE: '1s',
+      TOCK_HEARTBEAT: '200ms',
+      TOCK_ALLOW_VANISHING: 'on',
+    };
     const [made] = await test.sql<{ id: string }>(`select tock.enqueue('held') as id`);
     const id = made?.id ?? '';
     const first = startProcess(TICK, env);

@@ -190,7 +190,8 @@ describe('tock import crontab --dry-run', () => {
 });
 
 describe('tock import crontab --switch', () => {
-  const MODULE = "export const jobs = [{ name: 'backup' }];\n";
+  const MODULE = `import { defineJob } from '${path.resolve('dist/index.js')}';
+export const jobs = [defineJob({ name: 'backup', run: () => {} })];\n`;
 
   it('refuses while no definition is in the job module', async () => {
     await kit.setCrontab(CRONTAB);
