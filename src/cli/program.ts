@@ -13,6 +13,7 @@ import { addDashboard } from './commands/dashboard.js';
 import { addDoctor } from './commands/doctor.js';
 import { addExec } from './commands/exec.js';
 import { addImport } from './commands/import.js';
+import { addInit } from './commands/init.js';
 import { addJobs } from './commands/jobs.js';
 import { addMetrics } from './commands/metrics.js';
 import { addMigrate } from './commands/migrate.js';
@@ -56,7 +57,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ],
   ['Act:', [addRun, addExec, addRetry, addCancel, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
-  ['Set up:', [addCrontab, addImport, addMigrate, addSchema, addCompletion, addAdopt, addUninstall]],
+  ['Set up:', [addInit, addCrontab, addImport, addMigrate, addSchema, addCompletion, addAdopt, addUninstall]],
 ];
 
 export async function runProgram(args: readonly string[]): Promise<number> {

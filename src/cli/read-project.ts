@@ -2,7 +2,13 @@
 import { readFile, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { EXTENSIONS, JOB_FILE, MODULE_FILE, type PackageManager, type Project } from '../model/init/project.js';
+import {
+  EXTENSIONS,
+  JOB_FILE,
+  MODULE_FILE,
+  type PackageManager,
+  type Project,
+} from '../model/init/project.js';
 
 const LOCKS: readonly (readonly [string, PackageManager])[] = [
   ['pnpm-lock.yaml', 'pnpm'],

@@ -77,11 +77,14 @@ export interface ConfigFlags {
 }
 
 /**
- * The configuration of this process. Loads the file of variables; those that are set already stay.
+ * The configuration of this process. Loads the file of variables that is named, or `.env` in the project's
+ * folder, if there is one; variables that are set already stay.
  * @throws TockError TOCK_BAD_OPTION
  */
 export function configOfProcess({ envFile, jobs, embedded, allowVanishing }: ConfigFlags): Config {
-  if (envFile !== undefined) loadVariables(envFile);
+  const ownFile = path.join(projectFolder(), '.env');
+  if (envFile !== undefined) loadVariables(envFile, '--env-file names ');
+  else if (existsSync(ownFile)) loadVariables(ownFile);
   const stated = {
     ...(jobs === undefined ? {} : { TOCK_JOBS: jobs }),
     ...(embedded ? { TOCK_DATABASE: 'embedded' } : {}),
@@ -91,13 +94,12 @@ export function configOfProcess({ envFile, jobs, embedded, allowVanishing }: Con
   return readConfig(Object.keys(stated).length === 0 ? process.env : { ...process.env, ...stated });
 }
 
-function loadVariables(file: string): void {
+function loadVariables(file: string, named = ''): void {
   try {
     process.loadEnvFile(file);
   } catch (error) {
-    throw new TockError('TOCK_BAD_OPTION', `--env-file names ${quote(file)}, which cannot be read`, {
-      cause: error,
-    });
+    const what = named === '' ? `${quote(file)}` : `${named}${quote(file)}, which`;
+    throw new TockError('TOCK_BAD_OPTION', `${what} cannot be read`, { cause: error });
   }
 }
 

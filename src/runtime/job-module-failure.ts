@@ -47,7 +47,7 @@ function kindOf(value: unknown): string {
 }
 
 const TYPESCRIPT =
-  'build it and name the .js file in TOCK_JOBS, or set NODE_OPTIONS="--import tsx" with the package tsx, or use Node 22.18 or later';
+  'build it and name the .js file in TOCK_JOBS, or run npm install tsx, or use Node 22.18 or later';
 
 /** Null if TypeScript is not what Node stumbled over. */
 function typescriptWords(thrown: unknown): string | null {

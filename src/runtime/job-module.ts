@@ -61,6 +61,7 @@ export async function loadJobs(modulePath: string | null): Promise<readonly AnyJ
 
 async function importModule(modulePath: string, limitMs: number): Promise<Record<string, unknown>> {
   try {
+    if (/\.[cm]?ts$/.test(modulePath)) (await import('./load-typescript.js')).loadTypeScriptBy(modulePath);
     const loading = import(pathToFileURL(modulePath).href) as Promise<Record<string, unknown>>;
     return await withinTime(loading, modulePath, limitMs);
   } catch (error) {

@@ -67,7 +67,8 @@ async function init(shell: Shell, flags: InitFlags): Promise<number> {
   shell.say(summaryOf(plan, folder));
   for (const change of plan.changes) shell.say(changeText(change));
   for (const file of plan.kept) shell.say(`  ${paint('dim', `= ${file}  is there, and stays as it is`)}`);
-  if (flags.install) for (const command of commands) shell.say(`  ${paint('cyan', '$')} ${command.join(' ')}`);
+  if (flags.install)
+    for (const command of commands) shell.say(`  ${paint('cyan', '$')} ${command.join(' ')}`);
   const isNothing = plan.changes.length === 0 && (commands.length === 0 || !flags.install);
   if (isNothing) shell.say('nothing is to be done: Tock is set up here');
   else if (flags.dryRun !== true && !(await isConfirmed(shell, flags.yes, question(plan, commands, flags)))) {
@@ -102,11 +103,12 @@ function summaryOf({ style, isEmbedded }: InitPlan, folder: string): string {
 /** The whole text of a file that is made; of another the lines that are added. */
 function changeText({ path: file, before, after }: FileChange): string {
   const had = new Set((before ?? '').split('\n'));
-  const lines = after.split('\n').filter(line => line !== '' && !had.has(line));
+  const lines = after.split('\n').slice(0, -1);
+  const added = lines.filter(line => line !== '' && !had.has(line));
   const mark = before === null ? '+' : '~';
   const title = `  ${paint('green', mark)} ${file}`;
   if (before === null) return `${title}  ${paint('dim', `${lines.length} lines`)}`;
-  return [title, ...lines.map(line => `      ${paint('green', `+ ${cleanLine(line)}`)}`)].join('\n');
+  return [title, ...added.map(line => `      ${paint('green', `+ ${cleanLine(line)}`)}`)].join('\n');
 }
 
 function question({ changes }: InitPlan, commands: readonly string[][], { install }: InitFlags): string {
@@ -147,7 +149,7 @@ function nextSteps({ isEmbedded, module, style }: InitPlan): string {
   const tests = style.language === 'typescript' ? 'jobs/say-hello.test.ts' : 'jobs/say-hello.test.js';
   const steps = [
     ['npx tock start', 'runs the scheduler here: the first job succeeds within a minute'],
-    ['npx tock why say-hello', 'why it ran, or did not'],
+    ['npx tock runs', 'what has run, and what became of it'],
     ['npm test', `its test, ${tests}`],
     ...(isEmbedded
       ? [['DATABASE_URL=postgres://…', 'in .env, in place of TOCK_DATABASE, once it is to run for good']]

