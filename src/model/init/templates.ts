@@ -12,53 +12,49 @@ export interface Style {
 const writesRequire = ({ language, moduleKind }: Style) =>
   language === 'javascript' && moduleKind === 'commonjs';
 
-export function jobText(style: Style, timezone: string): string {
-  const [imports, declared, exported] = writesRequire(style)
-    ? [`const { defineJob } = require('pg-tock');`, 'const sayHello =', '\nmodule.exports = { sayHello };\n']
-    : [`import { defineJob } from 'pg-tock';`, 'export const sayHello =', ''];
-  return `// A first job: once a minute. \`npx tock run say-hello --wait\` executes it now.
-${imports}
+function importOf(style: Style, name: string, from: string): string {
+  return writesRequire(style) ? `const ${name} = require('${from}');` : `import ${name} from '${from}';`;
+}
 
-${declared} defineJob({
+export function jobText(style: Style, timezone: string): string {
+  const declared = writesRequire(style) ? 'const sayHello' : 'export const sayHello';
+  return `// A first job: once a minute. \`npx tock run say-hello --wait\` executes it now.
+${importOf(style, '{ defineJob }', 'pg-tock')}
+
+${declared} = defineJob({
   name: 'say-hello',
   schedule: { cron: '* * * * *', timezone: '${timezone}' },
   retry: { maxAttempts: 3 },
   timeout: '30s',
   async run(ctx) {
-    ctx.log.info({ event: 'hello.said' }, 'hello from the first job');
+    ctx.log.info('hello from the first job');
     // What is returned is stored with the run; what is thrown too, and the run is tried again.
     return { said: 'hello', due: ctx.scheduledFor };
   },
 });
-${exported}`;
+${writesRequire(style) ? '\nmodule.exports = { sayHello };\n' : ''}`;
 }
 
 export function moduleText(style: Style): string {
-  return writesRequire(style)
-    ? `// The jobs of this project. Tock reads this module; TOCK_JOBS names it.
-const { sayHello } = require('./say-hello.js');
+  const exported = writesRequire(style)
+    ? 'module.exports = { jobs: [sayHello] };'
+    : 'export const jobs = [sayHello];';
+  return `// The jobs of this project. Tock reads this module; TOCK_JOBS names it.
+${importOf(style, '{ sayHello }', './say-hello.js')}
 
-module.exports = { jobs: [sayHello] };
-`
-    : `// The jobs of this project. Tock reads this module; TOCK_JOBS names it.
-import { sayHello } from './say-hello.js';
-
-export const jobs = [sayHello];
+${exported}
 `;
 }
 
 export function testText(style: Style): string {
-  const imports = writesRequire(style)
-    ? `const assert = require('node:assert/strict');
-const { test } = require('node:test');
-const { openTestTock } = require('pg-tock/testing');
-const { sayHello } = require('./say-hello.js');`
-    : `import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { openTestTock } from 'pg-tock/testing';
-import { sayHello } from './say-hello.js';`;
+  const imports = [
+    ['assert', 'node:assert/strict'],
+    ['{ test }', 'node:test'],
+    ['{ openTestTock }', 'pg-tock/testing'],
+    ['{ sayHello }', './say-hello.js'],
+  ].map(([name = '', from = '']) => importOf(style, name, from));
   return `// The real engine, in a database of its own, with a clock that the test sets.
-${imports}
+${imports.join('\n')}
 
 test('says hello each minute', async () => {
   const kit = await openTestTock({ jobs: [sayHello], now: '2026-01-01T00:00:30Z' });
