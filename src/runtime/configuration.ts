@@ -98,7 +98,7 @@ function loadVariables(file: string, named = ''): void {
   try {
     process.loadEnvFile(file);
   } catch (error) {
-    const what = named === '' ? `${quote(file)}` : `${named}${quote(file)}, which`;
+    const what = named === '' ? quote(file) : `${named}${quote(file)}, which`;
     throw new TockError('TOCK_BAD_OPTION', `${what} cannot be read`, { cause: error });
   }
 }

@@ -207,5 +207,5 @@ function installsOf(
 /** Added lines stand apart from what is there. */
 function joined(before: string, lines: string): string {
   if (before === '') return lines;
-  return `${before}${before.endsWith('\n') ? '' : '\n'}${/\n\n$/.test(before) ? '' : '\n'}${lines}`;
+  return `${before}${before.endsWith('\n') ? '' : '\n'}${before.endsWith('\n\n') ? '' : '\n'}${lines}`;
 }
