@@ -120,7 +120,7 @@ describe('a job module in TypeScript', () => {
   it('says what to do where Node cannot execute it', () => {
     const thrown = new TypeError('Unknown file extension ".ts" for /srv/app/jobs.ts');
     expect(failure(thrown, 'ERR_UNKNOWN_FILE_EXTENSION')).toBe(
-      `the job module /srv/app/jobs.ts cannot be loaded: Node ${process.versions.node} cannot execute TypeScript (/srv/app/jobs.ts); build it and name the .js file in TOCK_JOBS, or set NODE_OPTIONS="--import tsx" with the package tsx, or use Node 22.18 or later`,
+      `the job module /srv/app/jobs.ts cannot be loaded: Node ${process.versions.node} cannot execute TypeScript (/srv/app/jobs.ts); build it and name the .js file in TOCK_JOBS, or run npm install tsx, or use Node 22.18 or later`,
     );
   });
 

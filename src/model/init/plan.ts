@@ -131,11 +131,11 @@ function readManifest({ manifest }: Project): Manifest {
   } catch (error) {
     throw new TockError(
       'TOCK_BAD_OPTION',
-      `package.json cannot be read: ${error instanceof Error ? error.message : String(error)}; mend it, and repeat`,
+      `package.json cannot be read: ${error instanceof Error ? error.message : String(error)}; correct it, and repeat`,
       { cause: error },
     );
   }
-  throw new TockError('TOCK_BAD_OPTION', 'package.json is no object; mend it, and repeat');
+  throw new TockError('TOCK_BAD_OPTION', 'package.json is no object; correct it, and repeat');
 }
 
 /** Keeps the indentation and the order of what is there. */

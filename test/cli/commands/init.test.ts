@@ -92,7 +92,7 @@ describe('tock init', () => {
     await writeFile(path.join(folder, 'package.json'), '{ "name": ');
     const { status, stderr } = init('--yes', '--no-install');
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^tock init: package\.json cannot be read: .*; mend it, and repeat\n$/);
+    expect(stderr).toMatch(/^tock init: package\.json cannot be read: .*; correct it, and repeat\n$/);
     expect(existsSync(path.join(folder, 'jobs'))).toBe(false);
   });
 

@@ -131,6 +131,6 @@ describe('planInit', () => {
   });
 
   it.each(['{', '[]', '"text"', 'null'])('refuses a package.json that is %s', manifest => {
-    expect(() => plan({ manifest })).toThrow(/^package\.json .*; mend it, and repeat$/);
+    expect(() => plan({ manifest })).toThrow(/^package\.json .*; correct it, and repeat$/);
   });
 });
