@@ -61,7 +61,10 @@ export async function loadJobs(modulePath: string | null): Promise<readonly AnyJ
 
 async function importModule(modulePath: string, limitMs: number): Promise<Record<string, unknown>> {
   try {
-    if (/\.[cm]?ts$/.test(modulePath)) (await import('./load-typescript.js')).loadTypeScriptBy(modulePath);
+    if (/\.[cm]?ts$/.test(modulePath)) {
+      const { loadTypeScriptBy } = await import('./load-typescript.js');
+      await loadTypeScriptBy(modulePath);
+    }
     const loading = import(pathToFileURL(modulePath).href) as Promise<Record<string, unknown>>;
     return await withinTime(loading, modulePath, limitMs);
   } catch (error) {

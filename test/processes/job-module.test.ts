@@ -124,6 +124,22 @@ describe('a job module in TypeScript', () => {
     );
   });
 
+  it('is loaded by the project’s tsx', async () => {
+    // As tsx does: from then on, TypeScript is loaded by a hook.
+    const hook = `export const load = async (url, context, next) => url.endsWith('/jobs.ts')
+      ? { format: 'module', shortCircuit: true, source: 'export const jobs = [];' } : next(url, context);`;
+    const files = {
+      'node_modules/tsx/package.json': '{ "type": "module", "exports": "./loader.mjs" }',
+      'node_modules/tsx/loader.mjs': `import { register } from 'node:module';
+        register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}));`,
+      'jobs.ts': 'enum NotStripped { A }\nexport const jobs: unknown[] = [];',
+    };
+    const { code, stderr } = await loadIn(files, 'jobs.ts');
+    // The module was loaded, and has no jobs.
+    expect(stderr).toContain('there is no job "anything"');
+    expect(code).toBe(2);
+  });
+
   it('says what to do about syntax that Node does not strip', () => {
     const thrown = new SyntaxError('TypeScript enum is not supported in strip-only mode');
     expect(failure(thrown, 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX')).toMatch(

@@ -27,7 +27,7 @@ ${declared} = defineJob({
   retry: { maxAttempts: 3 },
   timeout: '30s',
   async run(ctx) {
-    ctx.log.info('hello from the first job');
+    ctx.log.info({ due: ctx.scheduledFor }, 'hello from the first job');
     // What is returned is stored with the run; what is thrown too, and the run is tried again.
     return { said: 'hello', due: ctx.scheduledFor };
   },
