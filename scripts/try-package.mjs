@@ -61,6 +61,7 @@ try {
   await tryTypeScript();
   await tryCommonJs();
   await tryTsx();
+  await tryInit();
   await tryNest();
   await tryBundle();
   say('the package works in all of them');
@@ -189,11 +190,41 @@ async function tryTsx() {
   await write('tsx/jobs/index.ts', JOBS);
   const env = { DATABASE_URL: await newDatabase() };
   const cwd = path.join(folder, 'tsx');
-  const tick = (code, ...args) =>
-    run('node', [...args, '../node_modules/pg-tock/dist/tick.js', '--migrate'], { env, cwd, code });
-  has(tick(0, '--import', 'tsx').stdout, /1 registered/);
-  if (Number(process.versions.node.split('.')[0]) < 22) has(tick(2).stderr, /loads no TypeScript/);
+  const tick = (...args) =>
+    run('node', [...args, '../node_modules/pg-tock/dist/tick.js', '--migrate'], { env, cwd });
+  has(tick().stdout, /1 registered/);
+  has(tick('--import', 'tsx').stdout, /nothing due, 1 job/);
   say('a TypeScript project without a build works');
+}
+
+/** What `tock init` writes is registered, executed, tested and, where it is TypeScript, compiled. */
+async function tryInit() {
+  const projects = [
+    ['init-empty', null, 'js'],
+    ['init-commonjs', '{ "type": "commonjs" }', 'js'],
+    ['init-typescript', '{ "type": "module", "devDependencies": { "typescript": "5" } }', 'ts'],
+  ];
+  for (const [name, manifest, extension] of projects) {
+    const cwd = path.join(folder, name);
+    await mkdir(cwd);
+    if (manifest !== null) await write(`${name}/package.json`, manifest);
+    const url = await newDatabase();
+    const env = { DATABASE_URL: url, TOCK_TEST_DATABASE_URL: url };
+    const tock = (...args) => run('node', ['../node_modules/pg-tock/dist/cli.js', ...args], { env, cwd });
+    has(tock('init', '--yes', '--no-install').stdout, /done: your jobs are in jobs\/index\./);
+    tock('migrate');
+    has(tock('run', 'say-hello', '--wait').stdout, /succeeded/);
+    has(tock('tick').stdout, /1 registered|nothing due, 1 job/);
+    const withTsx = extension === 'ts' ? ['--import', 'tsx'] : [];
+    has(
+      run('node', [...withTsx, '--test', `jobs/say-hello.test.${extension}`], { env, cwd }).stdout,
+      /pass 1/,
+    );
+    if (extension === 'ts')
+      await compile(name, { ...STRICT, module: 'nodenext', types: ['node'] }, ['jobs/say-hello.test.ts']);
+    has(tock('init', '--yes', '--no-install').stdout, /nothing is to be done/);
+  }
+  say('tock init works in an empty folder, in CommonJS and in TypeScript');
 }
 
 /** As Nest's starter compiles: to CommonJS, with decorators. */
