@@ -149,7 +149,7 @@ function readDatabase(read: Read, dataFolder: string): Pick<Config, 'databaseUrl
   if (named !== undefined && named !== 'embedded')
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'TOCK_DATABASE must be embedded or unset; the address of a database belongs into DATABASE_URL',
+      'TOCK_DATABASE must be embedded or unset; the address of a database belongs in DATABASE_URL',
     );
   const url = read('DATABASE_URL') ?? readSecret(read('DATABASE_URL_FILE'));
   const isAskedFor = named === 'embedded' || read('TOCK_DATA') !== undefined;

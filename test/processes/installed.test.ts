@@ -128,7 +128,7 @@ describe('the database', () => {
     expect(await tock(['status'], { TOCK_DATABASE: 'postgres://secret@host/db' })).toMatchObject({
       code: 2,
       stderr:
-        'tock status: TOCK_DATABASE must be embedded or unset; the address of a database belongs into DATABASE_URL\n',
+        'tock status: TOCK_DATABASE must be embedded or unset; the address of a database belongs in DATABASE_URL\n',
     });
   });
 

@@ -38,7 +38,7 @@ describe('the database', () => {
 
   it('is refused in TOCK_DATABASE, without showing it', () => {
     expect(() => readConfig({ TOCK_DATABASE: 'postgres://u:hunter2@h/d' })).toThrow(
-      /^TOCK_DATABASE must be embedded or unset; the address of a database belongs into DATABASE_URL$/,
+      /^TOCK_DATABASE must be embedded or unset; the address of a database belongs in DATABASE_URL$/,
     );
   });
 });

@@ -14,7 +14,7 @@ import { readLogsOption } from './logs-option.js';
 import { isTypeOnly } from './type-only.js';
 
 /** A job's options, and what defineJob adds, since one job may be spread into another. */
-const OPTIONS = optionNames<AnyJob>({
+export const JOB_OPTIONS: ReadonlySet<string> = optionNames<AnyJob>({
   name: true,
   description: true,
   payload: true,
@@ -69,7 +69,7 @@ export function makeJob<Schema extends StandardSchemaV1, Output, Name extends st
 ): Job<Schema, Output, Name> {
   if (typeof options !== 'object' || options === null)
     throw badJob('defineJob takes an object with a name and a run function');
-  checkOptions(options, OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
+  checkOptions(options, JOB_OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
   checkName(options.name, 'job');
   if (typeof options.run !== 'function') throw badJob(`job ${options.name} has no run function`);
   checkSchema(options.name, options.payload);

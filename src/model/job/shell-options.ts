@@ -5,6 +5,7 @@ import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 import type { ExitRules } from '../shell/ending.js';
 import { badJob } from './bad-job.js';
+import { JOB_OPTIONS } from './define-job.js';
 import type { JobOptions } from './job.js';
 
 /** What a run of a shell job returns. */
@@ -90,21 +91,8 @@ const OWN = optionNames<OwnOptions>({
   grace: true,
   progress: true,
 });
-const OF_JOB = optionNames<Omit<JobOptions, 'run'>>({
-  name: true,
-  description: true,
-  payload: true,
-  schedule: true,
-  retry: true,
-  timeout: true,
-  isolate: true,
-  queue: true,
-  priority: true,
-  concurrency: true,
-  logs: true,
-  expect: true,
-  onDead: true,
-});
+/** What defineJob takes, without the handler and what defineJob adds. */
+const OF_JOB = [...JOB_OPTIONS].filter(name => !['run', 'kind', 'file'].includes(name));
 const ALL: ReadonlySet<string> = new Set([...OF_JOB, ...OWN]);
 
 /**

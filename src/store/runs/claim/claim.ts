@@ -191,7 +191,7 @@ const CLAIM_ON = statement<
  */
 export async function claimFreeRuns(
   session: Session,
-  { limit, workerId, leaseMs, queues, jobs, afterQueue = '', fromFront }: ClaimOptions,
+  { limit, workerId, leaseMs, queues, jobs, afterQueue = '', fromFront = false }: ClaimOptions,
   positions: readonly ClaimPosition[] | null = null,
 ): Promise<Claim> {
   const wanted = { limit, workerId, leaseMs };
@@ -199,7 +199,7 @@ export async function claimFreeRuns(
   if (positions === null) return claimOf(await CLAIM.run(session, { ...wanted, queues, afterQueue }), limit);
   const [position] = positions;
   if (position?.isPlain && positions.length === 1)
-    return await claimAfter(session, { ...wanted, ...(fromFront ? { fromFront } : {}) }, position);
+    return await claimAfter(session, { ...wanted, fromFront }, position);
   if (positions.every(each => each.isPlain)) return await claimAfterEach(session, wanted, positions);
   return claimOf(
     await CLAIM_ON.run(session, {
