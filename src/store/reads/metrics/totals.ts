@@ -1,25 +1,10 @@
 // The counters: what has ended since the schema was made, by job, queue, status and reason.
+import type { CountedRuns } from '../../../model/metrics/metrics.js';
 import type { FinishedStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { countEnded, FIGURES, HISTOGRAMS, KEY, sumOfFigures } from '../../figures/ended-runs.js';
 import { readProgress } from '../../figures/roll-up.js';
-
-/** What has been counted since the schema was made. */
-export interface Totals {
-  readonly job: string;
-  readonly queue: string;
-  readonly status: FinishedStatus;
-  /** Why occurrences were skipped; empty for other states. */
-  readonly reason: string;
-  readonly runs: number;
-  readonly occurrences: number;
-  readonly durationSeconds: number;
-  readonly waitSeconds: number;
-  /** Runs by bucket; null where none was measured. */
-  readonly durations: readonly number[] | null;
-  readonly waits: readonly number[] | null;
-}
 
 /** A sum, and the row of figures_progress, which is there also without any sum. */
 interface Row {
@@ -70,7 +55,7 @@ from progress p left join sums s on true`,
 
 /** A sum in whole numbers: of fractions it would depend on their order, and a counter might fall. */
 interface Sum {
-  readonly key: Pick<Totals, 'job' | 'queue' | 'status' | 'reason'>;
+  readonly key: Pick<CountedRuns, 'job' | 'queue' | 'status' | 'reason'>;
   readonly runs: number;
   readonly occurrences: number;
   readonly durationUs: bigint;
@@ -91,7 +76,7 @@ interface Base {
  * The counters of all jobs. They count ends: each once, retried runs with each of their ends. They never
  * fall, also when retention drops runs.
  */
-export async function readTotals(session: Session): Promise<Totals[]> {
+export async function readTotals(session: Session): Promise<CountedRuns[]> {
   return await createTotalsReader()(session);
 }
 
@@ -99,7 +84,7 @@ export async function readTotals(session: Session): Promise<Totals[]> {
  * {@link readTotals} for who reads again and again: it keeps the sum of what is counted for good, and reads
  * what was counted since. With each hour that is summed up, which leaves few minutes to read, it begins anew.
  */
-export function createTotalsReader(): (session: Session) => Promise<Totals[]> {
+export function createTotalsReader(): (session: Session) => Promise<CountedRuns[]> {
   let kept: Base | null = null;
   return async session => {
     const { countedUntil } = await readProgress(session);
